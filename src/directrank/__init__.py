@@ -1,0 +1,23 @@
+"""directrank: losses, metrics and a reproduction study of direct optimisation of ranking metrics."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from directrank import losses, metrics
+    from directrank.data.prepared import open_dataset
+
+__all__ = ["__version__", "losses", "metrics", "open_dataset"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: `import directrank` must not cost what the caller does not need.
+    if name == "open_dataset":
+        return import_module("directrank.data.prepared").open_dataset
+    if name in ("losses", "metrics"):
+        return import_module(f"directrank.{name}")
+    raise AttributeError(f"module 'directrank' has no attribute '{name}'")

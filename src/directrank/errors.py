@@ -1,0 +1,40 @@
+"""The errors that are a user's to mend: one sentence of what is wrong, one of what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DirectrankError(Exception):
+    """Something the user can mend. The command line prints it without a traceback and exits 2.
+
+    ``what`` says what is wrong, ``remedy`` what to do about it.
+    """
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"{what}\n  remedy: {remedy}" if remedy else what)
+
+
+class ConfigError(DirectrankError):
+    """A configuration, a run's specification or an option that cannot be meant."""
+
+
+class DataError(DirectrankError):
+    """Input data that is missing, malformed or not what it is declared to be.
+
+    ``file`` and ``line`` (counted from 1), where known, lead the message.
+    """
+
+    def __init__(
+        self, what: str, remedy: str = "", *, file: str | Path | None = None, line: int | None = None
+    ) -> None:
+        self.file = None if file is None else str(file)
+        self.line = line
+        place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
+        super().__init__(place + what, remedy)
+
+
+class TrainingError(DirectrankError):
+    """A fit that cannot go on: a loss that is not finite, memory that ran out."""
