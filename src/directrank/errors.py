@@ -28,7 +28,12 @@ class DataError(DirectrankError):
     """
 
     def __init__(
-        self, what: str, remedy: str = "", *, file: str | Path | None = None, line: int | None = None
+        self,
+        what: str,
+        remedy: str = "",
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
     ) -> None:
         self.file = None if file is None else str(file)
         self.line = line

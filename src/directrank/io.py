@@ -47,9 +47,14 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
+        # The old folder is moved aside whole, so that no crash leaves a part of it in place.
+        aside = None
         if path.exists():
-            shutil.rmtree(path)
+            aside = temporary.with_suffix(".old")
+            os.replace(path, aside)
         os.replace(temporary, path)
+        if aside is not None:
+            shutil.rmtree(aside)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

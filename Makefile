@@ -1,0 +1,71 @@
+# make reproduce   set everything up and run the demo edition end to end
+# make test        set everything up and run the tests
+# make bench       set everything up and run the benchmarks
+# make help        every target
+
+PYTHON ?= python3.11
+CORES  ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+# PyTorch comes from the same index as everything else. Where that index has a CUDA build, that is
+# what is installed; TORCH_INDEX names an index of other builds (CPU, another CUDA), as PyTorch's
+# own installation page gives it.
+TORCH       ?= torch==2.13.0
+TORCH_INDEX ?=
+
+VENV  := .venv
+READY := $(VENV)/.ready
+BIN   := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce real paper test test-long bench lint format lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+
+setup: $(READY)  ## create the environment in .venv from the lock file
+
+$(READY): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11, or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+reproduce: $(READY)  ## the demo edition: figures/demo, paper_tables/demo
+	$(BIN)/snakemake --cores $(CORES)
+
+real: $(READY)  ## the edition of real data; needs OHSUMED.zip in data/raw (or DIRECTRANK_RAW)
+	$(BIN)/snakemake --cores $(CORES) --configfile config/real.yaml
+
+paper: $(READY)  ## the edition at the papers' scale; needs every archive, and days or a cluster
+	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
+
+test: $(READY)  ## every test that takes seconds
+	$(BIN)/python -m pytest -q
+
+test-long: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest -q -m long
+
+bench: $(READY)  ## benchmarks; writes benchmarks/results
+	$(BIN)/python benchmarks/run.py
+
+lint: $(READY)  ## ruff, snakefmt, snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: $(READY)  ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+lock: $(READY)  ## resolve the newest versions into requirements.lock
+	echo '$(TORCH)' > $(VENV)/torch.constraint
+	$(BIN)/pip-compile --quiet --upgrade pyproject.toml --extra study --extra dev --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header \
+	  --unsafe-package torch --unsafe-package pip --unsafe-package setuptools --strip-extras \
+	  --annotation-style=line -c $(VENV)/torch.constraint -o requirements.lock
+
+clean:  ## remove what runs made; archives, committed results and the environment stay
+	rm -rf results logs data/prepared .snakemake

@@ -1,0 +1,57 @@
+"""The command line. Each rule of the workflow calls one of these commands, so any job of the
+workflow can be run again by hand from its log."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from directrank import __version__
+from directrank.errors import DirectrankError
+
+#: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
+COMMANDS = ("data", "fit", "products")
+
+EPILOG = """\
+examples:
+  directrank prepare ohsumed --raw data/raw --out data/prepared/ohsumed
+  directrank fit run.json --data data/prepared/ohsumed --out results/mine
+  directrank evaluate results/mine
+
+Every command explains itself with --help.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    result = argparse.ArgumentParser(
+        prog="directrank",
+        description="Direct optimisation of ranking metrics: data, training, figures and tables.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    result.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        import_module(f"directrank.cli.{name}").add_parsers(subparsers)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 on success, 2 on an error that the user can mend (printed, no traceback)."""
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except DirectrankError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        # A full disk, a read-only folder, a file that is not there: the system's own words say it.
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,73 @@
+"""``directrank fit`` and ``directrank evaluate``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_parsers(subparsers: argparse._SubParsersAction) -> None:
+    """Add the commands of this module."""
+    fit = subparsers.add_parser(
+        "fit",
+        help="train and evaluate one run",
+        description=(
+            "Train the run that RUN describes (a JSON or YAML file) and write its result files: "
+            "per_query.parquet, history.csv, fits.csv, run.json and the trained models."
+        ),
+        epilog="example: directrank fit run.json --data data/prepared/ohsumed --out results/mine",
+    )
+    fit.add_argument("run_file", metavar="RUN", type=Path, help="the run's specification")
+    fit.add_argument("--data", type=Path, required=True, help="folder of the prepared data set")
+    fit.add_argument("--out", type=Path, required=True, help="folder for the result files")
+    fit.add_argument("--threads", type=int, default=1, help="threads to use (default: 1)")
+    fit.add_argument(
+        "--device", default="auto", help="cpu, cuda or auto, a GPU where there is one (default)"
+    )
+    fit.set_defaults(run=_fit)
+
+    evaluate = subparsers.add_parser(
+        "evaluate",
+        help="print the means of a run's metrics",
+        description="Print mean metrics of a finished run, with their interval over trials.",
+    )
+    evaluate.add_argument("folder", metavar="RESULTS", type=Path, help="the run's result folder")
+    evaluate.add_argument("--split", choices=["vali", "test"], default="test")
+    evaluate.add_argument(
+        "--empty",
+        choices=["exclude", "zero", "one"],
+        default="exclude",
+        help="what a query without a relevant document counts as (default: it is left out)",
+    )
+    evaluate.set_defaults(run=_evaluate)
+
+
+def _fit(options: argparse.Namespace) -> None:
+    from directrank.progress import Progress
+    from directrank.runs import execute
+    from directrank.schema import read_yaml
+
+    spec = read_yaml(options.run_file)  # JSON is YAML
+    with Progress(options.out.name) as progress:
+        execute(
+            spec,
+            options.data,
+            options.out,
+            threads=options.threads,
+            device=options.device,
+            progress=progress,
+        )
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from directrank.results import load_run
+    from directrank.stats.intervals import mean_interval
+    from directrank.stats.means import mean_metric
+
+    run = load_run(options.folder)
+    columns = list(run.per_query.columns[5:])
+    print(f"{run.name}, {options.split}, empty queries: {options.empty}")
+    for label in columns:
+        means = mean_metric(run.per_query, label, empty=options.empty)
+        trials = mean_interval(means.loc[means["split"] == options.split, "value"])
+        print(f"  {label:24s} {trials.mean:.4f} ± {trials.half_width:.4f}  ({trials.n} trials)")

@@ -1,0 +1,54 @@
+"""``directrank product`` and ``directrank claims``: from results to figures, tables, verdicts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_parsers(subparsers: argparse._SubParsersAction) -> None:
+    """Add the commands of this module."""
+    product = subparsers.add_parser(
+        "product",
+        help="draw one figure or write one table",
+        description=(
+            "Draw the figure or write the table of PLAN, in all its forms, beside --out. Nothing "
+            "is trained: it takes seconds."
+        ),
+        epilog=(
+            "example: directrank product results/demo/plan/bruch2019/figure2.json "
+            "--runs results/demo/runs --out figures/demo/bruch2019/figure2"
+        ),
+    )
+    product.add_argument("plan", metavar="PLAN", type=Path, help="what it is made of (JSON)")
+    product.add_argument("--runs", type=Path, required=True, help="folder of the runs' results")
+    product.add_argument(
+        "--out", type=Path, required=True, help="the files' path; its ending does not matter"
+    )
+    product.set_defaults(run=_product)
+
+    claims = subparsers.add_parser(
+        "claims",
+        help="evaluate the papers' claims",
+        description="Evaluate every published claim from result files: test, effect, verdict.",
+    )
+    claims.add_argument("plans", metavar="PLANS", type=Path, help="folder of the products' plans")
+    claims.add_argument("--runs", type=Path, required=True, help="folder of the runs' results")
+    claims.add_argument(
+        "--out", type=Path, required=True, help="the files' path; its ending does not matter"
+    )
+    claims.set_defaults(run=_claims)
+
+
+def _product(options: argparse.Namespace) -> None:
+    from directrank.papers.product import build
+
+    for path in build(options.plan, options.runs, options.out.with_suffix("")):
+        print(path)
+
+
+def _claims(options: argparse.Namespace) -> None:
+    from directrank.papers.claims import write_claims
+
+    for path in write_claims(options.plans, options.runs, options.out.with_suffix("")):
+        print(path)

@@ -1,0 +1,312 @@
+"""Members of an archive as streams: zip, tar (gz, bz2, xz), rar, or a folder; nothing is unpacked.
+
+An archive comes from elsewhere and is not trusted. Before anything is read, every member's name is
+looked at, and the archive is refused if one leads outside of it, is a link or a device, or occurs
+twice; while it is read, more bytes than the archive can honestly hold are refused.
+"""
+
+from __future__ import annotations
+
+import abc
+import bz2
+import gzip
+import io
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import rarfile
+
+from directrank.errors import DataError
+
+#: Suffixes of the containers that :func:`open_archive` reads.
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".rar")
+#: Text compresses to a tenth or so; no honest data set comes near this ratio.
+LARGEST_RATIO = 250
+_FREE_BYTES = 64 << 20
+_MOST_MEMBERS = 100_000
+
+
+class Archive(abc.ABC):
+    """The regular files of a container.
+
+    Attributes:
+        path: the file or folder.
+        members: size in bytes of each file, by its path with forward slashes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.members: dict[str, int] = {}
+
+    @abc.abstractmethod
+    def open(self, member: str) -> contextmanager[IO[bytes]]:
+        """A context that gives ``member`` as a stream of bytes, to be read once from the front.
+
+        Raises:
+            DataError: the archive is damaged, or gives more bytes than it can honestly hold.
+        """
+
+    def _admit(self, name: str, size: int) -> None:
+        if name in self.members:
+            raise self._refused(f"holds '{name}' twice")
+        if len(self.members) >= _MOST_MEMBERS:
+            raise self._refused(f"holds more than {_MOST_MEMBERS} files")
+        self.members[name] = size
+
+    def _safe_name(self, name: str) -> str:
+        """The normal form of a member's name, if it stays within the archive."""
+        path = PurePosixPath(name.replace("\\", "/"))
+        if (
+            path.is_absolute()
+            or ".." in path.parts
+            or "\0" in name
+            or not path.parts
+            or (len(path.parts[0]) >= 2 and path.parts[0][1] == ":")
+        ):
+            raise self._refused(f"holds the name {name!r}, which leads outside of it")
+        return str(path)
+
+    def _refused(self, what: str) -> DataError:
+        return DataError(
+            f"{what}: refused", "get the archive again from its official page", file=self.path
+        )
+
+    def _damaged(self, error: BaseException) -> DataError:
+        return DataError(
+            f"is damaged or not what its name says: {error}",
+            "get the archive again from its official page",
+            file=self.path,
+        )
+
+
+def open_archive(path: str | Path) -> Archive:
+    """Open a container by what its name says it is; a folder counts as one.
+
+    Raises:
+        DataError: unknown kind, damaged, hostile, or a rar without a program to read it.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _Folder(path)
+    if not path.is_file():
+        raise DataError("no such file", "check the raw folder", file=path)
+    name = path.name.lower()
+    if name.endswith(".zip"):
+        return _Zip(path)
+    if name.endswith(".rar"):
+        return _Rar(path)
+    if _is_tar(name):
+        return _Tar(path)
+    raise DataError("is no archive of a known kind", f"known are {', '.join(SUFFIXES)}", file=path)
+
+
+class _Folder(Archive):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        for file in sorted(path.rglob("*")):
+            # A link in one's own folder is the owner's wish, unless it leads nowhere.
+            if file.is_file():
+                self._admit(file.relative_to(path).as_posix(), file.stat().st_size)
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[IO[bytes]]:
+        with open(self.path / member, "rb", buffering=0) as stream:
+            yield stream
+
+
+class _Zip(Archive):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._names: dict[str, str] = {}
+        with self._opened() as archive:
+            for info in archive.infolist():
+                name = self._safe_name(info.filename)
+                mode = info.external_attr >> 16
+                if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and stat.S_IFMT(mode):
+                    raise self._refused(f"holds '{name}', which is a link or a device")
+                if info.is_dir():
+                    continue
+                if info.flag_bits & 1:
+                    raise DataError("is encrypted", "unpack it to a folder beside it", file=path)
+                self._admit(name, info.file_size)
+                self._names[name] = info.filename
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[IO[bytes]]:
+        with self._opened() as archive, self._stream(archive, member) as stream:
+            yield _Guarded(stream, self, self.members[member])
+
+    def _opened(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def _stream(self, archive: zipfile.ZipFile, member: str) -> IO[bytes]:
+        try:
+            return archive.open(self._names[member])
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+
+class _Rar(Archive):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._names: dict[str, str] = {}
+        with self._opened() as archive:
+            for info in archive.infolist():
+                name = self._safe_name(info.filename)
+                if info.is_dir():
+                    continue
+                if not info.is_file():
+                    raise self._refused(f"holds '{name}', which is a link or a device")
+                self._admit(name, info.file_size)
+                self._names[name] = info.filename
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[IO[bytes]]:
+        with self._opened() as archive, self._stream(archive, member) as stream:
+            yield _Guarded(stream, self, self.members[member])
+
+    def _opened(self) -> rarfile.RarFile:
+        try:
+            return rarfile.RarFile(self.path)
+        except (rarfile.Error, *_DAMAGE) as error:
+            raise self._damaged(error) from error
+
+    def _stream(self, archive: rarfile.RarFile, member: str) -> IO[bytes]:
+        try:
+            return archive.open(self._names[member])
+        except rarfile.RarCannotExec as error:
+            raise DataError(
+                "needs a program that reads rar archives, and none is installed",
+                "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
+                f"elsewhere and put the folder '{self.path.stem}' beside it",
+                file=self.path,
+            ) from error
+        except (rarfile.Error, *_DAMAGE) as error:
+            raise self._damaged(error) from error
+
+
+class _Tar(Archive):
+    """A tar, read from the front for every member; a tar within it is entered, one level deep."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        for name, info, _ in self._walk():
+            self._admit(name, info.size)
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[IO[bytes]]:
+        for name, info, archive in self._walk():
+            if name == member:
+                stream = archive.extractfile(info)
+                yield _Guarded(stream, self, info.size)
+                return
+        raise DataError(f"no longer holds '{member}'", "run again", file=self.path)
+
+    def _walk(self) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
+        try:
+            with open(self.path, "rb", buffering=0) as file, self._streamed(file) as archive:
+                for name, info in self._files(archive):
+                    if not _is_tar(name.lower()):
+                        yield name, info, archive
+                        continue
+                    packed = _Guarded(archive.extractfile(info), self, info.size)
+                    with self._streamed(packed) as inner:
+                        parent = PurePosixPath(name).parent
+                        for inner_name, inner_info in self._files(inner):
+                            if _is_tar(inner_name.lower()):
+                                raise self._refused(f"'{name}' in it holds a third archive")
+                            yield str(parent / inner_name), inner_info, inner
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    @contextmanager
+    def _streamed(self, packed: io.RawIOBase) -> Iterator[tarfile.TarFile]:
+        # Unpacked here and not by tarfile, so that every byte is counted before tarfile sees it.
+        file = io.BufferedReader(packed, 1 << 20)
+        magic = file.peek(6)
+        for start, unpack in _PACKERS.items():
+            if magic.startswith(start):
+                file = io.BufferedReader(_Guarded(unpack(file), self, None), 1 << 20)
+                break
+        with tarfile.open(fileobj=file, mode="r|", bufsize=1 << 20, errorlevel=2) as archive:
+            yield archive
+
+    def _files(self, archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+        for info in archive:
+            name = self._safe_name(info.name)
+            if info.isdir():
+                continue
+            if not info.isreg() or info.issparse():
+                raise self._refused(f"holds '{name}', which is a link or a device")
+            yield name, info
+
+
+class _Guarded(io.RawIOBase):
+    """A stream that gives ``size`` bytes, no more and no fewer, and never more than is honest."""
+
+    def __init__(self, stream: IO[bytes], archive: Archive, size: int | None) -> None:
+        self._stream = stream
+        self._archive = archive
+        self._size = size
+        self._read = 0
+        self._most = LARGEST_RATIO * archive.path.stat().st_size + _FREE_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            block = self._stream.read(size)
+        except (rarfile.Error, *_DAMAGE) as error:
+            raise self._archive._damaged(error) from error
+        self._read += len(block)
+        if self._read > self._most:
+            raise self._archive._refused(
+                f"unpacks to more than {LARGEST_RATIO} times its size (a bomb?)"
+            )
+        ended = not block and size != 0
+        if self._size is not None and (
+            self._read > self._size or (ended and self._read < self._size)
+        ):
+            raise self._archive._refused(
+                f"holds a file of {self._read} bytes of which it says that it has {self._size}"
+            )
+        return block
+
+
+def _gunzip(file: IO[bytes]) -> IO[bytes]:
+    return gzip.GzipFile(fileobj=file)
+
+
+_PACKERS = {b"\x1f\x8b": _gunzip, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
+
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    UnicodeDecodeError,
+)
+
+
+def _is_tar(name: str) -> bool:
+    return name.endswith(tuple(suffix for suffix in SUFFIXES if suffix not in (".zip", ".rar")))

@@ -1,0 +1,236 @@
+"""What each data set must be (``data/datasets.yaml``), and which archives are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from directrank.data.archives import SUFFIXES
+from directrank.data.prepared import SPLITS, split_name
+from directrank.errors import ConfigError, DataError
+from directrank.schema import check, package_schema, read_yaml, suggest
+
+#: The suffix of the name of a generated data set in the shape of a real one.
+STANDIN = "_standin"
+
+
+@dataclass(frozen=True)
+class ArchiveFile:
+    """An archive as it is published; what is not known is None."""
+
+    name: str
+    bytes: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    urls: tuple[str, ...] = ()
+    by_hand: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where files lie in an archive: a path with ``{split}`` and, with folds, ``{fold}``."""
+
+    path: str
+    splits: Mapping[str, str]
+
+    def member(self, fold: int | None, split: str) -> str | None:
+        """The end of the path of a split's file; None if the archive has no such file."""
+        if split not in self.splits:
+            return None
+        return self.path.format(fold=fold, split=self.splits[split])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set of the catalogue; the keys are explained in ``data/README.md``."""
+
+    name: str
+    label_levels: int
+    title: str
+    page: str = ""
+    licence: str = ""
+    generator: str | None = None
+    archives: tuple[ArchiveFile, ...] = ()
+    features: int = 0
+    folds: int | None = None
+    cyclic: bool = True
+    drop_unused_features: bool = False
+    vali_from_train: float | None = None
+    text: Mapping[str, Any] = field(default_factory=dict)
+    layouts: tuple[Layout, ...] = ()
+    quirks: tuple[str, ...] = ()
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    expect: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[tuple[int | None, str]]:
+        """The (fold, split) of every file that the archive must hold."""
+        splits = [split for split in SPLITS if split != "vali" or self.vali_from_train is None]
+        folds = [None] if self.folds is None else range(1, self.folds + 1)
+        return [(fold, split) for fold in folds for split in splits]
+
+    @property
+    def split_names(self) -> list[str]:
+        """The names of all splits, such as ``Fold1/train``."""
+        folds = [None] if self.folds is None else range(1, self.folds + 1)
+        return [split_name(fold, split) for fold in folds for split in SPLITS]
+
+
+def load(path: str | Path | None = None) -> dict[str, Entry]:
+    """All entries of a catalogue, by name.
+
+    Args:
+        path: the file; without it ``data/datasets.yaml`` below the working folder or, if that has
+            none, of the source tree.
+
+    Raises:
+        ConfigError: there is no such file, or it does not fit its schema.
+    """
+    return dict(_load(Path(path) if path is not None else default_path()))
+
+
+def default_path() -> Path:
+    """Where the catalogue is, if nothing else is said."""
+    here = Path("data/datasets.yaml")
+    if here.is_file():
+        return here.resolve()
+    return Path(__file__).resolve().parents[3] / "data" / "datasets.yaml"
+
+
+def get(name: str, path: str | Path | None = None) -> Entry:
+    """The entry ``name``; that of a stand-in is made from the entry of the original.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    entries = load(path)
+    if name in entries:
+        return entries[name]
+    from directrank.data import standins
+
+    if name in standins.names():
+        original = entries.get(name.removesuffix(STANDIN))
+        return Entry(
+            name=name,
+            label_levels=original.label_levels if original else 2,
+            title=f"stand-in for {original.title if original else name}",
+            generator="directrank.data.standins:generate",
+        )
+    raise ConfigError(f"unknown data set '{name}'", suggest(name, [*entries, *standins.names()]))
+
+
+def raw_folder(raw: str | Path | None = None) -> Path:
+    """The folder of archives: ``raw``, else ``DIRECTRANK_RAW``, else ``data/raw``."""
+    return Path(raw or os.environ.get("DIRECTRANK_RAW") or "data/raw")
+
+
+def find_archive(entry: Entry, raw: str | Path) -> Path | None:
+    """The archive of ``entry`` in the folder ``raw``, or None.
+
+    A file as published is taken first, then the same name with the suffix of another container,
+    then an unpacked folder of that name; the data set's own name stands beside the published one.
+    """
+    raw = Path(raw)
+    if not raw.is_dir():
+        return None
+    there = {path.name.lower(): path for path in sorted(raw.iterdir())}
+    stems = [_stem(archive.name) for archive in entry.archives] + [entry.name]
+    wanted = [archive.name for archive in entry.archives]
+    wanted += [stem + suffix for stem in stems for suffix in SUFFIXES]
+    for name in wanted:
+        path = there.get(name.lower())
+        if path is not None and path.is_file():
+            return path
+    for stem in stems:
+        path = there.get(stem.lower())
+        if path is not None and path.is_dir():
+            return path
+    return None
+
+
+def require(entries: Iterable[Entry], raw: str | Path) -> dict[str, Path]:
+    """The archive of every entry that needs one.
+
+    Raises:
+        DataError: one message that lists every archive that is missing, and how to get it.
+    """
+    found, missing = {}, []
+    for entry in entries:
+        if entry.generator is not None:
+            continue
+        path = find_archive(entry, raw)
+        if path is None:
+            missing.append(entry)
+        else:
+            found[entry.name] = path
+    if missing:
+        folder = Path(raw).resolve()
+        lines = [describe_missing(entry) for entry in missing]
+        count = f"{len(missing)} data sets have" if len(missing) > 1 else "1 data set has"
+        raise DataError(
+            f"{count} no archive in {folder}:\n" + "\n".join(lines),
+            f"put each archive into {folder} (or an unpacked folder of that name, or the same "
+            "files as zip or tar), or name another folder with --raw or DIRECTRANK_RAW",
+        )
+    return found
+
+
+def describe_missing(entry: Entry) -> str:
+    """Where the archive of ``entry`` can be got, over several lines."""
+    lines = [f"  {entry.name}: {entry.title}"]
+    if entry.page:
+        lines.append(f"    page:    {entry.page}")
+    if entry.licence:
+        lines.append(f"    licence: {entry.licence}")
+    for archive in entry.archives:
+        size = f", {archive.bytes:_} bytes".replace("_", " ") if archive.bytes else ""
+        lines.append(f"    file:    {archive.name}{size}")
+        if archive.sha256:
+            lines.append(f"    sha256:  {archive.sha256}")
+        if archive.md5:
+            lines.append(f"    md5:     {archive.md5}")
+        lines.extend(f"    from:    {url}" for url in archive.urls)
+        if archive.by_hand:
+            lines.append(f"    browser: {archive.by_hand}")
+    if not entry.archives:
+        lines.append(f"    file:    {entry.name}.zip, or a folder {entry.name}")
+    return "\n".join(lines)
+
+
+@cache
+def _load(path: Path) -> dict[str, Entry]:
+    document = read_yaml(path)
+    check(document, package_schema("datasets"), str(path))
+    return {name: _entry(name, content) for name, content in document["datasets"].items()}
+
+
+def _entry(name: str, content: Mapping[str, Any]) -> Entry:
+    values = dict(content)
+    values.setdefault("title", name)
+    values["archives"] = tuple(
+        ArchiveFile(**{**archive, "urls": tuple(archive.get("urls", ()))})
+        for archive in values.get("archives", ())
+    )
+    default = "Fold{fold}/{split}.txt" if "folds" in values else "{split}.txt"
+    values["layouts"] = tuple(
+        Layout(layout["path"], layout.get("splits", {split: split for split in SPLITS}))
+        for layout in values.get("layouts", [{"path": default}])
+    )
+    values["quirks"] = tuple(values.get("quirks", ()))
+    entry = Entry(name=name, **values)
+    known = {*entry.split_names, "total", "filtered", "active_features"}
+    for key in {**entry.expect, **entry.sha256}:
+        if key not in known:
+            raise ConfigError(f"data set '{name}' has no split '{key}'", suggest(key, known))
+    return entry
+
+
+def _stem(name: str) -> str:
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name

@@ -1,0 +1,253 @@
+"""Scaling of features, as each paper has it, applied when a run loads its data.
+
+Per-query normalisations need no statistics. Global ones take theirs from the training split alone;
+the one exception is printed where it is made (:func:`log_standardise`). Everything is computed in
+float64 by blocks of whole queries and returned as float32.
+
+On the fly and not stored: the whole of Web30K Fold 1 takes seconds, a stored copy per normalisation
+would take gigabytes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from directrank.errors import ConfigError
+from directrank.lists import RankedLists
+from directrank.schema import suggest
+
+#: Rows that are scaled together; a block holds whole queries and at least one.
+ROWS = 1 << 14
+
+Splits = Mapping[str, RankedLists]
+Transform = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From float64 features ``[n, F]`` and the starts of their queries to scaled features."""
+
+# Pobrotyn2021 on Web30K (allRank's normalize_features.py): 0-based columns.
+#: Columns of MSLR that hold negative values and are negated first: BM25-like and language models.
+MSLR_NEGATED = (*range(110, 121), 123, 124)
+#: Columns of MSLR that stay as they are.
+MSLR_WITHOUT_LOG = (
+    *(5, 6, 7, 8, 9, 15, 19, 57, 58, 62, 75, 79, 85),
+    *range(95, 105),
+    *(121, 122, 127, 129, 130),
+)
+
+
+def apply(settings: Mapping[str, Any], splits: Splits) -> dict[str, RankedLists]:
+    """Scale the features of every split.
+
+    Args:
+        settings: ``name``, a key of :data:`NORMALISATIONS`, and that function's settings.
+        splits: ``train`` and any others; the originals are not changed.
+
+    Returns:
+        The splits by the same names; those of ``none`` are the originals.
+
+    Raises:
+        ConfigError: see :func:`check`.
+    """
+    check(settings)
+    options = dict(settings)
+    transform = NORMALISATIONS[options.pop("name")](splits, **options)
+    if transform is None:
+        return dict(splits)
+    return {name: _transformed(lists, transform) for name, lists in splits.items()}
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Raise a :class:`ConfigError` if ``settings`` names no normalisation or an unknown setting."""
+    name = settings.get("name")
+    if name not in NORMALISATIONS:
+        raise ConfigError(f"unknown normalisation '{name}'", suggest(str(name), NORMALISATIONS))
+    known = list(inspect.signature(NORMALISATIONS[name]).parameters)[1:]
+    for key in settings:
+        if key != "name" and key not in known:
+            raise ConfigError(
+                f"normalisation '{name}' has no setting '{key}'", suggest(key, [*known, "name"])
+            )
+
+
+def none(splits: Splits, clip: float | None = None) -> Transform | None:
+    """Features as they are, limited to ``[-clip, clip]`` where ``clip`` is given."""
+    if clip is None:
+        return None
+    return lambda block, starts: np.clip(block, -clip, clip)
+
+
+def query_zscore(splits: Splits, clip: float | None = None) -> Transform:
+    """(x - mean) / standard deviation within each query (Yu2020).
+
+    The standard deviation is the population's; a feature that is constant in a query becomes 0.
+    """
+
+    def transform(block: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        block = _clipped(block, clip)
+        lengths = np.diff(np.append(starts, len(block)))
+        low = np.minimum.reduceat(block, starts)
+        constant = low == np.maximum.reduceat(block, starts)
+        mean = np.where(constant, low, np.add.reduceat(block, starts) / lengths[:, None])
+        centred = block - np.repeat(mean, lengths, axis=0)
+        variance = np.add.reduceat(centred**2, starts) / lengths[:, None]
+        return centred / np.repeat(_scale(np.sqrt(variance)), lengths, axis=0)
+
+    return transform
+
+
+def query_minmax(splits: Splits, clip: float | None = None) -> Transform:
+    """(x - min) / (max - min) within each query, LETOR's QueryLevelNorm; 0 where constant."""
+
+    def transform(block: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        block = _clipped(block, clip)
+        lengths = np.diff(np.append(starts, len(block)))
+        low = np.minimum.reduceat(block, starts)
+        spread = _scale(np.maximum.reduceat(block, starts) - low)
+        return (block - np.repeat(low, lengths, axis=0)) / np.repeat(spread, lengths, axis=0)
+
+    return transform
+
+
+def standardise(splits: Splits, epsilon: float = 1e-6, clip: float | None = None) -> Transform:
+    """(x - mean) / (standard deviation + epsilon), both of the training split."""
+    return _standardised(splits, lambda block: _clipped(block, clip), epsilon)
+
+
+def log_standardise(
+    splits: Splits,
+    negate: Sequence[int] = MSLR_NEGATED,
+    without_log: Sequence[int] = MSLR_WITHOUT_LOG,
+    offset: float = 0.01,
+    epsilon: float = 1e-6,
+    clip: float | None = None,
+) -> Transform:
+    """Pobrotyn2021 on Web30K: log of most columns, then :func:`standardise`.
+
+    The columns ``negate`` change their sign. Then x becomes ln(x + offset) in every column that is
+    not in ``without_log`` and not negative in any split given; so does the paper's code, which
+    looks at validation and test for that one decision. Columns are counted from 0.
+
+    Raises:
+        ConfigError: a column that the data do not have.
+    """
+    n_features = splits["train"].n_features
+    for column in (*negate, *without_log):
+        if not 0 <= column < n_features:
+            raise ConfigError(
+                f"normalisation 'log_standardise': there is no column {column} of {n_features}",
+                "the default columns are those of MSLR; set 'negate' and 'without_log'",
+            )
+    sign = np.ones(n_features)
+    sign[list(negate)] = -1.0
+    logged = np.ones(n_features, bool)
+    logged[list(without_log)] = False
+    for lists in splits.values():
+        for block, _, _ in _blocks(lists):
+            logged &= (_clipped(block, clip) * sign >= 0).all(axis=0)
+
+    def prepare(block: np.ndarray) -> np.ndarray:
+        block = _clipped(block, clip) * sign
+        block[:, logged] = np.log(block[:, logged] + offset)
+        return block
+
+    return _standardised(splits, prepare, epsilon)
+
+
+def signed_log_standardise(
+    splits: Splits,
+    skewness: float = 2.0,
+    epsilon: float = 1e-6,
+    clip: float | None = 1e6,
+) -> Transform:
+    """For Istella, for which Pobrotyn2021 gives no list: sign(x) ln(1 + |x|), then standardise.
+
+    The logarithm is taken of the columns whose skewness in the training split exceeds ``skewness``.
+    """
+
+    def clipped(block: np.ndarray) -> np.ndarray:
+        return _clipped(block, clip)
+
+    mean, deviation = _moments(splits["train"], clipped)
+    third = np.zeros(splits["train"].n_features)
+    for block, _, _ in _blocks(splits["train"]):
+        third += (((clipped(block) - mean) / _scale(deviation)) ** 3).sum(axis=0)
+    logged = third / splits["train"].n_documents > skewness
+
+    def prepare(block: np.ndarray) -> np.ndarray:
+        block = clipped(block)
+        chosen = block[:, logged]
+        block[:, logged] = np.sign(chosen) * np.log1p(np.abs(chosen))
+        return block
+
+    return _standardised(splits, prepare, epsilon)
+
+
+#: By the name that a run's specification gives them.
+NORMALISATIONS: dict[str, Callable[..., Transform | None]] = {
+    function.__name__: function
+    for function in (
+        none,
+        query_zscore,
+        query_minmax,
+        standardise,
+        log_standardise,
+        signed_log_standardise,
+    )
+}
+
+
+def _standardised(
+    splits: Splits, prepare: Callable[[np.ndarray], np.ndarray], epsilon: float
+) -> Transform:
+    mean, deviation = _moments(splits["train"], prepare)
+    return lambda block, starts: (prepare(block) - mean) / (deviation + epsilon)
+
+
+def _moments(
+    lists: RankedLists, prepare: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and population standard deviation ``[F]`` of the prepared features, in two passes."""
+    total = np.zeros(lists.n_features)
+    low, high = np.full((2, lists.n_features), [[np.inf], [-np.inf]])
+    for block, _, _ in _blocks(lists):
+        block = prepare(block)
+        total += block.sum(axis=0)
+        np.minimum(low, block.min(axis=0), out=low)
+        np.maximum(high, block.max(axis=0), out=high)
+    # A constant column is its own mean exactly; a rounded mean would leave noise to be scaled up.
+    mean = np.where(low == high, low, total / lists.n_documents)
+    squares = np.zeros(lists.n_features)
+    for block, _, _ in _blocks(lists):
+        squares += ((prepare(block) - mean) ** 2).sum(axis=0)
+    return mean, np.sqrt(squares / lists.n_documents)
+
+
+def _blocks(lists: RankedLists) -> Iterator[tuple[np.ndarray, np.ndarray, slice]]:
+    """Float64 copies of whole queries, the starts of the queries in them, and their rows."""
+    offsets = lists.offsets
+    first = 0
+    while first < lists.n_queries:
+        last = int(np.searchsorted(offsets, offsets[first] + ROWS, side="right")) - 1
+        last = max(last, first + 1)
+        rows = slice(int(offsets[first]), int(offsets[last]))
+        yield lists.features[rows].astype(np.float64), offsets[first:last] - rows.start, rows
+        first = last
+
+
+def _transformed(lists: RankedLists, transform: Transform) -> RankedLists:
+    features = np.empty(lists.features.shape, np.float32)
+    for block, starts, rows in _blocks(lists):
+        features[rows] = transform(block, starts)
+    return RankedLists(features, lists.labels, lists.offsets, lists.query_ids)
+
+
+def _clipped(block: np.ndarray, clip: float | None) -> np.ndarray:
+    return block if clip is None else np.clip(block, -clip, clip)
+
+
+def _scale(spread: np.ndarray) -> np.ndarray:
+    """``spread`` with 1 in the place of 0, so that what is constant becomes 0."""
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,426 @@
+"""From an archive, or a generator, to a prepared data set; nothing is believed unchecked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from directrank import io
+from directrank.data import catalog, prepared
+from directrank.data.archives import Archive, open_archive
+from directrank.data.catalog import Entry
+from directrank.data.prepared import SPLITS, Store, ring_order, ring_split, ring_splits, split_name
+from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
+from directrank.errors import ConfigError, DataError
+
+Note = Callable[[str], None]
+#: Split by name to its range of queries in the store.
+Ranges = dict[str, tuple[int, int]]
+
+
+def prepare(
+    name: str,
+    raw: str | Path,
+    out: str | Path,
+    fold: int | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    catalogue: str | Path | None = None,
+    quarantine: str | Path | None = None,
+    threads: int = 2,
+    note: Note = lambda text: None,
+) -> dict[str, Any]:
+    """Prepare a data set.
+
+    Args:
+        name: of the catalogue, or of a stand-in.
+        raw: the folder of archives.
+        out: the folder of the prepared data set; one that is there is replaced.
+        fold: this fold alone, and those of the same data set that ``out`` holds already; all
+            without it. All folds together share their stored parts, single ones do not.
+        settings: of a generated data set; see its generator.
+        catalogue: another file than ``data/datasets.yaml``.
+        quarantine: malformed lines go to this file instead of stopping; they are counted.
+        threads: how many threads parse.
+        note: is told, in a few words, what is being done.
+
+    Returns:
+        The content of ``prepared.json``.
+
+    Raises:
+        ConfigError: the name, the fold or a setting cannot be meant.
+        DataError: the archive is missing, damaged, hostile or not what the catalogue says, or a
+            line is malformed. ``out`` is then what it was before.
+    """
+    entry = catalog.get(name, catalogue)
+    if entry.generator is not None:
+        if fold is not None:
+            raise ConfigError(f"data set '{name}' has no folds", "leave --fold out")
+        return _generate(entry, settings or {}, out, note)
+    if settings:
+        raise ConfigError(
+            f"data set '{name}' takes no settings", "settings are for data that are generated"
+        )
+    path = catalog.require([entry], raw)[name]
+    folds = _folds(entry, fold, out)
+    reader = _Reader(entry, path, threads, note)
+    with prepared.replacing(out) as folder, Quarantine(quarantine) as bin_:
+        reader.quarantine = bin_
+        with Store(folder / "store", entry.features) as store:
+            whole = folds is not None and len(folds) == entry.folds
+            if whole and entry.cyclic:
+                ranges = _write_ring(reader, store)
+            else:
+                ranges = _write_splits(reader, store, folds)
+            numbers = _drop_unused(entry, store)
+        meta = {
+            "name": name,
+            "title": entry.title,
+            "origin": "real",
+            "label_levels": entry.label_levels,
+            "folds": folds,
+            "source": reader.record(),
+            "text": {"clip": None, **entry.text},
+            "quarantined_lines": bin_.count,
+            **({} if numbers is None else {"feature_numbers": numbers}),
+        }
+        note("checking counts")
+        record = prepared.finish(folder, store, ranges, meta)
+        _check_counts(entry, record, store, whole or folds is None)
+    return record
+
+
+def verify(
+    name: str,
+    raw: str | Path,
+    *,
+    catalogue: str | Path | None = None,
+    note: Note = lambda text: None,
+) -> dict[str, Any]:
+    """Read every file of an archive and compare digests, without parsing.
+
+    Returns:
+        What was found: the archive, and size and digest of every file.
+
+    Raises:
+        DataError: a digest differs from the catalogue's, or the archive is missing or damaged.
+    """
+    entry = catalog.get(name, catalogue)
+    if entry.generator is not None:
+        raise ConfigError(f"data set '{name}' is generated and has no archive", "nothing to verify")
+    reader = _Reader(entry, catalog.require([entry], raw)[name], 1, note)
+    for fold, split in entry.files:
+        with reader.open(fold, split) as stream:
+            while stream.read(1 << 20):
+                pass
+    return reader.record()
+
+
+class _Reader:
+    """The files of one data set in an archive, hashed while they are read."""
+
+    def __init__(self, entry: Entry, path: Path, threads: int, note: Note) -> None:
+        self.entry = entry
+        self.threads = threads
+        self.note = note
+        self.quarantine = Quarantine(None)
+        note(f"opening {path.name}")
+        self.archive: Archive = open_archive(path)
+        self.members = _locate(entry, self.archive)
+        self.format = TextFormat(
+            entry.features,
+            **{key: value for key, value in entry.text.items() if key != "split_queries"},
+        )
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def where(self, fold: int | None, split: str) -> str:
+        """A file's name for messages."""
+        return f"{self.archive.path.name}/{self.members[fold, split]}"
+
+    @contextlib.contextmanager
+    def open(self, fold: int | None, split: str) -> Iterator[IO[bytes]]:
+        """The file as a stream; when it was read to its end, its digest is compared."""
+        member = self.members[fold, split]
+        self.note(f"reading {member}")
+        with self.archive.open(member) as raw_stream:
+            stream = _Hashing(raw_stream)
+            yield stream
+        name = split_name(fold, split)
+        digest = stream.digest.hexdigest()
+        expected = self.entry.sha256.get(name)
+        if expected is not None and digest != expected:
+            raise DataError(
+                f"is not the file as published: sha256 is {digest}, expected {expected}",
+                f"get the archive again from {self.entry.page}",
+                file=self.where(fold, split),
+            )
+        self.found[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
+
+    def blocks(self, stream: IO[bytes], fold: int | None, split: str) -> Iterator[Block]:
+        """The documents of a file that :meth:`open` gave."""
+        where = self.where(fold, split)
+        handler = self.quarantine.handler(where) if self.quarantine.path is not None else None
+        return parse(stream, self.format, where, threads=self.threads, on_error=handler)
+
+    def write_part(self, store: Store, name: str, fold: int | None, split: str) -> None:
+        """Parse a file into the part ``name`` of the store."""
+        merge = self.entry.text.get("split_queries") == "merge"
+        queries = QueryIndex(self.where(fold, split), merge)
+        with self.open(fold, split) as stream:
+            for block in self.blocks(stream, fold, split):
+                queries.add(block)
+                store.append(block.features, block.labels)
+        rows = queries.merged_rows()
+        if rows is None:
+            store.end_part(name, queries.offsets(), queries.query_ids())
+        else:
+            store.end_part(name, *queries.merged(), order=rows)
+
+    def record(self) -> dict[str, Any]:
+        """Which archive was used, and every file that was read."""
+        path = self.archive.path
+        archive: dict[str, Any] = {"name": path.name, "kind": "folder"}
+        if path.is_file():
+            digest = io.sha256_of(path)
+            published = {item.sha256 for item in self.entry.archives if item.sha256}
+            archive = {
+                "name": path.name,
+                "kind": "archive",
+                "bytes": path.stat().st_size,
+                "sha256": digest,
+                "as_published": digest in published if published else None,
+            }
+        return {"archive": archive, "files": self.found}
+
+
+class _Hashing:
+    """A stream that hashes what is read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+
+    def read(self, size: int) -> bytes:
+        block = self._stream.read(size)
+        self.digest.update(block)
+        self.bytes += len(block)
+        return block
+
+
+def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]:
+    """The member of every file, by the first layout of which all files are there."""
+    missing: list[str] = []
+    for layout in entry.layouts:
+        members: dict[tuple[int | None, str], str] = {}
+        lacking = []
+        for fold, split in entry.files:
+            end = layout.member(fold, split)
+            fits = [
+                path
+                for path in archive.members
+                if end and (path == end or path.endswith("/" + end))
+            ]
+            if len(fits) > 1:
+                raise DataError(
+                    f"holds '{end}' in several places: {', '.join(sorted(fits)[:4])}",
+                    "keep one version of the data in it",
+                    file=archive.path,
+                )
+            if fits:
+                members[fold, split] = fits[0]
+            else:
+                lacking.append(end or split)
+        if not lacking:
+            return members
+        if not missing or len(lacking) < len(missing):
+            missing = lacking
+    shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
+    inside = ", ".join(sorted(archive.members)[:3]) or "nothing"
+    raise DataError(
+        f"does not hold {entry.title}: there is no {shown}; it holds {inside}"
+        + (" …" if len(archive.members) > 3 else ""),
+        "check that this is the right archive; other layouts can be added to the catalogue",
+        file=archive.path,
+    )
+
+
+def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
+    """The folds to prepare: all, or ``fold`` and those that ``out`` holds already."""
+    if entry.folds is None:
+        if fold is not None:
+            raise ConfigError(f"data set '{entry.name}' has no folds", "leave --fold out")
+        return None
+    every = list(range(1, entry.folds + 1))
+    if fold is None:
+        return every
+    if fold not in every:
+        raise ConfigError(
+            f"data set '{entry.name}' has no fold {fold}", f"its folds are 1 to {entry.folds}"
+        )
+    there: list[int] = []
+    with contextlib.suppress(DataError):
+        record = prepared.read_record(out)
+        if record["name"] == entry.name:
+            there = record["folds"]
+    return sorted({fold, *there})
+
+
+def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ranges:
+    """Every split by itself, one after the other."""
+    ranges: Ranges = {}
+    for fold in folds or [None]:
+        for split in SPLITS:
+            name = split_name(fold, split)
+            if (fold, split) not in reader.members:
+                continue
+            reader.write_part(store, name, fold, split)
+            first, last = store.parts[name]
+            share = reader.entry.vali_from_train
+            if split == "train" and share is not None:
+                kept = first + round((last - first) * (1 - share))
+                ranges[split_name(fold, "vali")] = (kept, last)
+                last = kept
+            ranges[name] = (first, last)
+    return ranges
+
+
+def _write_ring(reader: _Reader, store: Store) -> Ranges:
+    """The disjoint parts once, in the order round; then every other file is held against them."""
+    n_folds = reader.entry.folds
+    tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
+    for name in ring_order(n_folds):
+        if name in store.parts:
+            store.repeat(name)
+        else:
+            reader.write_part(store, name, tested_in[int(name[1:])], "test")
+    ranges = {
+        name: (store.bounds[first], store.bounds[last])
+        for name, (first, last) in ring_splits(n_folds).items()
+    }
+    for fold in range(1, n_folds + 1):
+        for split in ("train", "vali"):
+            _check_same(reader, store, fold, split, ranges[split_name(fold, split)])
+    return ranges
+
+
+def _check_same(
+    reader: _Reader, store: Store, fold: int, split: str, queries: tuple[int, int]
+) -> None:
+    """Raise unless a file holds exactly the documents ``queries`` of the store, in their order."""
+    expected = store.queries(*queries)
+    parts = ", ".join(f"S{part}" for part in ring_split(fold, split, reader.entry.folds))
+    where = reader.where(fold, split)
+    ids = np.repeat(expected.query_ids, expected.lengths)
+    merge = reader.entry.text.get("split_queries") == "merge"
+    row = 0
+
+    def differs(line: int | None) -> DataError:
+        return DataError(
+            f"is not the parts {parts}, one after the other, as the test files have them",
+            "get the archive again, or set 'cyclic: false' if its folds are not related",
+            file=where,
+            line=line,
+        )
+
+    with reader.open(fold, split) as stream:
+        if merge:
+            raise ConfigError(
+                f"data set '{reader.entry.name}': queries of cyclic folds cannot be merged",
+                "set 'cyclic: false'",
+            )
+        for block in reader.blocks(stream, fold, split):
+            rows = slice(row, row + len(block.labels))
+            if rows.stop > expected.n_documents:
+                raise differs(int(block.lines[expected.n_documents - row]))
+            same = (
+                (block.query_ids == ids[rows])
+                & (block.labels == expected.labels[rows])
+                & (block.features == expected.features[rows]).all(axis=1)
+            )
+            if not same.all():
+                raise differs(int(block.lines[np.argmin(same)]))
+            row = rows.stop
+    if row != expected.n_documents:
+        raise differs(None)
+
+
+def _drop_unused(entry: Entry, store: Store) -> list[int] | None:
+    """Leave out columns that are 0 everywhere, if the catalogue says so; the numbers that stay."""
+    if not entry.drop_unused_features:
+        return None
+    used = np.flatnonzero(store.non_zero)
+    expected = entry.expect.get("active_features")
+    if expected is not None and len(used) != expected:
+        raise DataError(
+            f"{len(used)} features are in use, expected {expected}",
+            f"check the archive against {entry.page}",
+            file=entry.name,
+        )
+    store.keep_columns(used)
+    return (used + 1).tolist()
+
+
+def _check_counts(entry: Entry, record: Mapping[str, Any], store: Store, whole: bool) -> None:
+    """Compare what was found with the catalogue, and name every difference at once."""
+    found = dict(record["splits"])
+    if whole:
+        found["total"] = record["total"]
+        if "filtered" in entry.expect:
+            found["filtered"] = _filtered(entry.expect["filtered"], store)
+    wrong = [
+        f"{name}: {found[name][key]} {key.replace('_', ' ')}, expected {value}"
+        for name, counts in entry.expect.items()
+        if name in found
+        for key, value in counts.items()
+        if found[name].get(key, value) != value
+    ]
+    if wrong:
+        raise DataError(
+            "is not what the catalogue says:\n  " + "\n  ".join(wrong),
+            f"check the archive against {entry.page}" if entry.page else "correct 'expect'",
+            file=entry.name,
+        )
+
+
+def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
+    """Counts of what a filter leaves; from labels and offsets alone, features are not touched."""
+    offsets = np.load(store.folder / "offsets.npy")[: store.n_distinct + 1]
+    labels = np.load(store.folder / "labels.npy", mmap_mode="r")[: offsets[-1]]
+    lengths = np.diff(offsets)
+    relevant = np.add.reduceat((labels > 0).astype(np.int64), offsets[:-1])
+    keep = (lengths >= limits["min_documents"]) & (relevant >= limits["min_relevant"])
+    return {"queries": int(keep.sum()), "documents": int(lengths[keep].sum())}
+
+
+def _generate(
+    entry: Entry, settings: Mapping[str, Any], out: str | Path, note: Note
+) -> dict[str, Any]:
+    module, function = entry.generator.split(":")
+    note(f"generating {entry.name}")
+    generate = getattr(import_module(module), function)
+    standin = entry.name.endswith(catalog.STANDIN)
+    splits = generate(entry.name, settings) if standin else generate(settings)
+    highest = max(int(lists.labels.max()) for lists in splits.values())
+    meta = {
+        "name": entry.name,
+        "title": entry.title,
+        "origin": "standin" if standin else "generated",
+        "label_levels": max(entry.label_levels, highest + 1),
+        "folds": None,
+        "source": {"generator": entry.generator, "settings": dict(settings)},
+    }
+    note("writing")
+    return prepared.write_prepared(out, splits, meta)
+
+
+def default_threads() -> int:
+    """As many threads as processors that this process may use, at most 4."""
+    return min(4, len(os.sched_getaffinity(0)))

@@ -1,0 +1,498 @@
+"""The stored form of a data set: arrays written once, of which every split is a view.
+
+A prepared data set is a folder::
+
+    prepared.json               what it is: counts, digests, origin; written last
+    features.csv                range of every feature
+    store/features.npy          float32 [N, F]
+    store/labels.npy            float32 [N]
+    store/offsets.npy           int64 [Q + 1]
+    store/query_ids.npy         int64 [Q]
+    Fold1/train/split.json      the store and the range of queries that is this split
+
+or ``train/split.json`` where there are no folds. A split is a contiguous range of the store, so it
+opens as slices of memory-mapped arrays, whatever its size. Five-fold data sets are five disjoint
+parts S1 … S5; fold k trains on S_k, S_k+1, S_k+2, validates on the next and tests on the one after,
+going round. Stored as S1 S2 S3 S4 S5 S1 S2, every one of the fifteen splits is contiguous: seven
+parts on disk, two more than the least, instead of the 25 that copies of all folds would take.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank import io
+from directrank.errors import DataError
+from directrank.lists import RankedLists
+
+FORMAT = 1
+SPLITS = ("train", "vali", "test")
+#: Rows that are copied or looked at together.
+ROWS = 1 << 14
+
+_RECORD = "prepared.json"
+_SPLIT = "split.json"
+
+
+def open_dataset(folder: str | Path) -> RankedLists:
+    """Open one split of a prepared data set; the arrays are memory-mapped and read-only.
+
+    Args:
+        folder: the split's folder, such as ``prepared/ohsumed/Fold1/train``.
+
+    Raises:
+        DataError: it is not a split of a prepared data set, or the store is damaged.
+    """
+    folder = Path(folder)
+    try:
+        split = io.read_json(folder / _SPLIT)
+    except OSError:
+        raise _no_split(folder) from None
+    store = folder / split["store"]
+    try:
+        features, labels, offsets, query_ids = (
+            np.load(store / f"{name}.npy", mmap_mode="r")
+            for name in ("features", "labels", "offsets", "query_ids")
+        )
+    except (OSError, ValueError) as error:
+        raise DataError(f"the store is damaged: {error}", _AGAIN, file=store) from None
+    first, last = split["queries"]
+    offsets = np.asarray(offsets[first : last + 1])
+    rows = slice(int(offsets[0]), int(offsets[-1]))
+    if len(features) < rows.stop or len(labels) < rows.stop or len(query_ids) < last:
+        raise DataError("the store's arrays are shorter than the split", _AGAIN, file=store)
+    return RankedLists(features[rows], labels[rows], offsets - rows.start, query_ids[first:last])
+
+
+def read_record(folder: str | Path) -> dict[str, Any]:
+    """``prepared.json`` of the data set in ``folder`` (not of one of its splits)."""
+    path = Path(folder) / _RECORD
+    try:
+        record = io.read_json(path)
+    except (OSError, ValueError):
+        raise DataError("is not a prepared data set", _AGAIN, file=folder) from None
+    if record.get("format") != FORMAT:
+        raise DataError("was prepared by another version of this program", _AGAIN, file=folder)
+    return record
+
+
+def split_folder(folder: str | Path, fold: int | None, split: str) -> Path:
+    """Where a split of the data set in ``folder`` lies; ``fold`` is None where it has none."""
+    return Path(folder) / split_name(fold, split)
+
+
+def split_name(fold: int | None, split: str) -> str:
+    """``train``, or ``Fold1/train``."""
+    return split if fold is None else f"Fold{fold}/{split}"
+
+
+def ring_split(fold: int, split: str, parts: int = 5) -> tuple[int, ...]:
+    """The parts, counted from 1, of a split of fold ``fold`` of a cyclic data set.
+
+    LETOR's rule: fold k trains on parts k … k+n-3, validates on the next, tests on the one after.
+    """
+    order = [(fold - 1 + step) % parts + 1 for step in range(parts)]
+    return tuple({"train": order[:-2], "vali": order[-2:-1], "test": order[-1:]}[split])
+
+
+def ring_order(parts: int = 5) -> list[str]:
+    """The parts as they lie in the store, so that every split of every fold is one range."""
+    names = [f"S{part}" for part in range(1, parts + 1)]
+    return names + names[: parts - 3]
+
+
+def ring_splits(parts: int = 5) -> dict[str, tuple[int, int]]:
+    """Every split of every fold as a range of positions in :func:`ring_order`."""
+    width = {"train": parts - 2, "vali": 1, "test": 1}
+    splits = {}
+    for fold in range(1, parts + 1):
+        for split in SPLITS:
+            start = ring_split(fold, split, parts)[0] - 1
+            splits[split_name(fold, split)] = (start, start + width[split])
+    return splits
+
+
+def write_prepared(
+    out: str | Path,
+    splits: Mapping[str, RankedLists],
+    meta: Mapping[str, Any],
+    folds: int | None = None,
+) -> dict[str, Any]:
+    """Write lists that are in memory as a prepared data set.
+
+    Args:
+        out: the folder; a prepared data set that is there is replaced, anything else refused.
+        splits: the lists of ``train``, ``vali`` and ``test``, or, where there are folds, of the
+            parts ``S1``, ``S2``, … in their order round.
+        meta: what ``prepared.json`` says beside the statistics; ``name``, ``origin``
+            (``real``, ``standin`` or ``generated``) and ``label_levels`` are required.
+        folds: the number of folds, where there are folds.
+
+    Returns:
+        The content of ``prepared.json``.
+
+    Raises:
+        DataError: ``out`` holds something else, or the lists contradict ``meta`` or each other.
+    """
+    if folds is None:
+        order, ranges = list(splits), {name: (i, i + 1) for i, name in enumerate(splits)}
+    else:
+        order, ranges = ring_order(folds), ring_splits(folds)
+    n_features = {lists.n_features for lists in splits.values()}
+    if len(n_features) != 1:
+        raise DataError(
+            f"splits differ in their number of features: {sorted(n_features)}", file=out
+        )
+    with replacing(out) as folder:
+        with Store(folder / "store", n_features.pop()) as store:
+            for name in order:
+                if name in store.parts:
+                    store.repeat(name)
+                    continue
+                lists = splits[name]
+                for start in range(0, lists.n_documents, ROWS):
+                    store.append(
+                        lists.features[start : start + ROWS], lists.labels[start : start + ROWS]
+                    )
+                store.end_part(name, lists.offsets - lists.offsets[0], lists.query_ids)
+        queries = {
+            name: (store.bounds[first], store.bounds[last])
+            for name, (first, last) in ranges.items()
+        }
+        return finish(folder, store, queries, meta)
+
+
+@contextlib.contextmanager
+def replacing(out: str | Path) -> Iterator[Path]:
+    """A temporary folder that becomes ``out`` on success.
+
+    What killed predecessors left is removed, recognised by their lock being free. A folder that is
+    neither empty nor a prepared data set is never replaced.
+    """
+    out = Path(out)
+    if out.exists() and not (out / _RECORD).is_file() and (out.is_file() or any(out.iterdir())):
+        raise DataError(
+            "exists and is not a prepared data set", "name another folder with --out", file=out
+        )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for pattern in (f".{out.name}.*.part", f".{out.name}.*.old"):
+        for stale in out.parent.glob(pattern):
+            _remove_unless_locked(stale)
+    with io.atomic_folder(out) as folder:
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+        finally:
+            os.close(lock)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
+
+
+class Store:
+    """Writes the arrays of a data set, part after part; a context that closes the files.
+
+    Attributes:
+        parts: for each part by name, the range of queries that holds it (the first one, if it is
+            repeated).
+        bounds: the positions in the store's queries at which the parts begin, and the end.
+    """
+
+    def __init__(self, folder: Path, n_features: int) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.n_features = n_features
+        self.minimum = np.full(n_features, np.inf, np.float32)
+        self.maximum = np.full(n_features, -np.inf, np.float32)
+        self.non_zero = np.zeros(n_features, np.int64)
+        self.parts: dict[str, tuple[int, int]] = {}
+        self.bounds = [0]
+        self._features = _NpyWriter(folder / "features.npy", np.dtype("<f4"), (n_features,))
+        self._labels = _NpyWriter(folder / "labels.npy", np.dtype("<f4"), ())
+        self._offsets: list[np.ndarray] = [np.zeros(1, np.int64)]
+        self._query_ids: list[np.ndarray] = []
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if kind is None:
+            self.flush()
+            np.save(self.folder / "offsets.npy", np.concatenate(self._offsets))
+            np.save(self.folder / "query_ids.npy", np.concatenate(self._query_ids))
+        self._features.close()
+        self._labels.close()
+
+    @property
+    def n_documents(self) -> int:
+        """Documents written so far, repetitions included."""
+        return self._labels.rows
+
+    @property
+    def n_distinct(self) -> int:
+        """Queries without repetitions; repeated parts come last."""
+        return max((last for _, last in self.parts.values()), default=0)
+
+    @property
+    def _part_start(self) -> int:
+        return int(self._offsets[-1][-1])
+
+    def append(self, features: np.ndarray, labels: np.ndarray) -> None:
+        """Add documents, ``[n, F]`` and ``[n]``, to the part that is being written."""
+        if not len(labels):
+            return
+        np.minimum(self.minimum, features.min(axis=0), out=self.minimum)
+        np.maximum(self.maximum, features.max(axis=0), out=self.maximum)
+        self.non_zero += np.count_nonzero(features, axis=0)
+        self._features.append(features)
+        self._labels.append(labels)
+
+    def end_part(
+        self,
+        name: str,
+        offsets: np.ndarray,
+        query_ids: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> None:
+        """End the part ``name``.
+
+        Args:
+            name: of the part.
+            offsets: int64 ``[Q + 1]``, counted from the part's first document.
+            query_ids: int64 ``[Q]``.
+            order: a permutation, int64 ``[n]``, in which the part's documents are to lie instead.
+        """
+        start = self._part_start
+        if order is not None:
+            self.flush()
+            for writer in (self._features, self._labels):
+                writer.permute(start, order)
+        self._offsets.append(np.asarray(offsets[1:], np.int64) + start)
+        self._query_ids.append(np.asarray(query_ids, np.int64))
+        self.bounds.append(self.bounds[-1] + len(query_ids))
+        self.parts.setdefault(name, (self.bounds[-2], self.bounds[-1]))
+
+    def part(self, name: str) -> RankedLists:
+        """A part that was ended, memory-mapped."""
+        first, last = self.parts[name]
+        return self.queries(first, last)
+
+    def queries(self, first: int, last: int) -> RankedLists:
+        """The queries ``first:last`` of the parts that were ended, memory-mapped."""
+        self.flush()
+        offsets = np.concatenate(self._offsets)[first : last + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return RankedLists(
+            self._features.view()[rows],
+            self._labels.view()[rows],
+            offsets - rows.start,
+            np.concatenate(self._query_ids)[first:last],
+        )
+
+    def repeat(self, name: str) -> None:
+        """Write the part ``name`` once more."""
+        lists = self.part(name)
+        for start in range(0, lists.n_documents, ROWS):
+            self._features.append(lists.features[start : start + ROWS])
+            self._labels.append(lists.labels[start : start + ROWS])
+        self.end_part(name, lists.offsets, lists.query_ids)
+
+    def keep_columns(self, columns: np.ndarray) -> None:
+        """Rewrite the features with the columns ``columns`` (int ``[G]``) alone."""
+        self.flush()
+        source = self._features
+        target = _NpyWriter(self.folder / "kept.npy", np.dtype("<f4"), (len(columns),))
+        view = source.view()
+        for start in range(0, len(view), ROWS):
+            target.append(view[start : start + ROWS][:, columns])
+        target.flush()
+        source.close()
+        os.replace(target.path, source.path)
+        target.path = source.path
+        self._features = target
+        self.n_features = len(columns)
+        self.minimum, self.maximum = self.minimum[columns], self.maximum[columns]
+        self.non_zero = self.non_zero[columns]
+
+    def flush(self) -> None:
+        """Bring what was appended into the files."""
+        self._features.flush()
+        self._labels.flush()
+
+
+def finish(
+    folder: Path, store: Store, splits: Mapping[str, tuple[int, int]], meta: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the splits, the statistics and, last, ``prepared.json``.
+
+    Args:
+        folder: the data set's folder, which holds the closed ``store``.
+        store: the arrays.
+        splits: for each split its range of queries in the store.
+        meta: see :func:`write_prepared`.
+
+    Returns:
+        The content of ``prepared.json``.
+
+    Raises:
+        DataError: a label is not one of 0 … ``label_levels - 1``, or a split is empty.
+    """
+    labels = np.load(store.folder / "labels.npy", mmap_mode="r")
+    offsets = np.load(store.folder / "offsets.npy")
+    levels = int(meta["label_levels"])
+    statistics, ranges = {}, {}
+    for name, (first, last) in splits.items():
+        ranges[name] = [first, last]
+        statistics[name] = describe(labels, offsets[first : last + 1], levels, name)
+        up = "/".join([".."] * (name.count("/") + 1))
+        io.write_json(
+            folder / name / _SPLIT, {"store": f"{up}/{store.folder.name}", "queries": ranges[name]}
+        )
+    pd.DataFrame(
+        {
+            "feature": meta.get("feature_numbers", list(range(1, store.n_features + 1))),
+            "minimum": store.minimum,
+            "maximum": store.maximum,
+            "non_zero": store.non_zero,
+        }
+    ).to_csv(folder / "features.csv", index=False, lineterminator="\n")
+    arrays = {path.name: io.sha256_of(path) for path in sorted(store.folder.glob("*.npy"))}
+    record = {
+        "format": FORMAT,
+        **meta,
+        "n_features": store.n_features,
+        "splits": statistics,
+        "total": describe(labels, offsets[: store.n_distinct + 1], levels, "the data set"),
+        "arrays": arrays,
+        "digest": io.digest_of({"arrays": arrays, "splits": ranges}),
+    }
+    io.write_json(folder / _RECORD, record)
+    return record
+
+
+def describe(
+    labels: np.ndarray, offsets: np.ndarray, label_levels: int, where: str
+) -> dict[str, Any]:
+    """Counts of a split.
+
+    Args:
+        labels: float32 ``[N]`` of the whole store.
+        offsets: int64 ``[Q + 1]`` of the split, into ``labels``.
+        label_levels: labels are 0 … ``label_levels - 1``.
+        where: the name for errors.
+
+    Returns:
+        ``queries``, ``documents``, ``empty_queries`` (without a relevant document), ``labels``
+        (documents per label), ``list_length`` (shortest, median, mean, longest).
+    """
+    if len(offsets) < 2:
+        raise DataError("holds no query", "check the input and the filters", file=where)
+    labels = np.asarray(labels[offsets[0] : offsets[-1]])
+    lengths = np.diff(offsets)
+    if lengths.min() < 1:
+        raise DataError("a query has no document", "leave such queries out", file=where)
+    whole = labels.astype(np.int64)
+    if not (np.array_equal(whole, labels) and whole.min() >= 0 and whole.max() < label_levels):
+        strange = labels[(whole != labels) | (labels < 0) | (labels >= label_levels)][0]
+        raise DataError(
+            f"label {strange:g} is not one of 0 … {label_levels - 1}",
+            "correct the data or 'label_levels'",
+            file=where,
+        )
+    relevant = np.maximum.reduceat(whole, offsets[:-1] - offsets[0]) > 0
+    return {
+        "queries": len(lengths),
+        "documents": len(labels),
+        "empty_queries": int(np.count_nonzero(~relevant)),
+        "labels": np.bincount(whole, minlength=label_levels).tolist(),
+        "list_length": {
+            "shortest": int(lengths.min()),
+            "median": float(np.median(lengths)),
+            "mean": float(lengths.mean()),
+            "longest": int(lengths.max()),
+        },
+    }
+
+
+class _NpyWriter:
+    """A ``.npy`` file that grows; its header has the same length whatever the number of rows."""
+
+    HEADER = 128
+
+    def __init__(self, path: Path, dtype: np.dtype, row: tuple[int, ...]) -> None:
+        self.path = path
+        self.dtype = dtype
+        self.row = row
+        self.rows = 0
+        self._file = open(path, "wb+", buffering=0)  # noqa: SIM115 closed by close()
+        self.flush()
+
+    def append(self, values: np.ndarray) -> None:
+        block = np.ascontiguousarray(values, self.dtype)
+        view = memoryview(block).cast("B")
+        while len(view):
+            view = view[self._file.write(view) :]
+        self.rows += len(block)
+
+    def flush(self) -> None:
+        """Write the header for the rows that are there."""
+        header = repr(
+            {"descr": self.dtype.str, "fortran_order": False, "shape": (self.rows, *self.row)}
+        )
+        text = header.ljust(self.HEADER - 11) + "\n"
+        self._file.seek(0)
+        self._file.write(b"\x93NUMPY\x01\x00" + (self.HEADER - 10).to_bytes(2, "little"))
+        self._file.write(text.encode("latin-1"))
+        self._file.seek(0, os.SEEK_END)
+
+    def view(self) -> np.ndarray:
+        return np.load(self.path, mmap_mode="r")
+
+    def permute(self, start: int, order: np.ndarray) -> None:
+        """Put the rows from ``start`` on in the order ``order``."""
+        target = np.load(self.path, mmap_mode="r+")[start:]
+        copy = self.path.with_suffix(".copy")
+        target.tofile(copy)
+        source = np.memmap(copy, self.dtype, "r", shape=target.shape)
+        for first in range(0, len(order), ROWS):
+            target[first : first + ROWS] = source[order[first : first + ROWS]]
+        target.flush()
+        copy.unlink()
+
+    def close(self) -> None:
+        self.flush()
+        self._file.close()
+
+
+_AGAIN = "prepare the data set again: directrank prepare NAME --raw DIR --out DIR"
+
+
+def _no_split(folder: Path) -> DataError:
+    if (folder / _RECORD).is_file():
+        names: Sequence[str] = list(read_record(folder)["splits"])
+        shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+        return DataError("is a whole data set", f"open one of its splits: {shown}", file=folder)
+    if not folder.is_dir():
+        return DataError("no such folder", _AGAIN, file=folder)
+    return DataError("is not a split of a prepared data set", _AGAIN, file=folder)

@@ -1,0 +1,363 @@
+"""Imaginary queries and web pages: what a stand-in's features and labels are computed from.
+
+Real feature vectors of learning-to-rank collections are statistics of term counts in the streams
+of a page (body, anchor texts, title, URL) and facts about the page (links, PageRank, clicks). We
+draw the counts and the facts and compute the statistics by their formulas: heavy tails, integers,
+zeros, constants within a query and the correlations between blocks then follow by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrank.seeds import numpy_stream
+
+STREAMS = ("body", "anchor", "title", "url", "whole")
+FACTS = (
+    "slashes", "url_length", "in_links", "out_links", "page_rank", "site_rank",
+    "quality", "bad_quality", "query_clicks", "url_clicks", "dwell_time",
+)  # fmt: skip
+MAX_TERMS = 7
+
+# Standard normals per page: named latents first, then one column per term of each drawn stream.
+_LATENTS = (
+    "topic", "popularity", "spam", "body_length", "anchor_length", "title_length", "url_length",
+    "body", "anchor", "title", "url", "slashes", "in_links", "out_links", "page_rank", "site_rank",
+    "quality", "bad_quality", "url_clicks", "query_clicks", "dwell_time", "url_size", "utility",
+)  # fmt: skip
+_UNIFORMS = (
+    "has_anchor", "has_in_links", "has_out_links", "has_clicks", "has_query_clicks", "odd", "strange",
+)  # fmt: skip
+_QUERY_NORMALS = ("ease", "level", "strange")
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Pages of several queries, packed; ``S`` = 5 streams as in ``STREAMS``, ``T`` = 7 terms.
+
+    Attributes:
+        offsets: int64 ``[Q + 1]``.
+        query: int64 ``[N]``, the position of each page's query.
+        n_terms: int64 ``[Q]``, terms of the query.
+        level: float64 ``[Q]``, how well the collection serves the query.
+        failed: bool ``[Q]``, queries for which the collection has nothing.
+        idf: float64 ``[Q, S, T]``, inverse document frequencies, 0 beyond ``n_terms``.
+        known: bool ``[Q]``, whether the collection's language model knows the query's terms.
+        counts: float64 ``[N, S, T]``, occurrences of each term.
+        lengths: float64 ``[N, S]``, terms of each stream.
+        facts: name → float64 ``[N]``, see ``FACTS``.
+        topic, popularity, noise: float64 ``[N]``, standard normal latents that no feature shows.
+        keys: uint64 ``[Q]``, seeds for anything more that is drawn per query.
+    """
+
+    offsets: np.ndarray
+    query: np.ndarray
+    n_terms: np.ndarray
+    level: np.ndarray
+    failed: np.ndarray
+    idf: np.ndarray
+    known: np.ndarray
+    counts: np.ndarray
+    lengths: np.ndarray
+    facts: Mapping[str, np.ndarray]
+    topic: np.ndarray
+    popularity: np.ndarray
+    noise: np.ndarray
+    keys: np.ndarray
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The distribution of list lengths, at the scale of the settings.
+
+    A share ``single`` of the lists has one document, a share ``short`` is uniform up to a third of
+    the median, a share ``long`` is Pareto (index 1.5) from twice the median on, and the rest is
+    log-normal with the given ``median`` and ``sigma``. All are cut at ``maximum``.
+    """
+
+    median: float
+    sigma: float
+    maximum: int
+    single: float
+    short: float
+    long: float
+
+    def draw(self, stream: np.random.Generator) -> int:
+        """One length; always uses the same number of draws."""
+        kind, place = stream.random(2)
+        normal = stream.standard_normal()
+        if kind < self.single:
+            return 1
+        if kind < self.single + self.short:
+            value = 1 + place * self.median / 3
+        elif kind < self.single + self.short + self.long:
+            value = 2 * self.median * (1 - place) ** (-1 / 1.5)
+        else:
+            value = self.median * np.exp(self.sigma * normal)
+        return int(np.clip(round(value), 1, self.maximum))
+
+    def scaled(self, factor: float, maximum: int) -> Lengths:
+        """The same distribution, ``factor`` times as long, cut at ``maximum``."""
+        return Lengths(
+            self.median * factor, self.sigma, maximum, self.single, self.short, self.long
+        )
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Everything random about some queries, before any computation."""
+
+    offsets: np.ndarray
+    query_uniforms: np.ndarray  # [Q, 2 + MAX_TERMS]
+    query_normals: np.ndarray  # [Q, len(_QUERY_NORMALS) + MAX_TERMS]
+    query_latents: np.ndarray  # [Q, len(_LATENTS)]
+    normals: np.ndarray  # [N, len(_LATENTS)]
+    uniforms: np.ndarray  # [N, len(_UNIFORMS)]
+    terms: np.ndarray  # [N, 4, MAX_TERMS, 2]
+    keys: np.ndarray  # [Q]
+
+
+def _draw(names: Sequence[str | int], queries: Sequence[int], lengths: Lengths) -> _Draws:
+    """One random stream per query, so that a query is the same whatever is drawn beside it."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    counts = []
+    for query in queries:
+        stream = numpy_stream(*names, query)
+        n = lengths.draw(stream)
+        counts.append(n)
+        parts.append(
+            (
+                stream.random(2 + MAX_TERMS),
+                stream.standard_normal(len(_QUERY_NORMALS) + MAX_TERMS),
+                stream.standard_normal(len(_LATENTS)),
+                stream.integers(0, 2**63, dtype=np.uint64),
+                stream.standard_normal((n, len(_LATENTS))),
+                stream.random((n, len(_UNIFORMS))),
+                stream.random((n, 4, MAX_TERMS, 2)),
+            )
+        )
+    per_query = list(zip(*parts, strict=True))
+    return _Draws(
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        query_uniforms=np.stack(per_query[0]),
+        query_normals=np.stack(per_query[1]),
+        query_latents=np.stack(per_query[2]),
+        keys=np.array(per_query[3], dtype=np.uint64),
+        normals=np.concatenate(per_query[4]),
+        uniforms=np.concatenate(per_query[5]),
+        terms=np.concatenate(per_query[6]),
+    )
+
+
+def draw_pages(
+    names: Sequence[str | int],
+    queries: Sequence[int],
+    lengths: Lengths,
+    failed_share: float,
+    profile: Mapping[str, Any],
+) -> Pages:
+    """The pages of ``queries``.
+
+    Args:
+        names: what the random streams are derived from, before the query's number.
+        queries: numbers of the queries within their split.
+        lengths: distribution of list lengths.
+        failed_share: share of queries for which the collection has nothing.
+        profile: the section ``pages`` of a profile.
+    """
+    draws = _draw(names, queries, lengths)
+    Q = len(draws.offsets) - 1
+    query = np.repeat(np.arange(Q), np.diff(draws.offsets))
+    # Pages found for one query resemble each other: each latent has a level of its query.
+    weight = np.array([profile["query_level"].get(name, 0.0) for name in _LATENTS])
+    latents = np.sqrt(1 - weight) * draws.normals
+    latents += (np.sqrt(weight) * draws.query_latents)[query]
+    z = dict(zip(_LATENTS, latents.T, strict=True))
+    u = {name: draws.uniforms[:, i] for i, name in enumerate(_UNIFORMS)}
+    zq = {name: draws.query_normals[:, i] for i, name in enumerate(_QUERY_NORMALS)}
+
+    shares = np.cumsum(profile["term_shares"])
+    n_terms = 1 + np.searchsorted(shares[:-1], draws.query_uniforms[:, 0], side="right")
+    asked = np.arange(MAX_TERMS) < n_terms[:, None]  # [Q, T]
+    rarity = draws.query_normals[:, len(_QUERY_NORMALS) :]
+    idf, rarity = _idf(profile["idf"], rarity, zq["ease"], n_terms, asked)
+
+    topic, popularity = z["topic"], z["popularity"]
+    spam = np.maximum(z["spam"] - 1.0, 0.0)
+
+    # Pages that were found by other words than the query's own, more for some queries than others.
+    strange = profile["strange"] + profile["strange_query"] * zq["strange"]
+    strange = u["strange"] < (1 / (1 + np.exp(-strange)))[query]
+
+    drawn = {}
+    for s, name in enumerate(STREAMS[:4]):
+        drawn[name] = _stream(
+            profile["streams"][name],
+            z=z,
+            odd=u["odd"],
+            has=u["has_anchor"] if name == "anchor" else None,
+            topic=topic,
+            popularity=popularity,
+            spam=spam,
+            strange=strange,
+            name=name,
+            rarity=rarity[query],
+            asked=asked[query],
+            uniforms=draws.terms[:, s],
+        )
+    lengths_ = np.stack([drawn[name][0] for name in STREAMS[:4]], axis=1)
+    counts = np.stack([drawn[name][1] for name in STREAMS[:4]], axis=1)
+    facts = _facts(profile["facts"], z, u, popularity, spam, topic, lengths_)
+    return Pages(
+        offsets=draws.offsets,
+        query=query,
+        n_terms=n_terms,
+        level=zq["level"],
+        failed=draws.query_uniforms[:, 1] < failed_share,
+        idf=idf,
+        known=draws.query_uniforms[:, 2] >= profile["unknown_share"],
+        counts=np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1),
+        lengths=np.concatenate([lengths_, lengths_.sum(axis=1, keepdims=True)], axis=1),
+        facts=facts,
+        topic=topic,
+        popularity=popularity,
+        noise=z["utility"],
+        keys=draws.keys,
+    )
+
+
+def _idf(
+    profile: Mapping[str, Any],
+    normals: np.ndarray,
+    ease: np.ndarray,
+    n_terms: np.ndarray,
+    asked: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``idf`` ``[Q, S, T]`` per stream and the terms' rarity ``[Q, T]`` it grows with.
+
+    The streams' values are nearly one value: a term that is rare in bodies is rare in titles.
+    """
+    # Longer queries hold more common words.
+    rarity = 0.8 * normals + 0.6 * ease[:, None] - 0.25 * (n_terms[:, None] - 2.0)
+    idf = np.stack(
+        [profile[name]["low"] + profile[name]["scale"] * np.exp(0.55 * rarity) for name in STREAMS],
+        axis=1,
+    )
+    return np.minimum(idf, profile["highest"]) * asked[:, None, :], rarity
+
+
+def _stream(
+    profile: Mapping[str, Any],
+    *,
+    z: Mapping[str, np.ndarray],
+    odd: np.ndarray,
+    has: np.ndarray | None,
+    topic: np.ndarray,
+    popularity: np.ndarray,
+    spam: np.ndarray,
+    strange: np.ndarray,
+    name: str,
+    rarity: np.ndarray,
+    asked: np.ndarray,
+    uniforms: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths ``[N]`` and term counts ``[N, T]`` of one stream."""
+    log_length = (
+        np.log(profile["length"])
+        + profile["length_sigma"] * z[f"{name}_length"]
+        + profile["length_popularity"] * popularity
+    )
+    length = np.clip(np.floor(np.exp(log_length)), profile["shortest"], profile["longest"])
+    if has is not None:
+        length[has > 1 / (1 + np.exp(-(profile["present"] + 1.3 * popularity)))] = 0.0
+    # Broken pages: an empty stream, or one into which a whole page was parsed.
+    length[odd < profile["empty"]] = 0.0
+    huge = odd > 1 - profile["huge"]
+    length[huge] = np.minimum(length[huge] * 60, profile["longest"] * 10)
+
+    presence = (
+        profile["match"]
+        + profile["match_topic"] * topic
+        + profile["match_shared"] * z[name]
+        + profile["match_length"] * (np.log(np.maximum(length, 1.0)) - np.log(profile["length"]))
+        - 6.0 * strange
+    )[:, None] - profile["match_rarity"] * rarity
+    occurs = (uniforms[..., 0] < 1 / (1 + np.exp(-presence))) & asked & (length > 0)[:, None]
+    # Occurrences beyond the first: geometric, with a mean that varies a lot from page to page.
+    extra = np.exp(
+        profile["extra"]
+        + profile["extra_topic"] * topic
+        + profile["extra_spam"] * spam
+        + profile["extra_length"] * (np.log(np.maximum(length, 1.0)) - np.log(profile["length"]))
+        + profile["extra_shared"] * z[name]
+    )[:, None] * np.exp(-0.35 * rarity)
+    more = np.floor(np.log1p(-uniforms[..., 1]) / np.log(extra / (1 + extra)))
+    counts = np.where(occurs, 1 + more, 0.0)
+    # No stream holds more occurrences than terms.
+    total = counts.sum(axis=1)
+    shrink = np.where(total > length, length / np.maximum(total, 1.0), 1.0)
+    return length, np.floor(counts * shrink[:, None])
+
+
+def _facts(
+    profile: Mapping[str, Any],
+    z: Mapping[str, np.ndarray],
+    u: Mapping[str, np.ndarray],
+    popularity: np.ndarray,
+    spam: np.ndarray,
+    topic: np.ndarray,
+    lengths: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The facts about pages, in the units and ranges of MSLR's features 126 to 136."""
+
+    def log_normal(name: str, low: float, high: float, shift: np.ndarray | float = 0.0):
+        mean, sigma, *tail = profile[name]
+        value = mean + sigma * z[name] + shift
+        if tail:  # heavier than log-normal above the median
+            value = value + tail[0] * np.maximum(z[name], 0.0) ** 2
+        return np.clip(np.floor(np.exp(value)), low, high)
+
+    def logistic(name: str, shift: np.ndarray):
+        mean, sigma = profile[name]
+        return np.floor(65535 / (1 + np.exp(-(mean + sigma * z[name] + shift))))
+
+    depth = np.log(np.maximum(lengths[:, 3], 1.0)) - 2.0
+    own = profile["popularity"]
+    url_clicks = log_normal("url_clicks", 1, 1e6, own * popularity)
+    clicked = u["has_clicks"] < 1 / (
+        1 + np.exp(-(profile["clicked"] + 1.2 * popularity - 0.8 * depth))
+    )
+    query_clicked = clicked & (
+        u["has_query_clicks"]
+        < 1 / (1 + np.exp(-(profile["query_clicked"] + 1.5 * topic + popularity)))
+    )
+    mean, sigma = profile["dwell_time"]
+    return {
+        "slashes": np.clip(np.floor(np.exp(1.05 + 0.85 * depth + 0.28 * z["slashes"])), 1, 14),
+        "url_length": np.floor(
+            np.clip(np.exp(3.72 + 1.0 * depth + 0.17 * z["url_size"]), 6, 220)
+        ),
+        "in_links": np.where(
+            u["has_in_links"] < profile["with_in_links"],
+            log_normal("in_links", 1, 2.3e8, 1.6 * own * popularity),
+            0.0,
+        ),
+        "out_links": np.where(
+            u["has_out_links"] < profile["with_out_links"],
+            log_normal("out_links", 1, 121, 0.4 * np.log1p(lengths[:, 1])),
+            0.0,
+        ),
+        "page_rank": logistic("page_rank", own * popularity - 0.8 * depth),
+        "site_rank": logistic("site_rank", 0.5 * own * popularity + 0.8 * depth - spam),
+        "quality": log_normal("quality", 1, 254),
+        "bad_quality": log_normal("bad_quality", 1, 254, 0.7 * z["quality"] + 1.2 * spam),
+        "query_clicks": np.where(
+            query_clicked, np.ceil(0.8 * url_clicks * np.exp(z["query_clicks"])), 0
+        ),
+        "url_clicks": np.where(clicked, url_clicks, 0.0),
+        "dwell_time": np.where(clicked, np.exp(mean + sigma * z["dwell_time"]), 0.0),
+    }

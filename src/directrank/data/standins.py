@@ -1,0 +1,231 @@
+"""Stand-ins: generated data sets in the shape of collections that cannot be had without a form.
+
+A stand-in has the columns, label shares, list lengths and empty queries of the real set and a
+signal that separates classes of models in the same order. It is **not** the real set: no number
+measured on it is a measurement on the real one, and every name ends in ``_standin`` so that this
+shows wherever the number goes. The signal was shaped without looking at losses (see
+:mod:`directrank.data.standin_relevance`).
+
+Profiles, with the reason of every number, are in ``standins.yaml`` beside this module. Every query
+is drawn from its own random stream and computed on its own, so it is the same whatever the number
+of queries or the size of the chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import yaml
+
+from directrank.data import standin_columns
+from directrank.data.standin_pages import Lengths, Pages, draw_pages
+from directrank.data.standin_relevance import utility
+from directrank.errors import ConfigError
+from directrank.lists import RankedLists
+from directrank.schema import suggest
+
+SPLITS = ("train", "vali", "test")
+#: What the real sets' missing marker (1.797e308) is clipped to when it is read.
+HUGE = 1e6
+_CALIBRATION_QUERIES = 400
+
+
+@dataclass(frozen=True)
+class StandinSettings:
+    """Size and randomness of a stand-in; fields left ``None`` take the profile's demo values.
+
+    Attributes:
+        queries: queries per split; ``"full"`` for the number of the real set.
+        mean_length: mean documents per query; the whole distribution is scaled to it.
+        max_length: longest list.
+        noise: factor on the noise in the labels; 1 is the calibrated level, 0 none.
+        seed: names the random streams.
+    """
+
+    queries: Mapping[str, int] | str | None = None
+    mean_length: float | None = None
+    max_length: int | None = None
+    noise: float = 1.0
+    seed: int = 0
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    text = (files("directrank.data") / "standins.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)
+
+
+def names() -> list[str]:
+    """Names of all stand-ins."""
+    return sorted(_document()["profiles"])
+
+
+def profile(name: str) -> Mapping[str, Any]:
+    """The profile of the stand-in ``name``; an unknown one is a :class:`ConfigError`."""
+    profiles = _document()["profiles"]
+    if name not in profiles:
+        raise ConfigError(f"unknown stand-in '{name}'", suggest(name, profiles))
+    return profiles[name]
+
+
+def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSettings:
+    """``settings`` with the profile's demo values in the place of what is not given.
+
+    Raises:
+        ConfigError: for a stand-in or a setting that is unknown or cannot be meant.
+    """
+    shape = profile(name)
+    known = [entry.name for entry in fields(StandinSettings)]
+    for key in settings or {}:
+        if key not in known:
+            raise ConfigError(f"{name}: no setting '{key}'", suggest(key, known))
+    given = StandinSettings(**(settings or {}))
+    values = asdict(given)
+    for key, value in shape["demo"].items():
+        if values[key] is None:
+            values[key] = value
+    if values["queries"] == "full":
+        values["queries"] = shape["full"]
+    result = StandinSettings(**values)
+    if not isinstance(result.queries, Mapping) or not all(
+        split in SPLITS and isinstance(count, int) and count >= 0
+        for split, count in result.queries.items()
+    ):
+        raise ConfigError(
+            f"{name}: queries: {result.queries}",
+            f"'full', or a number for some of {', '.join(SPLITS)}",
+        )
+    if not result.mean_length >= 1 or result.max_length < 1:
+        raise ConfigError(f"{name}: mean_length and max_length must be at least 1")
+    if result.noise < 0:
+        raise ConfigError(f"{name}: noise must not be negative, is {result.noise}")
+    return result
+
+
+def generate(name: str, settings: Mapping[str, Any] | None = None) -> dict[str, RankedLists]:
+    """The stand-in ``name``, in memory.
+
+    Args:
+        name: one of :func:`names`, such as ``web30k_standin``.
+        settings: a mapping of the fields of :class:`StandinSettings`.
+
+    Returns:
+        one :class:`RankedLists` per split that has queries; query ids count from 1 through train,
+        vali and test.
+    """
+    resolved = resolve(name, settings)
+    return {
+        split: _join(list(generate_chunks(name, split, settings)))
+        for split in SPLITS
+        if resolved.queries.get(split, 0)
+    }
+
+
+def generate_chunks(
+    name: str, split: str, settings: Mapping[str, Any] | None = None, *, queries: int = 128
+) -> Iterator[RankedLists]:
+    """The queries of one split in order, at most ``queries`` at a time.
+
+    Memory is that of one chunk (about 20 KB per document while it is made), so a set of millions of
+    documents can be written without being held. Chunks joined are equal to :func:`generate`.
+    """
+    resolved = resolve(name, settings)
+    shape = profile(name)
+    count = resolved.queries.get(split, 0)
+    before = sum(resolved.queries.get(earlier, 0) for earlier in SPLITS[: SPLITS.index(split)])
+    lengths = _lengths(name, resolved.mean_length, resolved.max_length)
+    cuts, curves = _calibration(name, resolved.mean_length, resolved.max_length, resolved.noise)
+    for begin in range(0, count, queries):
+        numbers = range(begin, min(begin + queries, count))
+        pages = draw_pages(
+            (name, resolved.seed, split), numbers, lengths, shape["empty_share"], shape["pages"]
+        )
+        yield RankedLists(
+            features=_features(pages, shape["columns"], curves),
+            labels=_labels(utility(pages, shape["relevance"], resolved.noise), pages, cuts),
+            offsets=pages.offsets,
+            query_ids=np.arange(
+                before + numbers.start + 1, before + numbers.stop + 1, dtype=np.int64
+            ),
+        )
+
+
+def _lengths(name: str, mean_length: float, max_length: int) -> Lengths:
+    lists = profile(name)["lists"]
+    base = Lengths(**{key: value for key, value in lists.items() if key != "mean"})
+    return base.scaled(mean_length / lists["mean"], min(max_length, lists["maximum"]))
+
+
+@cache
+def _calibration(
+    name: str, mean_length: float, max_length: int, noise: float
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Label cuts, and the distribution functions of the columns where they are normalised.
+
+    Both are quantiles of a sample that does not depend on the settings' seed or size, so that a
+    stand-in can be made query by query.
+    """
+    shape = profile(name)
+    lengths = _lengths(name, min(mean_length, 60.0), min(max_length, 400))
+    queries = _CALIBRATION_QUERIES if mean_length < 200 else _CALIBRATION_QUERIES // 4
+    pages = draw_pages((name, "calibration"), range(queries), lengths, 0.0, shape["pages"])
+    values = utility(pages, shape["relevance"], noise)
+    # Failed queries hold their share of zeros already; the rest is cut so that the whole fits.
+    shares = np.array(shape["label_shares"])
+    shares[0] = (shares[0] - shape["empty_share"]) / (1 - shape["empty_share"])
+    shares[1:] /= 1 - shape["empty_share"]
+    cuts = np.quantile(values, np.cumsum(shares)[:-1])
+    curves = None
+    if shape["columns"].get("unit"):
+        raw = _raw_columns(pages, shape["columns"])
+        curves = np.quantile(raw, np.linspace(0, 1, 65), axis=0)
+    return cuts, curves
+
+
+def _labels(values: np.ndarray, pages: Pages, cuts: np.ndarray) -> np.ndarray:
+    """Labels by global cuts; failed queries get none, every other at least one relevant page."""
+    labels = np.searchsorted(cuts, values, side="right")
+    lengths = np.diff(pages.offsets)
+    best = np.maximum.reduceat(labels, pages.offsets[:-1])
+    order = np.lexsort((-values, pages.query))
+    labels[order[pages.offsets[:-1]][best == 0]] = 1
+    labels[np.repeat(pages.failed, lengths)] = 0
+    return labels.astype(np.float32)
+
+
+def _raw_columns(pages: Pages, columns: Mapping[str, Any]) -> np.ndarray:
+    kind = columns["kind"]
+    if kind == "wide":
+        return standin_columns.wide(pages, columns)
+    if kind == "mslr":
+        return standin_columns.mslr(pages)
+    raw = getattr(standin_columns, kind)(pages)
+    return standin_columns.per_query_minmax(raw, pages.offsets)
+
+
+def _features(pages: Pages, columns: Mapping[str, Any], curves: np.ndarray | None) -> np.ndarray:
+    values = _raw_columns(pages, columns)
+    if curves is not None:
+        grid = np.linspace(0, 1, len(curves))
+        for column in range(values.shape[1]):
+            there = values[:, column] != 0
+            values[there, column] = np.interp(values[there, column], curves[:, column], grid)
+    if columns.get("huge_share"):
+        marked = np.arange(values.shape[1]) >= values.shape[1] * (1 - columns["huge_share"])
+        values[:, marked] = np.where(values[:, marked] == 0, HUGE, values[:, marked])
+    return values.astype(np.float32)
+
+
+def _join(parts: list[RankedLists]) -> RankedLists:
+    lengths = np.concatenate([part.lengths for part in parts])
+    return RankedLists(
+        features=np.concatenate([part.features for part in parts]),
+        labels=np.concatenate([part.labels for part in parts]),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        query_ids=np.concatenate([part.query_ids for part in parts]),
+    )

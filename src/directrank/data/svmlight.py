@@ -1,0 +1,730 @@
+"""LETOR/svmlight text as arrays: streamed, on several threads, exact, and strict.
+
+A line is ``label qid:Q i:v i:v ... # comment``. Accepted beyond that: CRLF, blank lines, lines that
+are only a comment, any bytes in comments (latin-1 among them), features that are absent (0) or out
+of order, labels written as floats, scientific notation, ``NULL`` for an absent value (0), a last
+line without newline, a byte-order mark. A *table* line is ``label Q v v ...`` with every feature.
+
+Numbers equal ``numpy.float32(float(text))`` to the last bit, as in scikit-learn's reader.
+Everything else is an error with file, line number and the offending text, never a guess: a value
+that is not a finite number or does not fit in float32 (unless ``clip`` is given), an index below
+the first or above ``n_features``, an index that occurs twice, a missing query id, a query whose
+lines do not lie together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from directrank.errors import DataError
+from directrank.lists import RankedLists
+
+#: Bytes of text that one thread parses at a time.
+PIECE = 2 << 20
+#: No valid line of any ranking data set comes near this length.
+LONGEST_LINE = 16 << 20
+
+LineFormat = Literal["svmlight", "table"]
+ErrorHandler = Callable[[int, bytes, str], None]
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How lines are to be read.
+
+    Attributes:
+        n_features: F, the number of columns of the result.
+        lines: ``svmlight``, or ``table`` for lines ``label qid v1 ... vF``.
+        first_index: the index that the file gives to the first feature, 0 or 1.
+        clip: values are limited to ``[-clip, clip]`` as float64, before they become float32.
+    """
+
+    n_features: int
+    lines: LineFormat = "svmlight"
+    first_index: int = 1
+    clip: float | None = None
+
+
+class Block(NamedTuple):
+    """Consecutive documents of a file, n of them."""
+
+    features: np.ndarray
+    """float32 ``[n, F]``"""
+    labels: np.ndarray
+    """float32 ``[n]``"""
+    query_ids: np.ndarray
+    """int64 ``[n]``"""
+    lines: np.ndarray
+    """int64 ``[n]``, the line of each document, counted from 1"""
+
+
+def read_svmlight(
+    source: str | Path,
+    n_features: int | None = None,
+    *,
+    lines: LineFormat = "svmlight",
+    first_index: int = 1,
+    clip: float | None = None,
+    split_queries: Literal["error", "merge"] = "error",
+    quarantine: str | Path | None = None,
+    threads: int = 2,
+) -> RankedLists:
+    """Read a whole file into memory.
+
+    Args:
+        source: the text file.
+        n_features: columns of the result; where it is None the file is read twice, the first time
+            for its largest feature index.
+        lines, first_index, clip: see :class:`TextFormat`.
+        split_queries: what to do with a query whose lines do not lie together: ``error``, or
+            ``merge`` them at the place of its first line. Nothing is guessed, because two files put
+            one after the other, in which the same number means two queries, look the same.
+        quarantine: malformed lines go to this file, the reason above each, instead of raising.
+        threads: how many threads parse.
+
+    Raises:
+        DataError: at the first malformed line, with its number and text.
+    """
+    source = Path(source)
+    if n_features is None:
+        with open_text(source) as stream:
+            n_features = count_features(stream, first_index)
+    blocks, queries = [], QueryIndex(str(source), merge=split_queries == "merge")
+    with open_text(source) as stream, Quarantine(quarantine) as bin_:
+        text_format = TextFormat(n_features, lines, first_index, clip)
+        handler = bin_.handler(str(source)) if quarantine is not None else None
+        for block in parse(stream, text_format, str(source), threads=threads, on_error=handler):
+            queries.add(block)
+            blocks.append(block)
+    features = [block.features for block in blocks]
+    labels = [block.labels for block in blocks]
+    lists = RankedLists(
+        np.concatenate(features) if features else np.empty((0, n_features), np.float32),
+        np.concatenate(labels) if labels else np.empty(0, np.float32),
+        queries.offsets(),
+        queries.query_ids(),
+    )
+    rows = queries.merged_rows()
+    if rows is None:
+        return lists
+    offsets, query_ids = queries.merged()
+    return RankedLists(lists.features[rows], lists.labels[rows], offsets, query_ids)
+
+
+def open_text(path: Path) -> BinaryIO:
+    """Open a file for :func:`parse`; a missing or unreadable one is a :class:`DataError`."""
+    try:
+        return open(path, "rb", buffering=0)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", "check the path", file=path) from error
+
+
+def parse(
+    stream: IO[bytes],
+    text_format: TextFormat,
+    where: str,
+    *,
+    threads: int = 2,
+    piece: int = PIECE,
+    on_error: ErrorHandler | None = None,
+) -> Iterator[Block]:
+    """Parse ``stream`` into blocks, in the order of the file.
+
+    Memory is bounded by a few times ``threads * piece``, whatever the length of the stream.
+
+    Args:
+        stream: bytes, read once from front to back.
+        text_format: how lines are to be read.
+        where: the name for error messages.
+        threads: how many threads parse; reading ahead takes place beside them.
+        piece: bytes per thread at a time.
+        on_error: called with line number, text and reason of a malformed line, which is then left
+            out; without it such a line raises.
+
+    Raises:
+        DataError: at the first malformed line.
+    """
+    line = 1
+    with ThreadPoolExecutor(threads) as workers, ThreadPoolExecutor(1) as reader:
+        chunks = _chunks(stream, piece, where)
+        ahead: Future = reader.submit(next, chunks, None)
+        pending: deque[Future[_Piece]] = deque()
+        try:
+            while pending or ahead is not None:
+                # Two pieces per thread are under way, so that no thread waits for the consumer.
+                while ahead is not None and len(pending) < 2 * threads:
+                    chunk = ahead.result()
+                    if chunk is None:
+                        ahead = None
+                        break
+                    ahead = reader.submit(next, chunks, None)
+                    pending.append(workers.submit(_parse_piece, chunk, text_format))
+                if not pending:
+                    continue
+                part = pending.popleft().result()
+                for bad in part.bad:
+                    text = bytes(part.text[bad.start : bad.stop]).rstrip(b"\r\n")
+                    if on_error is None:
+                        raise _line_error(bad.reason, text, where, line + bad.line, text_format)
+                    on_error(line + bad.line, text, bad.reason)
+                if len(part.labels):
+                    yield Block(part.features, part.labels, part.query_ids, part.lines + line)
+                line += part.n_lines
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def count_features(stream: IO[bytes], first_index: int = 1) -> int:
+    """The number of features that the largest index in ``stream`` asks for."""
+    largest = first_index - 1
+    for chunk in _chunks(stream, PIECE, "the file"):
+        largest = max(largest, _largest_index(np.frombuffer(chunk, np.uint8)))
+    return int(largest) - first_index + 1
+
+
+class QueryIndex:
+    """Where queries begin, gathered while blocks go by; notices queries that lie in two places."""
+
+    def __init__(self, where: str, merge: bool = False) -> None:
+        self.where = where
+        self.merge = merge
+        self.n_documents = 0
+        self._starts: list[int] = []
+        self._ids: list[int] = []
+        self._first: dict[int, int] = {}
+        self.split: set[int] = set()
+
+    def add(self, block: Block) -> None:
+        """Take note of the next block's queries.
+
+        Raises:
+            DataError: a query occurs again after another one, unless queries are to be merged.
+        """
+        ids = block.query_ids
+        starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+        if self._ids and ids[0] == self._ids[-1]:
+            starts = starts[1:]
+        for start in starts.tolist():
+            query, line = int(ids[start]), int(block.lines[start])
+            if query in self._first:
+                if not self.merge:
+                    raise DataError(
+                        f"query {query} goes on here, but began at line {self._first[query]} and "
+                        "other queries lie between",
+                        "put each query's lines together, or set 'split_queries: merge' if the two "
+                        "places really are one query",
+                        file=self.where,
+                        line=line,
+                    )
+                self.split.add(query)
+            else:
+                self._first[query] = line
+            self._starts.append(self.n_documents + start)
+            self._ids.append(query)
+        self.n_documents += len(ids)
+
+    def offsets(self) -> np.ndarray:
+        """int64 ``[R + 1]`` for the R runs of equal query ids; R = Q where no query is split."""
+        return np.array([*self._starts, self.n_documents], dtype=np.int64)
+
+    def query_ids(self) -> np.ndarray:
+        """int64 ``[R]``, the query of each run."""
+        return np.array(self._ids, dtype=np.int64)
+
+    def merged_rows(self) -> np.ndarray | None:
+        """The order of rows, int64 ``[N]``, that joins split queries; None if none is split."""
+        if not self.split:
+            return None
+        place = {query: position for position, query in enumerate(self._first)}
+        runs = np.array([place[query] for query in self._ids])
+        return np.argsort(np.repeat(runs, np.diff(self.offsets())), kind="stable")
+
+    def merged(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets and query ids of the rows in the order of :meth:`merged_rows`."""
+        lengths = dict.fromkeys(self._first, 0)
+        for query, length in zip(self._ids, np.diff(self.offsets()).tolist(), strict=True):
+            lengths[query] += length
+        offsets = np.concatenate([[0], np.cumsum(list(lengths.values()))]).astype(np.int64)
+        return offsets, np.array(list(lengths), dtype=np.int64)
+
+
+@dataclass
+class Quarantine:
+    """A file for malformed lines, made when the first one comes; ``path`` None holds nothing."""
+
+    path: str | Path | None
+    count: int = 0
+    _file: BinaryIO | None = field(default=None, repr=False)
+
+    def __enter__(self) -> Quarantine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def handler(self, where: str) -> ErrorHandler:
+        """A handler for :func:`parse` of the file named ``where``."""
+
+        def put(line: int, text: bytes, reason: str) -> None:
+            if self._file is None:
+                self._file = open(self.path, "wb")  # noqa: SIM115 closed by __exit__
+            self.count += 1
+            self._file.write(f"# {where}:{line}: {reason}\n".encode() + text + b"\n")
+
+        return put
+
+
+# What the kernels say of a line; 0 is a good one.
+_HARD_FULL = -1
+_REASONS = {
+    1: "the label is not a number",
+    2: "there is no 'qid:' after the label",
+    3: "the query id is not a whole number below 2^63",
+    4: "a feature is not of the form index:value",
+    5: "a feature's value is not a finite number",
+    6: "a value does not fit in single precision",
+    7: "a feature index is below the first",
+    8: "a feature index is larger than the number of features",
+    9: "a feature index occurs twice",
+    10: "'qid:' occurs in the wrong place",
+    11: "the number of values is not the number of features",
+    12: "there is no query id after the label",
+}
+
+
+def _remedy(reason: str, text_format: TextFormat) -> str:
+    if reason == _REASONS[6]:
+        return "set 'clip', for instance to 1e6, if such values stand for missing ones"
+    if reason == _REASONS[7] and text_format.first_index == 1:
+        return "set 'first_index: 0' if the file counts features from 0"
+    if reason in (_REASONS[8], _REASONS[11]):
+        return f"{text_format.n_features} features are declared: correct the file or 'features'"
+    return "correct the line, or send such lines to a file with --quarantine FILE"
+
+
+def _line_error(
+    reason: str, text: bytes, where: str, line: int, text_format: TextFormat
+) -> DataError:
+    shown = text.decode("latin-1")
+    shown = shown if len(shown) <= 160 else shown[:160] + " …"
+    return DataError(f"{reason}: {shown!r}", _remedy(reason, text_format), file=where, line=line)
+
+
+def _chunks(stream: IO[bytes], piece: int, where: str) -> Iterator[bytes]:
+    """Pieces of ``stream`` of about ``piece`` bytes that end at the end of a line."""
+    rest = b""
+    first = True
+    while block := stream.read(piece):
+        if first:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+            first = False
+        end = block.rfind(b"\n") + 1
+        if end == 0:
+            rest += block
+            if len(rest) > LONGEST_LINE:
+                raise DataError(
+                    f"a line is longer than {LONGEST_LINE >> 20} MiB",
+                    "this is not LETOR text; check what the archive holds",
+                    file=where,
+                )
+            continue
+        yield rest + block[:end]
+        rest = block[end:]
+    if rest:
+        yield rest + b"\n"
+
+
+class _BadLine(NamedTuple):
+    line: int
+    start: int
+    stop: int
+    reason: str
+
+
+class _Piece(NamedTuple):
+    text: bytes
+    n_lines: int
+    features: np.ndarray
+    labels: np.ndarray
+    query_ids: np.ndarray
+    lines: np.ndarray
+    bad: list[_BadLine]
+
+
+def _parse_piece(text: bytes, text_format: TextFormat) -> _Piece:
+    """Parse whole lines. The kernel stops at a malformed line and is sent on behind it."""
+    buffer = np.frombuffer(text, np.uint8)
+    n_lines = _count_newlines(buffer)
+    features = np.empty((n_lines, text_format.n_features), np.float32)
+    labels = np.empty(n_lines, np.float32)
+    query_ids = np.empty(n_lines, np.int64)
+    lines = np.empty(n_lines, np.int64)
+    seen = np.full(text_format.n_features, -1, np.int64)
+    # Always room for every value of one line; a line is begun only if there is.
+    hard = np.empty((1024 + text_format.n_features, 4), np.int64)
+    state = np.zeros(4, np.int64)  # position, line, row, number of hard cases
+    clip = np.inf if text_format.clip is None else text_format.clip
+    bad: list[_BadLine] = []
+    while state[0] < len(text):
+        code = _parse_lines(
+            buffer,
+            text_format.lines == "table",
+            text_format.first_index,
+            clip,
+            features,
+            labels,
+            query_ids,
+            lines,
+            seen,
+            hard,
+            state,
+        )
+        _settle_hard_cases(text, hard, state, clip, features, labels)
+        if code > 0:
+            start = int(state[0])
+            stop = text.index(b"\n", start) + 1
+            bad.append(_BadLine(int(state[1]), start, stop, _REASONS[code]))
+            state[0], state[1] = stop, state[1] + 1
+    rows = int(state[2])
+    return _Piece(
+        text, n_lines, features[:rows], labels[:rows], query_ids[:rows], lines[:rows], bad
+    )
+
+
+def _settle_hard_cases(
+    text: bytes,
+    hard: np.ndarray,
+    state: np.ndarray,
+    clip: float,
+    features: np.ndarray,
+    labels: np.ndarray,
+) -> None:
+    """Let Python read the numbers that the kernel could not round for certain."""
+    for row, column, start, stop in hard[: int(state[3])].tolist():
+        value = min(max(float(text[start:stop]), -clip), clip)
+        if column < 0:
+            labels[row] = value
+        else:
+            features[row, column] = value
+    state[3] = 0
+
+
+def _kernel(function: Callable) -> Callable:
+    """Compile with numba, kept on disk where a folder for it can be written."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # numba: no locator available
+        return njit(nogil=True)(function)
+
+
+# Powers of ten, each correctly rounded; 10^-308 … 10^308.
+_POWERS = np.array([float(f"1e{exponent}") for exponent in range(-308, 309)])
+_MARGIN = 2.0**-50
+_EXACT_MANTISSA = np.uint64(1 << 53)
+_LAST_FULL_MANTISSA = np.uint64(10**18)
+_TEN = np.uint64(10)
+
+
+@_kernel
+def _count_newlines(buffer):
+    count = 0
+    for byte in buffer:
+        count += byte == 10
+    return count
+
+
+@_kernel
+def _largest_index(buffer):
+    """The largest number that stands before a colon, outside of comments."""
+    largest = -1
+    number = 0
+    comment = False
+    for byte in buffer:
+        if byte == 10:
+            comment = False
+            number = 0
+        elif comment:
+            continue
+        elif 48 <= byte <= 57:
+            number = min(number * 10 + (byte - 48), 1 << 40)
+        elif byte == 58:
+            largest = max(largest, number)
+            number = 0
+        else:
+            comment = byte == 35
+            number = 0
+    return largest
+
+
+@_kernel
+def _ends_token(byte):
+    return byte == 32 or 9 <= byte <= 13 or byte == 35
+
+
+@_kernel
+def _number(buffer, p):
+    """Read the number at ``p``: (status, value, position behind it).
+
+    Status 0: not a number; 1: the value is correctly rounded; 2: it is within 2^-51 of the number,
+    relatively; 3: too near the ends of double precision to say.
+
+    Up to 19 digits are gathered in an integer. If it is below 2^53 and the power of ten at most 22,
+    both are exact doubles and one operation rounds correctly (Clinger 1990); else three operations,
+    each off by 2^-53 at most, and cut digits, off by 10^-18, give the bound.
+    """
+    negative = buffer[p] == 45
+    if negative or buffer[p] == 43:
+        p += 1
+    mantissa = np.uint64(0)
+    exponent = 0
+    cut = False
+    digits = 0
+    while 48 <= buffer[p] <= 57:
+        digit = np.uint64(buffer[p] - 48)
+        if mantissa < _LAST_FULL_MANTISSA:
+            mantissa = mantissa * _TEN + digit
+        else:
+            exponent += 1
+            cut = cut or digit != 0
+        digits += 1
+        p += 1
+    if buffer[p] == 46:
+        p += 1
+        while 48 <= buffer[p] <= 57:
+            digit = np.uint64(buffer[p] - 48)
+            if mantissa < _LAST_FULL_MANTISSA:
+                mantissa = mantissa * _TEN + digit
+                exponent -= 1
+            else:
+                cut = cut or digit != 0
+            digits += 1
+            p += 1
+    if digits == 0:
+        return 0, 0.0, p
+    if buffer[p] == 101 or buffer[p] == 69:
+        p += 1
+        down = buffer[p] == 45
+        if down or buffer[p] == 43:
+            p += 1
+        if not 48 <= buffer[p] <= 57:
+            return 0, 0.0, p
+        written = 0
+        while 48 <= buffer[p] <= 57:
+            written = min(written * 10 + (buffer[p] - 48), 1 << 40)
+            p += 1
+        exponent += -written if down else written
+    if not _ends_token(buffer[p]):
+        return 0, 0.0, p
+    sign = -1.0 if negative else 1.0
+    if mantissa == 0:
+        return 1, sign * 0.0, p
+    value = float(mantissa)
+    if mantissa <= _EXACT_MANTISSA and not cut and -22 <= exponent <= 22:
+        if exponent < 0:
+            return 1, sign * (value / _POWERS[308 - exponent]), p
+        return 1, sign * (value * _POWERS[308 + exponent]), p
+    if -290 <= exponent <= 308:
+        return 2, sign * (value * _POWERS[308 + exponent]), p
+    if exponent > 308:
+        return 1, sign * np.inf, p
+    if exponent < -360:
+        return 1, sign * 0.0, p
+    return 3, 0.0, p
+
+
+@_kernel
+def _single(status, value, clip):
+    """(sure, float32 of the number): rounding is monotonic, so equal bounds leave one answer.
+
+    What may round to infinity counts as infinite.
+    """
+    if status == 1:
+        return True, np.float32(min(max(value, -clip), clip))
+    if status == 3:
+        return False, np.float32(0.0)
+    low = np.float32(min(max(value * (1.0 - _MARGIN), -clip), clip))
+    high = np.float32(min(max(value * (1.0 + _MARGIN), -clip), clip))
+    return low == high or np.isinf(low) or np.isinf(high), high if value > 0 else low
+
+
+@_kernel
+def _is_null(buffer, p):
+    return (
+        buffer[p] == 78
+        and buffer[p + 1] == 85
+        and buffer[p + 2] == 76
+        and buffer[p + 3] == 76
+        and _ends_token(buffer[p + 4])
+    )
+
+
+@_kernel
+def _note(hard, position, row, column, begin, end):
+    hard[position, 0] = row
+    hard[position, 1] = column
+    hard[position, 2] = begin
+    hard[position, 3] = end
+
+
+@_kernel
+def _parse_lines(
+    buffer, table, first_index, clip, features, labels, query_ids, lines, seen, hard, state
+):
+    """Parse whole lines from ``state[0]`` on; ``buffer`` ends with a newline.
+
+    A newline ends every token, so no look ahead can leave the buffer. Returns 0 at the end, else a
+    code, with ``state`` at the start of the line that could not be read. The line's row is reused.
+    """
+    n_features = features.shape[1]
+    stop = len(buffer)
+    p, line, row, n_hard = state[0], state[1], state[2], state[3]
+    code = 0
+    while p < stop:
+        start = p
+        hard_before = n_hard
+        while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+            p += 1
+        if buffer[p] == 10 or buffer[p] == 35:
+            while buffer[p] != 10:
+                p += 1
+            p += 1
+            line += 1
+            continue
+        if n_hard + n_features + 1 > len(hard):
+            code = _HARD_FULL
+            p = start
+            break
+
+        # The label.
+        begin = p
+        status, value, p = _number(buffer, p)
+        if status == 0:
+            code = 1
+        else:
+            sure, single = _single(status, value, clip)
+            if not sure:
+                _note(hard, n_hard, row, -1, begin, p)
+                n_hard += 1
+            elif np.isinf(single):
+                code = 6
+            labels[row] = single
+
+        # The query id.
+        if code == 0:
+            while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+                p += 1
+            if table:
+                if buffer[p] == 10 or buffer[p] == 35:
+                    code = 12
+            elif (
+                buffer[p] == 113
+                and buffer[p + 1] == 105
+                and buffer[p + 2] == 100
+                and buffer[p + 3] == 58
+            ):
+                p += 4
+            else:
+                code = 2
+        if code == 0:
+            negative = buffer[p] == 45
+            if negative:
+                p += 1
+            query = np.uint64(0)
+            digits = 0
+            while 48 <= buffer[p] <= 57:
+                # Nineteen digits cannot overflow 64 bits; more than that cannot be meant.
+                query = query * _TEN + np.uint64(buffer[p] - 48)
+                digits += 1
+                p += 1
+                if digits > 19:
+                    break
+            if digits == 0 or digits > 19 or query >> np.uint64(63) or not _ends_token(buffer[p]):
+                code = 3
+            else:
+                query_ids[row] = -np.int64(query) if negative else np.int64(query)
+
+        # The features.
+        if code == 0:
+            for column in range(n_features):
+                features[row, column] = 0.0
+        column = -1
+        while code == 0:
+            while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+                p += 1
+            if buffer[p] == 10 or buffer[p] == 35:
+                break
+            if table:
+                column += 1
+                if column >= n_features:
+                    code = 11
+                    break
+            else:
+                if not 48 <= buffer[p] <= 57:
+                    code = 4
+                    if buffer[p] == 45 and 48 <= buffer[p + 1] <= 57:
+                        code = 7
+                    elif buffer[p] == 113 and buffer[p + 1] == 105 and buffer[p + 2] == 100:
+                        code = 10
+                    break
+                index = 0
+                while 48 <= buffer[p] <= 57:
+                    index = min(index * 10 + (buffer[p] - 48), 1 << 40)
+                    p += 1
+                if buffer[p] != 58:
+                    code = 4
+                    break
+                p += 1
+                column = index - first_index
+                if column < 0:
+                    code = 7
+                    break
+                if column >= n_features:
+                    code = 8
+                    break
+                if seen[column] == start:
+                    code = 9
+                    break
+                seen[column] = start
+            begin = p
+            status, value, p = _number(buffer, p)
+            if status == 0:
+                if _is_null(buffer, begin):
+                    p = begin + 4
+                    continue
+                code = 5
+                break
+            sure, single = _single(status, value, clip)
+            if sure:
+                if np.isinf(single):
+                    code = 6
+                    break
+                features[row, column] = single
+            else:
+                _note(hard, n_hard, row, column, begin, p)
+                n_hard += 1
+        if code == 0 and table and column != n_features - 1:
+            code = 11
+
+        if code == 0:
+            while buffer[p] != 10:
+                p += 1
+            p += 1
+            lines[row] = line
+            row += 1
+            line += 1
+        else:
+            n_hard = hard_before
+            p = start
+            break
+    state[0], state[1], state[2], state[3] = p, line, row, n_hard
+    return code

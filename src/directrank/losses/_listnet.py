@@ -1,0 +1,29 @@
+"""ListNet with top-one probabilities (Cao et al., 2007)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._inputs import checked
+
+
+def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Cross entropy of the scores' softmax under the labels' softmax, per query.
+
+    ``-Σ_i softmax(y)_i log softmax(s)_i`` with the raw labels in the exponent.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a list without documents.
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    # The lowest finite number instead of minus infinity: a list of padding alone stays free of NaN.
+    lowest = torch.finfo(scores.dtype).min
+    target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
+    logs = torch.log_softmax(scores.masked_fill(~mask, lowest), dim=1)
+    return -(target * logs.masked_fill(~mask, 0.0)).sum(1)

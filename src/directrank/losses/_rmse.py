@@ -1,0 +1,31 @@
+"""Pointwise root of the mean squared error (Pobrotyn2021)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._inputs import checked
+
+
+def rmse(
+    scores: Tensor, labels: Tensor, mask: Tensor | None = None, *, levels: float | None = 5.0
+) -> Tensor:
+    """``sqrt(mean_i (y_i - levels · sigmoid(s_i))²)`` per query.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        levels: number of relevance levels, the range of the squashed scores; None compares labels
+            with the scores as they are.
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the
+        root has no derivative, the gradient is 0.
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    output = scores if levels is None else levels * torch.sigmoid(scores)
+    squares = ((labels - output) ** 2 * mask).sum(1) / mask.sum(1).clamp_min(1)
+    positive = squares > 0
+    return torch.where(positive, torch.where(positive, squares, 1.0).sqrt(), 0.0)

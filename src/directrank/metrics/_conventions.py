@@ -1,0 +1,79 @@
+"""Gains, discounts, relevance and empty queries: the conventions that metrics differ in."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._inputs import one_of
+from directrank.relaxations.exact import StableRanking
+
+GAINS = ("exp2", "linear")
+DISCOUNTS = ("log2", "letor")
+EMPTY = ("exclude", "zero", "one")
+TIES = ("stable", "expected")
+
+
+class Judgements:
+    """The labels of B lists, with what metrics derive from them.
+
+    Args:
+        labels: ``[B, L]``, 0 at masked positions.
+        mask: bool ``[B, L]``.
+    """
+
+    def __init__(self, labels: Tensor, mask: Tensor) -> None:
+        self.labels = labels
+        self.mask = mask
+
+    @cached_property
+    def ideal(self) -> StableRanking:
+        """The ranking by label."""
+        return StableRanking(self.labels, self.mask)
+
+    def gains(self, kind: str) -> Tensor:
+        """``2^y - 1`` (``exp2``) or ``y`` (``linear``), ``[B, L]``."""
+        one_of(kind, GAINS, "gain")
+        return torch.exp2(self.labels) - 1 if kind == "exp2" else self.labels
+
+    def relevant(self, min_label: float) -> Tensor:
+        """1 where the label is at least ``min_label``, else 0, ``[B, L]``."""
+        return ((self.labels >= min_label) & self.mask).to(self.labels.dtype)
+
+    def stops(self, max_label: float | None) -> Tensor:
+        """``(2^y - 1) / 2^max``, the probability that a document satisfies the user, ``[B, L]``.
+
+        ``max_label`` None means the largest label of each query.
+        """
+        if max_label is None:
+            if self.labels.shape[1] == 0:
+                return self.labels
+            top = self.labels.amax(1, keepdim=True)
+            return (torch.exp2(self.labels - top) - torch.exp2(-top)) * self.mask
+        return (torch.exp2(self.labels) - 1) / 2**max_label
+
+
+def discount(kind: str, ranks: Tensor) -> Tensor:
+    """The weight of a rank; ranks may be real-valued.
+
+    ``log2`` is ``1 / log2(1 + r)``. ``letor`` is what the LETOR 3.0 evaluation tool does: 1 at
+    ranks 1 and 2, ``1 / log2(r)`` from there on.
+    """
+    one_of(kind, DISCOUNTS, "discount")
+    if kind == "log2":
+        return 1 / torch.log2(1 + ranks)
+    return 1 / torch.log2(ranks.clamp_min(2))
+
+
+def ratio(value: Tensor, best: Tensor) -> Tensor:
+    """``value / best``, and 0 where ``best`` is 0, also for gradients."""
+    return torch.where(best > 0, value / torch.where(best > 0, best, 1.0), 0.0)
+
+
+def with_empty(value: Tensor, defined: Tensor, empty: str) -> Tensor:
+    """``value [B]`` with what the convention ``empty`` says where it is not ``defined``."""
+    one_of(empty, EMPTY, "convention for empty queries")
+    stand_in = {"exclude": float("nan"), "zero": 0.0, "one": 1.0}[empty]
+    return torch.where(defined, value, stand_in)

@@ -1,0 +1,72 @@
+"""Expected reciprocal rank (Chapelle et al., 2009), plain and normalised."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.metrics._conventions import Judgements, ratio
+from directrank.metrics._evaluation import Evaluation
+from directrank.relaxations._protocol import Ranking
+
+
+def err(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    k: int | None = None,
+    *,
+    max_label: float | None = None,
+    empty: str = "exclude",
+    ties: str = "stable",
+) -> Tensor:
+    """ERR@k per query: ``Σ_{r≤k} (1/r) R_r Π_{s<r} (1 - R_s)``, ``R = (2^y - 1) / 2^max``.
+
+    Args:
+        scores: ``[B, L]``; higher ranks first.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        max_label: the largest label of the scale (4 for Web30K); None takes each query's own
+            largest, as Yu2020 writes it.
+        empty: a query without a positive label is NaN (``exclude``), 0 or 1.
+        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+
+    Returns:
+        float64 ``[B]``, without a gradient.
+    """
+    return Evaluation(scores, labels, mask).value(
+        err_of, k=k, max_label=max_label, empty=empty, ties=ties
+    )
+
+
+def nerr(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    k: int | None = None,
+    *,
+    max_label: float | None = None,
+    empty: str = "exclude",
+    ties: str = "stable",
+) -> Tensor:
+    """ERR@k over its value for the ideal order (Yu2020); arguments as :func:`err`."""
+    return Evaluation(scores, labels, mask).value(
+        nerr_of, k=k, max_label=max_label, empty=empty, ties=ties
+    )
+
+
+def err_of(
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, max_label: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """ERR@k over any ranking: value and where the query has a positive label, ``[B]``."""
+    stops = judgements.stops(max_label)
+    return ranking.cascade(stops, k), (stops > 0).any(1)
+
+
+def nerr_of(
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, max_label: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """Normalised ERR@k over any ranking: value and where it is defined, ``[B]``."""
+    value, defined = err_of(ranking, judgements, k, max_label=max_label)
+    best, _ = err_of(judgements.ideal, judgements, k, max_label=max_label)
+    return ratio(value, best), defined

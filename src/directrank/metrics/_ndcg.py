@@ -1,0 +1,59 @@
+"""Normalised discounted cumulative gain (Järvelin and Kekäläinen, 2002)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import Tensor
+
+from directrank.metrics._conventions import Judgements, discount, ratio
+from directrank.metrics._evaluation import Evaluation
+from directrank.relaxations._protocol import Ranking
+
+_discount = discount
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    k: int | None = None,
+    *,
+    discount: str = "log2",
+    gain: str = "exp2",
+    empty: str = "exclude",
+    ties: str = "stable",
+) -> Tensor:
+    """NDCG@k per query: ``Σ_{r≤k} G(y_(r)) D(r)`` over its value for the ideal order.
+
+    Args:
+        scores: ``[B, L]``; higher ranks first.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        discount: ``log2`` (1/log2(1+r)) or ``letor`` (1, 1, 1/log2 3, …: the LETOR 3.0 tool).
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        empty: a query without gain is NaN (``exclude``), 0 (``zero``) or 1 (``one``).
+        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+
+    Returns:
+        float64 ``[B]``, without a gradient.
+    """
+    return Evaluation(scores, labels, mask).value(
+        ndcg_of, k=k, discount=discount, gain=gain, empty=empty, ties=ties
+    )
+
+
+def ndcg_of(
+    ranking: Ranking,
+    judgements: Judgements,
+    k: int | None = None,
+    *,
+    discount: str = "log2",
+    gain: str = "exp2",
+) -> tuple[Tensor, Tensor]:
+    """NDCG over any ranking: value (0 where there is no gain) and where it is defined, ``[B]``."""
+    gains = judgements.gains(gain)
+    weight = partial(_discount, discount)
+    best = judgements.ideal.weigh(gains, weight, k)
+    return ratio(ranking.weigh(gains, weight, k), best), best > 0

@@ -1,0 +1,49 @@
+"""Precision at a cut-off."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.metrics._conventions import Judgements
+from directrank.metrics._evaluation import Evaluation
+from directrank.relaxations._protocol import Ranking
+
+
+def precision(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    k: int | None = None,
+    *,
+    min_label: float = 1.0,
+    empty: str = "exclude",
+    ties: str = "stable",
+) -> Tensor:
+    """P@k per query: relevant documents among the first k, over k.
+
+    A list shorter than k counts as irrelevant beyond its end, as in the LETOR and MSLR tools.
+
+    Args:
+        scores: ``[B, L]``; higher ranks first.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the length of each list.
+        min_label: the least label that counts as relevant (the MSLR tool: 2).
+        empty: a query without a relevant document is NaN (``exclude``), 0 or 1.
+        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+
+    Returns:
+        float64 ``[B]``, without a gradient.
+    """
+    return Evaluation(scores, labels, mask).value(
+        precision_of, k=k, min_label=min_label, empty=empty, ties=ties
+    )
+
+
+def precision_of(
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """P@k over any ranking: value and where the query has a relevant document, ``[B]``."""
+    chosen = judgements.relevant(min_label)
+    cut = judgements.mask.sum(1).clamp_min(1) if k is None else k
+    return ranking.count(chosen, k) / cut, chosen.sum(1) > 0

@@ -1,0 +1,49 @@
+"""Reciprocal rank of the first relevant document."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.metrics._conventions import Judgements
+from directrank.metrics._evaluation import Evaluation
+from directrank.relaxations._protocol import Ranking
+
+
+def reciprocal_rank(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    k: int | None = None,
+    *,
+    min_label: float = 1.0,
+    empty: str = "exclude",
+    ties: str = "stable",
+) -> Tensor:
+    """1 / rank of the first relevant document per query; 0 if it is beyond rank k.
+
+    Args:
+        scores: ``[B, L]``; higher ranks first.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        min_label: the least label that counts as relevant.
+        empty: a query without a relevant document is NaN (``exclude``), 0 or 1.
+        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+
+    Returns:
+        float64 ``[B]``, without a gradient.
+    """
+    return Evaluation(scores, labels, mask).value(
+        reciprocal_rank_of, k=k, min_label=min_label, empty=empty, ties=ties
+    )
+
+
+def reciprocal_rank_of(
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Reciprocal rank over any ranking: value and where it is defined, ``[B]``.
+
+    It is the cascade in which a relevant document always satisfies.
+    """
+    chosen = judgements.relevant(min_label)
+    return ranking.cascade(chosen, k), chosen.sum(1) > 0

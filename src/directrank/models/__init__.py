@@ -1,0 +1,52 @@
+"""Scorers: what turns a document's features into a score.
+
+A scorer is made by a function ``name(n_features, generators, **settings)`` and holds one model per
+generator; ``forward(features [M, N, F], rows [M, N] | None)`` gives scores ``[M, N]``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import nn
+
+from directrank.errors import ConfigError
+from directrank.schema import suggest
+
+#: name → module:function
+REGISTRY: dict[str, str] = {
+    "linear": "directrank.models.linear:linear",
+    "tower": "directrank.models.tower:tower",
+}
+
+
+def build(
+    settings: Mapping[str, Any], n_features: int, generators: Sequence[torch.Generator]
+) -> nn.Module:
+    """The scorer that ``settings`` (``name`` and its own settings) describe.
+
+    Raises:
+        ConfigError: an unknown scorer, or a setting that it does not have or that is missing.
+    """
+    options = dict(settings)
+    name = options.pop("name", None)
+    if name not in REGISTRY:
+        raise ConfigError(f"unknown model '{name}'", suggest(str(name), REGISTRY))
+    module, function_name = REGISTRY[name].split(":")
+    function = getattr(import_module(module), function_name)
+    known = [
+        key
+        for key, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"model '{name}' has no setting '{option}'", suggest(option, known))
+    try:
+        return function(n_features, generators, **options)
+    except TypeError as error:
+        raise ConfigError(f"model '{name}': {error}", f"its settings are: {known}") from error

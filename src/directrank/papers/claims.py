@@ -1,0 +1,357 @@
+"""Which of the papers' claims hold: each with its test, effect, interval, p value and verdict.
+
+The list of claims is published material (``claims.csv``). A paper's module says how a claim is
+measured, in a dictionary ``CLAIMS``; what no module measures, or no run of the edition covers, is
+listed as *not measured here*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from directrank.errors import ConfigError
+from directrank.io import read_json, write_csv, write_text
+from directrank.papers.evidence import (
+    PUBLISHED,
+    Dataset,
+    Evidence,
+    gather,
+    read_published,
+)
+from directrank.papers.product import paper_module
+from directrank.papers.tables import markdown_rows
+from directrank.stats.tests import holm, welch
+
+HOLDS = "holds"
+FAILS = "does not hold"
+UNCLEAR = "cannot tell"
+UNMEASURED = "not measured here"
+
+LEVEL = 0.05
+
+Expected = Literal["more", "same", "first"]
+"""What a claim says of a difference: above zero, not significant, or at least not below zero."""
+
+COLUMNS = (
+    "edition",
+    "claim",
+    "paper",
+    "statement",
+    "where",
+    "comparison",
+    "dataset",
+    "data",
+    "sample",
+    "test",
+    "effect",
+    "low",
+    "high",
+    "unit",
+    "p_value",
+    "p_holm",
+    "verdict",
+    "remark",
+    "printed_numbers",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison that a claim makes.
+
+    Attributes:
+        comparison: what is compared, e.g. ``ApproxNDCG − RankNet, NDCG@5``; the effect is the
+            first minus the second.
+        expected: what the claim says of the effect.
+        dataset: where it was measured.
+        sample: what the test counts, e.g. ``10 against 10 trials, 6117 queries``.
+        test: the test or tests; where there are two the larger p value counts.
+        effect: the difference, in ``unit``.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        unit: e.g. ``NDCG (%)``.
+        p_value: two-sided, before correction; NaN where the sample allows no test.
+    """
+
+    comparison: str
+    expected: Expected
+    dataset: Dataset
+    sample: str
+    test: str
+    effect: float
+    low: float
+    high: float
+    unit: str
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found of one claim.
+
+    Attributes:
+        findings: at least one.
+        missing: parts of the claim that were not run, in words; then it can fail but not hold.
+        remark: anything else that a reader must know.
+    """
+
+    findings: Sequence[Finding]
+    missing: Sequence[str] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """How a claim is measured.
+
+    Attributes:
+        needs: the products of the paper from whose evidence it is measured.
+        evaluate: takes the evidence of each; None where nothing of it was run.
+    """
+
+    needs: tuple[str, ...]
+    evaluate: Callable[..., Outcome | None]
+
+
+def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float, float]:
+    """Mean of a minus mean of b, its Welch 95 % interval (low, high) and p value, over trials.
+
+    Interval and p value are NaN where either side is a single trial.
+    """
+    difference = float(np.mean(a) - np.mean(b))
+    if min(len(a), len(b)) < 2:
+        return difference, math.nan, math.nan, math.nan
+    p_value = welch(a, b).p_value
+    if np.ptp(a) == 0 and np.ptp(b) == 0:
+        return difference, difference, difference, p_value
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(1 - LEVEL)
+    return difference, float(interval.low), float(interval.high), p_value
+
+
+def evaluate(
+    plans: Mapping[str, Mapping[str, Any]],
+    runs_folder: str | Path,
+    published_folder: str | Path = PUBLISHED,
+) -> pd.DataFrame:
+    """Every published claim with what was found of it.
+
+    Args:
+        plans: the plans of an edition's products, by any name; each says its paper and product.
+        runs_folder: where each run has its folder.
+        published_folder: the folder of published values.
+
+    Returns:
+        The columns :data:`COLUMNS`. The first row of a claim has the comparison ``overall``; it
+        repeats the numbers of the comparison that decided the verdict. The others follow.
+
+    Raises:
+        DirectrankError: plans of several editions or none, or results that are missing.
+    """
+    editions = {plan["edition"] for plan in plans.values()}
+    if len(editions) != 1:
+        raise ConfigError(f"plans of one edition are needed, not {sorted(editions)}", "plan again")
+    edition = editions.pop()
+    by_product = {(plan["paper"], plan["product"]): plan for plan in plans.values()}
+    rows: list[dict[str, Any]] = []
+    for claim in read_published(Path(published_folder), "claims").itertuples():
+        common = {
+            "edition": edition,
+            "claim": claim.id,
+            "paper": claim.paper,
+            "statement": claim.claim,
+            "where": claim.where,
+            "printed_numbers": claim.status_in_printed_numbers,
+        }
+        outcome = None
+        measured = _claims_of(claim.paper).get(claim.id)
+        if measured is not None:
+            wanted = [by_product.get((claim.paper, product)) for product in measured.needs]
+            if all(plan is not None for plan in wanted):
+                evidence: list[Evidence] = [
+                    gather(plan, runs_folder, published_folder) for plan in wanted
+                ]
+                outcome = measured.evaluate(*evidence)
+        rows += [common | row for row in _rows(outcome)]
+    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+
+
+def write(claims: pd.DataFrame, out_stem: str | Path) -> list[Path]:
+    """Write what :func:`evaluate` found as ``<out_stem>.csv`` and ``<out_stem>.md``."""
+    stem = Path(out_stem)
+    paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md")]
+    text = markdown(claims)
+    write_csv(paths[0], claims)
+    write_text(paths[1], text)
+    return paths
+
+
+def build(
+    plan_files: Sequence[str | Path],
+    runs_folder: str | Path,
+    out_stem: str | Path,
+    published_folder: str | Path = PUBLISHED,
+) -> list[Path]:
+    """Evaluate the claims from the plan files of an edition and write ``.csv`` and ``.md``."""
+    plans = {str(path): read_json(path) for path in plan_files}
+    return write(evaluate(plans, runs_folder, published_folder), out_stem)
+
+
+def markdown(claims: pd.DataFrame) -> str:
+    """The claims as a page: all verdicts first, then each measured claim with its comparisons."""
+    overall = claims[claims["comparison"] == "overall"]
+    edition = overall["edition"].iloc[0]
+    counts = overall["verdict"].value_counts()
+    tally = ", ".join(
+        f"{counts.get(verdict, 0)} {verdict}" for verdict in (HOLDS, FAILS, UNCLEAR, UNMEASURED)
+    )
+    lines = [
+        "# The papers' claims",
+        "",
+        f"Edition {edition}: {tally}. A verdict speaks of the data named beside it; generated "
+        "stand-ins are marked. A difference counts where p < 0.05 after Holm's correction within "
+        "the claim.",
+        "",
+    ]
+    columns = ["claim", "paper", "statement", "verdict here", "data", "the printed numbers"]
+    rows = [
+        [
+            row.claim,
+            row.paper,
+            row.statement,
+            f"**{row.verdict}**" if row.verdict != UNMEASURED else row.verdict,
+            "" if row.verdict == UNMEASURED else row.data,
+            row.printed_numbers,
+        ]
+        for row in overall.itertuples()
+    ]
+    lines += markdown_rows(columns, rows, left=len(columns))
+    for row in overall[overall["verdict"] != UNMEASURED].itertuples():
+        part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != "overall")]
+        lines += ["", f"## {row.claim}: {row.statement}", ""]
+        lines += [f"**{row.verdict}** ({row.paper}, {row.where}). {row.remark}".rstrip(), ""]
+        lines += _details(part)
+    return "\n".join(lines) + "\n"
+
+
+def _claims_of(paper: str) -> Mapping[str, Claim]:
+    if find_spec(f"{__package__}.{paper}") is None:
+        return {}
+    return getattr(paper_module(paper), "CLAIMS", {})
+
+
+def _rows(outcome: Outcome | None) -> list[dict[str, Any]]:
+    """The row ``overall`` and one row per finding."""
+    if outcome is None:
+        return [{"comparison": "overall", "verdict": UNMEASURED, "remark": ""}]
+    p_values = np.array([finding.p_value for finding in outcome.findings])
+    corrected = np.full(len(p_values), math.nan)
+    tested = ~np.isnan(p_values)
+    if tested.any():
+        corrected[tested] = holm(p_values[tested])
+    rows = []
+    for finding, p_holm in zip(outcome.findings, corrected, strict=True):
+        rows.append(
+            {
+                "comparison": finding.comparison,
+                "dataset": finding.dataset.title,
+                "data": finding.dataset.kind,
+                "sample": finding.sample,
+                "test": finding.test,
+                "effect": finding.effect,
+                "low": finding.low,
+                "high": finding.high,
+                "unit": finding.unit,
+                "p_value": finding.p_value,
+                "p_holm": p_holm,
+                "verdict": _verdict(finding, p_holm),
+                "remark": f"claimed: {_CLAIMED[finding.expected]}",
+            }
+        )
+    return [_overall(outcome, rows), *rows]
+
+
+_CLAIMED = {"more": "above zero", "same": "no significant difference", "first": "not below zero"}
+
+
+def _verdict(finding: Finding, p_holm: float) -> str:
+    if finding.expected == "first" and finding.effect >= 0:
+        return HOLDS
+    if math.isnan(p_holm):
+        return UNCLEAR
+    significant = p_holm < LEVEL
+    if finding.expected == "same":
+        # Correction makes it easier to see no difference, so that verdict is given without it.
+        return FAILS if significant else HOLDS if finding.p_value >= LEVEL else UNCLEAR
+    if not significant:
+        return UNCLEAR
+    return HOLDS if finding.effect > 0 else FAILS
+
+
+def _overall(outcome: Outcome, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The verdict of the whole claim, with the numbers of the comparison that decided it."""
+    verdicts = [row["verdict"] for row in rows]
+    verdict = FAILS if FAILS in verdicts else UNCLEAR if UNCLEAR in verdicts else HOLDS
+    decisive, _ = max(
+        (
+            pair
+            for pair in zip(rows, outcome.findings, strict=True)
+            if pair[0]["verdict"] == verdict
+        ),
+        key=lambda pair: _weight(*pair, verdict),
+    )
+    remarks = [f"Decided by: {decisive['comparison']}, on {decisive['dataset']}.", outcome.remark]
+    if outcome.missing:
+        if verdict == HOLDS:
+            verdict = UNCLEAR
+            remarks[0] = "What was run supports the claim, but a part of it was not run."
+        remarks.append(f"Not run here: {', '.join(outcome.missing)}.")
+    return dict(decisive) | {
+        "comparison": "overall",
+        "dataset": ", ".join(dict.fromkeys(row["dataset"] for row in rows)),
+        "data": ", ".join(dict.fromkeys(row["data"] for row in rows)),
+        "verdict": verdict,
+        "remark": " ".join(remark for remark in remarks if remark),
+    }
+
+
+def _weight(row: Mapping[str, Any], finding: Finding, verdict: str) -> float:
+    """How much a comparison decides: a refuted claim rests on its clearest contradiction, any
+    other on its weakest support."""
+    p_value = 1.0 if math.isnan(row["p_holm"]) else row["p_holm"]
+    support_is_small_p = finding.expected != "same"
+    return p_value if support_is_small_p and verdict != FAILS else 1 - p_value
+
+
+def _details(part: pd.DataFrame) -> list[str]:
+    columns = ["comparison", "data", "effect", "95% interval", "p", "p (Holm)", "verdict"]
+    rows = []
+    for row in part.itertuples():
+        rows.append(
+            [
+                row.comparison,
+                row.dataset,
+                f"{row.effect:+.4g} {row.unit}".strip().replace("-", "−"),
+                "" if math.isnan(row.low) else f"{row.low:.4g} to {row.high:.4g}".replace("-", "−"),
+                _p(row.p_value),
+                _p(row.p_holm),
+                f"{row.verdict} ({row.remark})",
+            ]
+        )
+    how = dict.fromkeys(zip(part["sample"], part["test"], strict=True))
+    note = " ".join(f"{sample}: {test}." for sample, test in how)
+    return [*markdown_rows(columns, rows, left=2), "", note]
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

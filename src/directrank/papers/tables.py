@@ -1,0 +1,162 @@
+"""Tables as Markdown and LaTeX, from one description of what the reader sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: What LaTeX needs in the place of a character; mark-up is handled apart.
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "δ": r"$\delta$",
+    "η": r"$\eta$",
+    "λ": r"$\lambda$",
+    "ρ": r"$\rho$",
+    "σ": r"$\sigma$",
+    "τ": r"$\tau$",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "×": r"$\times$",
+    "≈": r"$\approx$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "→": r"$\to$",
+    "–": "--",
+    "—": "---",
+    "…": r"\dots{}",
+    "“": "``",
+    "”": "''",
+    "’": "'",
+    "\u00a0": "~",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a common heading.
+
+    Attributes:
+        title: the heading; empty for none.
+        rows: one string per column.
+    """
+
+    title: str
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as a reader sees it.
+
+    All text is plain; the only mark-up is ``<sub>…</sub>`` and ``**…**`` (bold).
+
+    Attributes:
+        caption: what the table shows, on what data, at what scale.
+        columns: the headings; the first column is set flush left, the others flush right.
+        sections: the rows.
+        notes: paragraphs under the table.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    sections: Sequence[Section]
+    notes: Sequence[str] = ()
+
+
+def markdown(layout: Layout, title: str) -> str:
+    """``layout`` as a Markdown page with the heading ``title``."""
+    lines = [f"# {title}", "", layout.caption, ""]
+    for section in layout.sections:
+        if section.title:
+            lines += [f"## {section.title}", ""]
+        lines += [*markdown_rows(layout.columns, section.rows), ""]
+    for note in layout.notes:
+        lines += [note, ""]
+    return "\n".join(lines)
+
+
+def markdown_rows(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
+) -> list[str]:
+    """The lines of a Markdown table; the first ``left`` columns are set flush left."""
+    cells = [[_cell(cell) for cell in row] for row in (columns, *rows)]
+    # Padded to equal width, so that the file reads as a table without being rendered.
+    widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(columns))]
+    rule = [
+        ":" + "-" * (width - 1) if i < left else "-" * (width - 1) + ":"
+        for i, width in enumerate(widths)
+    ]
+    lines = []
+    for row in cells:
+        padded = [
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("| " + " | ".join(padded) + " |")
+    lines.insert(1, "| " + " | ".join(rule) + " |")
+    return lines
+
+
+def latex(layout: Layout, label: str) -> str:
+    r"""``layout`` as a LaTeX ``table*`` labelled ``tab:<label>``; it needs the package booktabs."""
+    width = len(layout.columns)
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table*}",
+        r"\centering",
+        rf"\caption{{{escape(layout.caption)}}}",
+        rf"\label{{tab:{label}}}",
+        r"\scriptsize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+        r"\toprule",
+        " & ".join(escape(column) for column in layout.columns) + r" \\",
+    ]
+    for section in layout.sections:
+        lines.append(r"\midrule")
+        if section.title:
+            lines.append(rf"\multicolumn{{{width}}}{{c}}{{\textbf{{{escape(section.title)}}}}} \\")
+            lines.append(r"\midrule")
+        for row in section.rows:
+            lines.append(" & ".join(escape(cell) for cell in row).rstrip() + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if layout.notes:
+        lines.append(r"\par\medskip\begin{minipage}{\textwidth}\footnotesize")
+        lines += [escape(note) + r"\par" for note in layout.notes]
+        lines.append(r"\end{minipage}")
+    lines += [r"\end{table*}", ""]
+    return "\n".join(lines)
+
+
+def escape(text: str) -> str:
+    """``text`` for LaTeX: special characters escaped, ``<sub>`` and ``**`` as commands."""
+    parts = []
+    for part in re.split(r"(<sub>.*?</sub>|\*\*.*?\*\*)", text):
+        if part.startswith("<sub>"):
+            parts.append(rf"\textsubscript{{{_plain(part[5:-6])}}}")
+        elif part.startswith("**"):
+            parts.append(rf"\textbf{{{_plain(part[2:-2])}}}")
+        else:
+            parts.append(_plain(part))
+    return "".join(parts)
+
+
+def _plain(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")

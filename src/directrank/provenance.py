@@ -1,0 +1,132 @@
+"""Where a result comes from: code, versions, machine; and which code a run depends on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parent
+
+#: Registries name every loss, model and learner. A run names those it uses itself, so an edit to
+#: another one must not count as a change of its code.
+REGISTRIES = ("directrank.learners", "directrank.losses", "directrank.metrics", "directrank.models")
+
+RECORDED = ("torch", "numpy", "scipy", "pandas", "lightgbm", "numba", "scikit-learn", "snakemake")
+
+
+def code_digest(modules: Iterable[str]) -> str:
+    """A digest of the source of ``modules`` and of every directrank module they import, in turn.
+
+    Registries are left out (see :data:`REGISTRIES`), and so are imports inside functions: name the
+    modules that are reached through them.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(closure(modules)):
+        digest.update(name.encode() + b"\0" + _source(name) + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def closure(modules: Iterable[str]) -> set[str]:
+    """``modules`` with all directrank modules that they import at their top level, in turn."""
+    found: set[str] = set()
+    queue = list(modules)
+    while queue:
+        name = queue.pop()
+        if name not in found:
+            found.add(name)
+            queue += [other for other in _imports(name) if other not in REGISTRIES]
+    return found
+
+
+def environment() -> dict[str, Any]:
+    """Versions, machine and code revision, for a result's record."""
+    versions = {}
+    for package in RECORDED:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "directrank": version("directrank"),
+        "python": platform.python_version(),
+        "packages": versions,
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "revision": _revision(),
+    }
+
+
+def _module_file(name: str) -> Path | None:
+    path = PACKAGE.joinpath(*name.split(".")[1:])
+    if path.with_suffix(".py").is_file():
+        return path.with_suffix(".py")
+    if (path / "__init__.py").is_file():
+        return path / "__init__.py"
+    return None
+
+
+@cache
+def _source(name: str) -> bytes:
+    path = _module_file(name)
+    return b"" if path is None else path.read_bytes()
+
+
+@cache
+def _imports(name: str) -> tuple[str, ...]:
+    found: list[str] = []
+    tree = ast.parse(_source(name))
+    typing_only = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for child in ast.walk(node)
+    }
+    functions = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only or id(node) in functions:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append(node.module)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    ours = [item for item in found if item.split(".")[0] == "directrank" and item != "directrank"]
+    return tuple(item for item in ours if _module_file(item) is not None)
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _revision() -> str | None:
+    """The commit, with ``+changes`` where the package's files differ from it; None outside git."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(PACKAGE), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "-s", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None

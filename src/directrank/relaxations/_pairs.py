@@ -1,0 +1,208 @@
+"""Sums over pairs of documents, worked in blocks that fit the cache.
+
+A pairwise loss over B lists of length L is a [B, L, L] tensor in the books; here no more than a
+block of it exists at a time. Documents are packed so that the rows that matter come first and
+padding last, and lists of similar length share a block: neither padding nor rows without weight
+cost time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+#: Stands for minus infinity where a difference of two of them must not be NaN.
+FAR = 1e30
+
+#: Elements of a block: on a CPU what stays in the second-level cache, on a GPU what keeps it busy.
+BLOCK_CPU = 1 << 17
+BLOCK_GPU = 1 << 26
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Neighbouring lists of a packing that are worked together.
+
+    Attributes:
+        lists: which lists of the packing.
+        rows: the largest number of front documents among them.
+        columns: the largest number of documents among them.
+    """
+
+    lists: slice
+    rows: int
+    columns: int
+
+    def row_blocks(self, block: int) -> Iterator[slice]:
+        """Ranges of rows of at most ``block`` elements (one row at the least)."""
+        width = max(1, self.columns * (self.lists.stop - self.lists.start))
+        step = max(1, block // width)
+        for begin in range(0, self.rows, step):
+            yield slice(begin, min(begin + step, self.rows))
+
+
+class Packing:
+    """An order of lists (long ones first) and of their documents (front ones first, padding last).
+
+    Args:
+        front: bool ``[B, L]``, the documents that are rows of the pair matrix.
+        mask: bool ``[B, L]``, the documents that are its columns; front documents are among them.
+    """
+
+    def __init__(self, front: Tensor, mask: Tensor) -> None:
+        front = front & mask
+        rest = mask & ~front
+        n_front = front.sum(1, keepdim=True)
+        n_real = mask.sum(1, keepdim=True)
+        place = torch.where(
+            front,
+            front.cumsum(1),
+            torch.where(rest, n_front + rest.cumsum(1), n_real + (~mask).cumsum(1)),
+        )
+        self._setup(place - 1, n_front.squeeze(1), n_real.squeeze(1))
+
+    @classmethod
+    def of_order(cls, order: Tensor, n_front: Tensor, n_real: Tensor) -> Packing:
+        """The packing of documents in a given ``order`` ``[B, L]``."""
+        places = torch.arange(order.shape[1], device=order.device).expand_as(order)
+        packing = cls.__new__(cls)
+        packing._setup(torch.empty_like(order).scatter_(1, order, places), n_front, n_real)
+        return packing
+
+    def _setup(self, place: Tensor, n_front: Tensor, n_real: Tensor) -> None:
+        self.lists = torch.sort(n_real, descending=True, stable=True).indices
+        self._place = place.index_select(0, self.lists)
+        self._sizes = torch.stack([n_front, n_real]).index_select(1, self.lists)
+        self.block = BLOCK_GPU if place.is_cuda else BLOCK_CPU
+
+    def pack(self, values: Tensor) -> Tensor:
+        """``values [B, L]`` in the order of the packing."""
+        return torch.empty_like(values).scatter_(
+            1, self._place, values.index_select(0, self.lists)
+        )
+
+    def unpack(self, values: Tensor) -> Tensor:
+        """``values [B, L]`` back in their own order."""
+        back = torch.empty_like(values)
+        back[self.lists] = values.gather(1, self._place)
+        return back
+
+    def unpack_lists(self, values: Tensor) -> Tensor:
+        """``values [B]`` back in the order of the lists."""
+        back = torch.empty_like(values)
+        back[self.lists] = values
+        return back
+
+    @property
+    def real(self) -> Tensor:
+        """True where a packed position holds a document, bool ``[B, L]``."""
+        places = torch.arange(self._place.shape[1], device=self._place.device)
+        return places < self._sizes[1, :, None]
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The chunks that have any rows at all."""
+        rows, columns = self._sizes.tolist()
+        chunks = []
+        begin = 0
+        while begin < len(rows) and columns[begin] > 0:
+            tallest = rows[begin]
+            end = begin + 1
+            while end < len(rows) and columns[end] >= 0.75 * columns[begin] - 8:
+                height = max(tallest, rows[end])
+                if height * columns[begin] * (end - begin + 1) > self.block:
+                    break
+                tallest = height
+                end += 1
+            if tallest > 0:
+                chunks.append(Chunk(slice(begin, end), tallest, columns[begin]))
+            begin = end
+        return chunks
+
+
+class Blocks:
+    """Buffers for the blocks of one pass, allocated once.
+
+    Args:
+        packing: what is worked through.
+        count: buffers per block.
+        like: gives type and device.
+    """
+
+    def __init__(self, packing: Packing, count: int, like: Tensor) -> None:
+        size = 0
+        for chunk in packing.chunks:
+            for rows in chunk.row_blocks(packing.block):
+                lists = chunk.lists.stop - chunk.lists.start
+                size = max(size, lists * (rows.stop - rows.start) * chunk.columns)
+                break  # the first range of rows is the largest
+        self._buffers = [like.new_empty(size) for _ in range(count)]
+
+    def views(self, chunk: Chunk, rows: slice) -> list[Tensor]:
+        """The buffers, shaped ``[lists, rows, columns]``."""
+        shape = (chunk.lists.stop - chunk.lists.start, rows.stop - rows.start, chunk.columns)
+        size = shape[0] * shape[1] * shape[2]
+        return [buffer[:size].view(shape) for buffer in self._buffers]
+
+
+def walk(packing: Packing, blocks: Blocks) -> Iterator[tuple[Chunk, slice, list[Tensor]]]:
+    """Every block of a pass: its chunk, its rows and its buffers."""
+    for chunk in packing.chunks:
+        for rows in chunk.row_blocks(packing.block):
+            yield chunk, rows, blocks.views(chunk, rows)
+
+
+class _SoftCounts(torch.autograd.Function):
+    """``c_i = Σ_{j≠i} sigmoid(v_j - v_i)`` for the front documents of a packing."""
+
+    @staticmethod
+    def forward(ctx, values: Tensor, packing: Packing) -> Tensor:
+        packed = packing.pack(values).masked_fill_(~packing.real, -FAR)
+        counts = torch.zeros_like(packed)
+        for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, packed)):
+            own = packed[chunk.lists]
+            torch.sub(
+                own[:, None, : chunk.columns], own[:, rows].unsqueeze(2), out=block
+            ).sigmoid_()
+            counts[chunk.lists, rows] = block.sum(2) - 0.5  # a document's own sigmoid(0)
+        ctx.save_for_backward(packed)
+        ctx.packing = packing
+        return packing.unpack(counts)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slopes: Tensor) -> tuple[Tensor, None]:
+        (packed,) = ctx.saved_tensors
+        packing = ctx.packing
+        slopes = packing.pack(slopes)
+        gradient = torch.zeros_like(packed)
+        for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, packed)):
+            own = packed[chunk.lists]
+            torch.sub(
+                own[:, None, : chunk.columns], own[:, rows].unsqueeze(2), out=block
+            ).sigmoid_()
+            torch.addcmul(block, block, block, value=-1, out=block)
+            weights = slopes[chunk.lists, rows]
+            gradient[chunk.lists, : chunk.columns] += torch.bmm(weights.unsqueeze(1), block)[:, 0]
+            gradient[chunk.lists, rows] -= weights * block.sum(2)
+        return packing.unpack(gradient), None
+
+
+def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+    """``Σ_{j≠i} sigmoid(v_j - v_i)`` over the documents j of the mask, for the front documents i.
+
+    Memory does not grow with L²: nothing but the values is kept for the gradient.
+
+    Args:
+        values: ``[B, L]``.
+        front: bool ``[B, L]``, the documents i whose sum is wanted.
+        mask: bool ``[B, L]``, the documents j.
+
+    Returns:
+        ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
+    """
+    return _SoftCounts.apply(values, Packing(front, mask))

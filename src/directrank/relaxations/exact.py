@@ -1,0 +1,146 @@
+"""Exact ranks, from the stable sort, and the exact expectation over the order of tied documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._sorting import descending_order
+
+
+class StableRanking:
+    """Ranks by descending score; tied documents keep their order of appearance.
+
+    Args:
+        scores: ``[B, L]``.
+        mask: bool ``[B, L]``.
+    """
+
+    def __init__(self, scores: Tensor, mask: Tensor) -> None:
+        self.order = descending_order(scores, mask)
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        gains = self._sorted(gains, k)
+        return (gains * weight(_ranks(gains))).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self._sorted(chosen, k).sum(1)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        chosen = self._sorted(chosen, k)
+        return (chosen * chosen.cumsum(1) / _ranks(chosen)).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        stops = self._sorted(stops, k)
+        reached = torch.ones_like(stops)
+        reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
+        return (stops * reached / _ranks(stops)).sum(1)
+
+    def _sorted(self, values: Tensor, k: int | None) -> Tensor:
+        return values.gather(1, self.order[:, :k])
+
+
+class ExpectedTies:
+    """Ranks by descending score, averaged over all orders of tied documents, without sampling.
+
+    Args:
+        scores: ``[B, L]``.
+        mask: bool ``[B, L]``.
+    """
+
+    def __init__(self, scores: Tensor, mask: Tensor) -> None:
+        self.order = descending_order(scores, mask)
+        scores, self.real = scores.gather(1, self.order), mask.gather(1, self.order)
+        # Padding forms a group of its own behind the documents, with nothing to gain in it.
+        new = torch.ones_like(self.real)
+        new[:, 1:] = (scores[:, 1:] != scores[:, :-1]) | (self.real[:, 1:] != self.real[:, :-1])
+        self.group = new.cumsum(1) - 1
+
+    @cached_property
+    def _size(self) -> Tensor:
+        """Documents in the tie group of each sorted position, ``[B, L]``."""
+        return self._over_group(torch.ones_like(self.real, dtype=torch.float64))
+
+    @cached_property
+    def _start(self) -> Tensor:
+        """Documents ahead of the tie group of each sorted position, ``[B, L]``."""
+        place = _ranks(self._size).expand_as(self._size)
+        first = torch.full_like(place, float("inf")).scatter_reduce(1, self.group, place, "amin")
+        return first.gather(1, self.group) - 1
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        gains = gains.gather(1, self.order)
+        weights = self._top(weight(_ranks(gains).expand_as(gains)), k)
+        return (gains * self._over_group(weights) / self._size).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self.weigh(chosen, torch.ones_like, k)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`.
+
+        Of the other m - 1 documents of a document's group, each is ahead of it with probability
+        (r - start - 1) / (m - 1) given that it is at rank r.
+        """
+        chosen = chosen.gather(1, self.order)
+        ranks = _ranks(chosen).expand_as(chosen)
+        in_group = self._over_group(chosen)
+        ahead = chosen.cumsum(1).gather(1, (self._start - 1).clamp_min(0).long())
+        ahead = ahead * (self._start > 0)
+        inverse_rank = self._over_group(self._top(1 / ranks, k))
+        before = (ranks - self._start - 1) / (self._size - 1).clamp_min(1)
+        shared = self._over_group(self._top(before / ranks, k))
+        value = (ahead + chosen) * inverse_rank + (in_group - chosen) * shared
+        return (chosen * value / self._size).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`.
+
+        ``A_p``, the mean of Π (1 - stops) over all p-subsets of a group, gives the probability
+        ``A_{p-1} - A_p`` to stop at its p-th place. It obeys
+        ``A_p ← (1 - p/t) A_p + (p/t) (1 - stops_t) A_{p-1}`` as the t-th document joins the group.
+        """
+        stops = stops.gather(1, self.order)
+        B, L = stops.shape
+        member = (_ranks(stops) - self._start).unsqueeze(2)  # t, at each sorted position
+        place = torch.arange(L, dtype=stops.dtype, device=stops.device)  # p - 1 = 0 .. L-1
+        go_on = torch.ones(B, L + 1, dtype=stops.dtype, device=stops.device)  # A_0 .. A_L
+        reach = torch.ones(B, dtype=stops.dtype, device=stops.device)  # Π over the groups ahead
+        total = torch.zeros_like(reach)
+        for t in range(L):
+            first = member[:, t] == 1
+            go_on = torch.where(first, torch.ones_like(go_on), go_on)
+            share = (place + 1) / member[:, t]
+            joined = (1 - share) * go_on[:, 1:] + share * (1 - stops[:, t, None]) * go_on[:, :-1]
+            go_on = torch.cat([go_on[:, :1], torch.where(share <= 1, joined, go_on[:, 1:])], 1)
+            last = member[:, t, 0] == self._size[:, t]
+            rank = self._start[:, t, None] + place + 1
+            seen = place < self._size[:, t, None]
+            if k is not None:
+                seen = seen & (rank <= k)
+            stopped = ((go_on[:, :-1] - go_on[:, 1:]) / rank * seen).sum(1)
+            total = total + torch.where(last, reach * stopped, 0.0)
+            size = self._size[:, t, None].long()
+            reach = torch.where(last, reach * go_on.gather(1, size).squeeze(1), reach)
+        return total
+
+    def _top(self, values: Tensor, k: int | None) -> Tensor:
+        return values if k is None else values * (_ranks(values) <= k)
+
+    def _over_group(self, values: Tensor) -> Tensor:
+        """The sum of ``values`` over the tie group of each sorted position."""
+        return torch.zeros_like(values).scatter_add(1, self.group, values).gather(1, self.group)
+
+
+def _ranks(values: Tensor) -> Tensor:
+    """1 … L in the type of ``values``."""
+    return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)

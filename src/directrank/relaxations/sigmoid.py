@@ -1,0 +1,60 @@
+"""Real-valued ranks from sigmoids of score differences (Qin2010 eq. 11, Bruch2019 eq. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._pairs import soft_counts
+
+
+class SigmoidRanking:
+    """``r_i = 1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``, with Qin2010's smooth truncation (eq. 16).
+
+    Args:
+        scores: ``[B, L]``.
+        mask: bool ``[B, L]``.
+        alpha: steepness of the ranks.
+        beta: steepness of comparisons of ranks: with a cut-off ``sigmoid(beta (k + 1/2 - r))``,
+            with another rank ``sigmoid(beta (r_i - r_j))``.
+    """
+
+    def __init__(
+        self, scores: Tensor, mask: Tensor, *, alpha: float = 10.0, beta: float = 10.0
+    ) -> None:
+        self.scores = alpha * scores
+        self.mask = mask
+        self.beta = beta
+
+    def ranks(self, front: Tensor) -> Tensor:
+        """The ranks of the documents marked in ``front``, ``[B, L]``; elsewhere 1."""
+        return 1 + soft_counts(self.scores, front, self.mask)
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        ranks = self.ranks(gains != 0)
+        return (gains * weight(ranks) * self._within(ranks, k)).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return (chosen * self._within(self.ranks(chosen != 0), k)).sum(1)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 14 where k is None."""
+        front = chosen != 0
+        ranks = self.ranks(front)
+        retrieved = 1 + soft_counts(-self.beta * ranks, front, front)
+        return (chosen * self._within(ranks, k) * retrieved / ranks).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        ranks = self.ranks(stops != 0)
+        ahead = torch.sigmoid(self.beta * (ranks.unsqueeze(2) - ranks.unsqueeze(1)))
+        itself = torch.eye(ranks.shape[1], dtype=torch.bool, device=ranks.device)
+        reached = (1 - ahead * stops.unsqueeze(1)).masked_fill(itself, 1.0).prod(2)
+        return (stops * self._within(ranks, k) * reached / ranks).sum(1)
+
+    def _within(self, ranks: Tensor, k: int | None) -> Tensor | float:
+        return 1.0 if k is None else torch.sigmoid(self.beta * (k + 0.5 - ranks))

@@ -1,0 +1,95 @@
+"""A run's specification: the one document that says what is trained, and names it."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from directrank import learners, losses, metrics
+from directrank.errors import ConfigError
+from directrank.io import digest_of
+from directrank.schema import check, package_schema, suggest
+
+#: Sections that only neural learners read.
+NEURAL_SECTIONS = ("loss", "training")
+
+
+def validate(spec: Mapping[str, Any], where: str = "run") -> None:
+    """Raise :class:`ConfigError` where ``spec`` is not a run that could be trained.
+
+    Beyond the schema it checks that learner, loss and metrics exist and take the settings given.
+    """
+    check(spec, package_schema("run"), where)
+    learner = learners.get(spec["learner"])
+    for section in NEURAL_SECTIONS:
+        if learner.neural and section not in spec:
+            raise ConfigError(f"{where}: learner '{spec['learner']}' needs a section '{section}'")
+        if not learner.neural and section in spec:
+            raise ConfigError(
+                f"{where}: learner '{spec['learner']}' takes no section '{section}'",
+                "put its settings under 'model'",
+            )
+    for candidate in candidates(spec):
+        if learner.neural:
+            options = dict(candidate["loss"])
+            _check_options(losses.get(options.pop("name")), options, 3, f"{where}: loss")
+    for mapping in [spec["selection"], *spec["evaluation"]]:
+        options = dict(mapping)
+        _check_options(metrics.get(options.pop("name")), options, 3, f"{where}: metric")
+
+
+def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The run's specification once per point of its tuning grid, without the grid."""
+    grid = spec.get("tune", {})
+    base = {key: value for key, value in spec.items() if key != "tune"}
+    for values in itertools.product(*grid.values()):
+        yield with_settings(base, dict(zip(grid, values, strict=True)))
+
+
+def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tuned settings of each candidate, in the order of :func:`candidates`."""
+    grid = spec.get("tune", {})
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A deep copy of ``document`` with dotted paths such as ``loss.alpha`` set to their values."""
+    result = copy.deepcopy(dict(document))
+    for path, value in settings.items():
+        *parents, last = path.split(".")
+        place = result
+        for key in parents:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"cannot set '{path}': '{key}' is not a section")
+        place[last] = copy.deepcopy(value)
+    return result
+
+
+def value_at(document: Mapping[str, Any], path: str, default: Any = None) -> Any:
+    """The value at the dotted ``path``, or ``default``."""
+    place: Any = document
+    for key in path.split("."):
+        if not isinstance(place, Mapping) or key not in place:
+            return default
+        place = place[key]
+    return place
+
+
+def run_name(spec: Mapping[str, Any]) -> str:
+    """``<data set>[-f<fold>]-<loss or learner>-<8 hex digits of the specification's digest>``."""
+    fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
+    what = spec["loss"]["name"] if "loss" in spec else spec["learner"]
+    return f"{spec['data']['name']}{fold}-{what}-{digest_of(spec)[:8]}"
+
+
+def _check_options(function: Any, options: Mapping[str, Any], leading: int, where: str) -> None:
+    parameters = list(inspect.signature(function).parameters)[leading:]
+    for name in options:
+        if name not in parameters:
+            raise ConfigError(
+                f"{where} '{function.__name__}' has no setting '{name}'", suggest(name, parameters)
+            )

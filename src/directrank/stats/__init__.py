@@ -1,0 +1,1 @@
+"""Means, intervals and tests over trials and queries: pure functions of the result files."""

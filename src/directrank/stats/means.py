@@ -1,0 +1,157 @@
+"""Means over queries and folds, and the three conventions for queries without a relevant document.
+
+Result files hold one value per query, NaN where the query is *empty* (no relevant document). What
+an empty query counts is chosen here, when the mean is taken:
+
+=========== ======================= ==========================================================
+``exclude`` left out                Bruch2019; Yu2020 (which removes such queries beforehand)
+``zero``    0                       Qin2010 (the evaluation tools of LETOR and MSLR)
+``one``     1                       Pobrotyn2021; LightGBM and XGBoost
+=========== ======================= ==========================================================
+
+With N queries of which E are empty, ``m_one = (m_exclude (N - E) + E) / N`` and
+``m_zero = m_exclude (N - E) / N``: increasing affine maps, so a choice between models by their mean
+on one fixed set is the same under all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from directrank.errors import ConfigError, DataError
+
+CONVENTIONS = ("exclude", "zero", "one")
+
+_FILL = {"zero": 0.0, "one": 1.0}
+
+
+def mean_over_queries(values: np.ndarray, empty: str = "exclude") -> float:
+    """Mean of per-query values under one convention for empty queries.
+
+    Args:
+        values: float ``[Q]``, NaN for an empty query.
+        empty: ``exclude``, ``zero`` or ``one``.
+
+    Returns:
+        The mean; NaN where no query is left to average.
+
+    Raises:
+        ConfigError: an unknown convention.
+    """
+    _check_convention(empty)
+    values = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(values)
+    values = values[known] if empty == "exclude" else np.where(known, values, _FILL[empty])
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> pd.DataFrame:
+    """Mean of one metric per trial and split.
+
+    Args:
+        per_query: rows per trial, split and query, as a run leaves them.
+        label: the metric's column, e.g. ``ndcg@5``.
+        empty: ``exclude``, ``zero`` or ``one``.
+
+    Returns:
+        Columns ``trial``, ``split``, ``value``, ``n_queries`` and ``n_empty``, sorted by trial and
+        split; ``n_queries`` counts the empty ones as well.
+
+    Raises:
+        DataError: the metric was not evaluated.
+        ConfigError: an unknown convention.
+    """
+    _check_convention(empty)
+    if label not in per_query:
+        raise DataError(
+            f"these results hold no metric '{label}'",
+            f"add it to the run's evaluation; they hold {', '.join(map(str, per_query.columns))}",
+        )
+    groups = per_query.groupby(["trial", "split"], sort=True)[label]
+    return pd.DataFrame(
+        {
+            "value": groups.agg(lambda values: mean_over_queries(values.to_numpy(), empty)),
+            "n_queries": groups.size(),
+            "n_empty": groups.agg(lambda values: int(values.isna().sum())),
+        }
+    ).reset_index()
+
+
+def mean_of_fold_means(
+    folds: Sequence[pd.DataFrame], label: str, empty: str = "zero"
+) -> pd.DataFrame:
+    """LETOR's published number: the mean over the folds of the mean over each fold's queries.
+
+    It is not the mean over the queries of all folds, unless the folds are of one size.
+
+    Args:
+        folds: one table of per-query results per fold, with the same trials and splits in each.
+        label: the metric's column.
+        empty: convention for empty queries; LETOR's own tool counts them as zero.
+
+    Returns:
+        Columns ``trial``, ``split``, ``value``, ``n_folds``, ``n_queries`` and ``n_empty``.
+
+    Raises:
+        DataError: no folds, folds that differ in their trials or splits, or a metric that was not
+            evaluated.
+        ConfigError: an unknown convention.
+    """
+    if not folds:
+        raise DataError("there are no folds to average", "train the runs of all folds first")
+    means = [mean_metric(fold, label, empty) for fold in folds]
+    for mean in means[1:]:
+        if not mean[["trial", "split"]].equals(means[0][["trial", "split"]]):
+            raise DataError(
+                "the folds' results differ in their trials or splits",
+                "train every fold with the same number of trials",
+            )
+    groups = pd.concat(means).groupby(["trial", "split"], sort=True)
+    return groups.agg(
+        value=("value", lambda values: float(np.mean(values.to_numpy()))),
+        n_folds=("value", "size"),
+        n_queries=("n_queries", "sum"),
+        n_empty=("n_empty", "sum"),
+    ).reset_index()
+
+
+def convert_mean(
+    value: float | np.ndarray, n_queries: int, n_empty: int, source: str, target: str
+) -> float | np.ndarray:
+    """A mean under one convention as it would be under another.
+
+    Args:
+        value: mean(s) in [0, 1] under ``source``. For means in per cent divide by 100 first.
+        n_queries: N, number of queries of the set, the empty ones included.
+        n_empty: E, number of empty queries.
+        source: convention of ``value``.
+        target: convention of the result.
+
+    Returns:
+        The mean(s) under ``target``.
+
+    Raises:
+        ConfigError: an unknown convention.
+        ValueError: counts that cannot be, or no query that is not empty.
+    """
+    _check_convention(source)
+    _check_convention(target)
+    if not 0 <= n_empty < n_queries:
+        raise ValueError(f"{n_empty} empty queries of {n_queries} leave no mean to convert")
+    known = n_queries - n_empty
+    excluded = value
+    if source != "exclude":
+        excluded = (value * n_queries - _FILL[source] * n_empty) / known
+    if target == "exclude":
+        return excluded
+    return (excluded * known + _FILL[target] * n_empty) / n_queries
+
+
+def _check_convention(empty: str) -> None:
+    if empty not in CONVENTIONS:
+        raise ConfigError(
+            f"unknown convention '{empty}' for empty queries", f"known are {', '.join(CONVENTIONS)}"
+        )

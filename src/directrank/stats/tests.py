@@ -1,0 +1,269 @@
+"""Significance tests between two methods, correction for many of them, and effect sizes.
+
+Bruch2019 says "statistically significant" without naming a test: Welch's t test over trials, and
+the paired randomisation test over queries. Yu2020 uses Wilcoxon's signed-rank test at p < 0.01
+against the best method of a table: paired per query, pooled over the five test folds.
+All tests are two-sided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+#: Up to this many non-zero differences all sign patterns are enumerated (2^16 of them).
+EXACT_LIMIT = 16
+
+#: Signs drawn at a time; bounds the memory of the randomisation test (8 bytes each).
+_SIGNS_PER_CHUNK = 1 << 22
+
+Values = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a two-sided test of a against b.
+
+    Attributes:
+        test: name of the test.
+        difference: mean of a minus mean of b.
+        statistic: the test's statistic.
+        p_value: probability of a statistic at least as extreme if there were no difference.
+        effect: effect size, named by ``effect_name``.
+        effect_name: which effect size.
+        n_a: values of a.
+        n_b: values of b.
+    """
+
+    test: str
+    difference: float
+    statistic: float
+    p_value: float
+    effect: float
+    effect_name: str
+    n_a: int
+    n_b: int
+
+
+def welch(a: Values, b: Values) -> Comparison:
+    """Welch's t test of two independent samples with unequal variances (e.g. means of trials).
+
+    Args:
+        a: ``[n_a]``, at least two values.
+        b: ``[n_b]``, at least two values.
+
+    Returns:
+        The statistic is t; the effect is Hedges' g. Two samples without any spread give p = 1 where
+        their means are equal and p = 0 where they differ.
+
+    Raises:
+        ValueError: fewer than two values, or one that is not finite.
+    """
+    a, b = _finite(a, 2), _finite(b, 2)
+    difference = float(a.mean() - b.mean())
+    if np.ptp(a) == 0 and np.ptp(b) == 0:
+        # t is 0/0 or ±∞ here; SciPy gives NaN for the first.
+        statistic = math.copysign(math.inf, difference) if difference else 0.0
+        p_value = 0.0 if difference else 1.0
+    else:
+        result = stats.ttest_ind(a, b, equal_var=False)
+        statistic, p_value = float(result.statistic), float(result.pvalue)
+    return Comparison(
+        "welch", difference, statistic, p_value, hedges_g(a, b), "hedges_g", len(a), len(b)
+    )
+
+
+def paired_randomisation(
+    a: Values, b: Values, generator: np.random.Generator, n_resamples: int = 100_000
+) -> Comparison:
+    """Fisher's paired randomisation (sign-flip) test of the mean difference.
+
+    Under the null hypothesis the two values of a query could as well be swapped, so each
+    difference has a random sign. With up to 16 non-zero differences all sign patterns are counted;
+    beyond that ``n_resamples`` are drawn and the observed one is counted among them, which keeps
+    the test valid: ``p = (1 + #extreme) / (1 + n_resamples)``.
+
+    Args:
+        a: ``[n]``, per-query values of one method.
+        b: ``[n]``, those of the other, in the same order.
+        generator: from :func:`directrank.seeds.numpy_stream`; not used where the test is exact.
+        n_resamples: sign patterns drawn.
+
+    Returns:
+        The statistic is the mean difference; the effect is Cohen's d_z.
+
+    Raises:
+        ValueError: samples of different length, without values, or with one that is not finite.
+    """
+    a, b = _paired(a, b)
+    differences = a - b
+    nonzero = differences[differences != 0]
+    observed = abs(float(nonzero.sum()))
+    # Sums of the same numbers in another order differ by rounding: equal ones must count.
+    threshold = observed - 1e-12 * float(np.abs(nonzero).sum())
+    if len(nonzero) <= EXACT_LIMIT:
+        patterns = np.arange(2 ** len(nonzero))
+        flips = (patterns[:, None] >> np.arange(len(nonzero))) & 1
+        sums = nonzero.sum() - 2 * (flips @ nonzero)
+        p_value = float(np.mean(np.abs(sums) >= threshold))
+    else:
+        extreme = _extreme_flips(nonzero, threshold, generator, n_resamples)
+        p_value = (1 + extreme) / (1 + n_resamples)
+    difference = float(differences.mean())
+    return Comparison(
+        "paired_randomisation",
+        difference,
+        difference,
+        p_value,
+        cohens_dz(a, b),
+        "cohens_dz",
+        len(a),
+        len(b),
+    )
+
+
+def wilcoxon(a: Values, b: Values) -> Comparison:
+    """Wilcoxon's signed-rank test of paired values, zero differences dropped (Yu2020, p < 0.01).
+
+    Args:
+        a: ``[n]``, per-query values of one method, pooled over folds.
+        b: ``[n]``, those of the other, in the same order.
+
+    Returns:
+        The statistic is the smaller of the two rank sums; the effect is the matched-pairs
+        rank-biserial correlation. Without any non-zero difference p is 1.
+
+    Raises:
+        ValueError: samples of different length, without values, or with one that is not finite.
+    """
+    a, b = _paired(a, b)
+    differences = (a - b)[a != b]
+    if len(differences):
+        # SciPy takes the normal limit where it sees a zero: dropped here, small samples stay exact.
+        result = stats.wilcoxon(differences, alternative="two-sided")
+        statistic, p_value = float(result.statistic), float(result.pvalue)
+    else:
+        statistic, p_value = 0.0, 1.0
+    return Comparison(
+        "wilcoxon",
+        float((a - b).mean()),
+        statistic,
+        p_value,
+        rank_biserial(a, b),
+        "rank_biserial",
+        len(a),
+        len(b),
+    )
+
+
+def holm(p_values: Values) -> np.ndarray:
+    """Holm's step-down adjusted p values, which bound the chance of any false rejection.
+
+    Args:
+        p_values: ``[m]``, one per comparison.
+
+    Returns:
+        Float64 ``[m]`` in the order given: ``max_{j ≤ i} min(1, (m - j + 1) p_(j))`` for the i-th
+        smallest. A hypothesis is rejected at level α where its adjusted value is at most α.
+
+    Raises:
+        ValueError: a value outside [0, 1].
+    """
+    p_values = np.asarray(p_values, dtype=np.float64)
+    if p_values.ndim != 1 or not ((p_values >= 0) & (p_values <= 1)).all():
+        raise ValueError("p values must be a list of numbers between 0 and 1")
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def hedges_g(a: Values, b: Values) -> float:
+    """Hedges' g: the difference of means in pooled standard deviations, corrected for small n.
+
+    ``g = (ā - b̄) / s_pooled · (1 - 3 / (4 (n_a + n_b) - 9))`` (Hedges 1981). Without spread it is
+    0 for equal means, else infinite.
+
+    Raises:
+        ValueError: fewer than two values, or one that is not finite.
+    """
+    a, b = _finite(a, 2), _finite(b, 2)
+    freedom = len(a) + len(b) - 2
+    pooled = math.sqrt(((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / freedom)
+    correction = 1 - 3 / (4 * freedom - 1)
+    return correction * _ratio(float(a.mean() - b.mean()), pooled)
+
+
+def cohens_dz(a: Values, b: Values) -> float:
+    """Cohen's d_z of paired values: mean difference in standard deviations of the differences.
+
+    NaN for a single pair; without spread 0 for equal values, else infinite.
+
+    Raises:
+        ValueError: as the paired tests.
+    """
+    a, b = _paired(a, b)
+    if len(a) < 2:
+        return math.nan
+    differences = a - b
+    return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
+
+
+def rank_biserial(a: Values, b: Values) -> float:
+    """Matched-pairs rank-biserial correlation: ``(R+ - R-) / (R+ + R-)`` (Kerby 2014), in [-1, 1].
+
+    R+ and R- are the rank sums of the positive and negative differences; 0 where all are zero.
+
+    Raises:
+        ValueError: as the paired tests.
+    """
+    a, b = _paired(a, b)
+    differences = a - b
+    differences = differences[differences != 0]
+    if not len(differences):
+        return 0.0
+    ranks = stats.rankdata(np.abs(differences))
+    return float(np.sign(differences) @ ranks / ranks.sum())
+
+
+def _extreme_flips(
+    differences: np.ndarray, threshold: float, generator: np.random.Generator, n_resamples: int
+) -> int:
+    """How many of ``n_resamples`` random sign patterns give a sum of at least ``threshold``."""
+    n, total, extreme = len(differences), differences.sum(), 0
+    chunk = max(1, _SIGNS_PER_CHUNK // n)
+    bytes_per_row = -(-n // 8)
+    for start in range(0, n_resamples, chunk):
+        rows = min(chunk, n_resamples - start)
+        drawn = np.frombuffer(generator.bytes(rows * bytes_per_row), dtype=np.uint8)
+        flips = np.unpackbits(drawn.reshape(rows, bytes_per_row), axis=1, count=n)
+        sums = total - 2 * (flips.astype(np.float64) @ differences)
+        extreme += int(np.count_nonzero(np.abs(sums) >= threshold))
+    return extreme
+
+
+def _ratio(difference: float, spread: float) -> float:
+    if spread > 0:
+        return difference / spread
+    return math.copysign(math.inf, difference) if difference else 0.0
+
+
+def _finite(values: Values, at_least: int) -> np.ndarray:
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or len(values) < at_least:
+        raise ValueError(f"the test needs a list of at least {at_least} values")
+    if not np.isfinite(values).all():
+        raise ValueError("the test needs finite values: leave queries without a value out first")
+    return values
+
+
+def _paired(a: Values, b: Values) -> tuple[np.ndarray, np.ndarray]:
+    a, b = _finite(a, 1), _finite(b, 1)
+    if len(a) != len(b):
+        raise ValueError(f"paired values must match: {len(a)} against {len(b)}")
+    return a, b

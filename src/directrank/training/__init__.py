@@ -1,0 +1,1 @@
+"""Training networks on ranked lists."""

@@ -1,0 +1,1 @@
+"""Learners of boosted regression trees: LightGBM, RankLib and XGBoost in one form."""

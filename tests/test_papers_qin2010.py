@@ -1,0 +1,124 @@
+"""Qin2010: Table 4's numbers, and the words under it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.errors import DataError
+from directrank.papers.product import build
+from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
+
+OHSUMED = {"ohsumed": {"title": "OHSUMED", "standin": False}}
+LEVELS = {"LambdaMART": 0.62, "ApproxNDCG": 0.668, "RankNet": 0.65, "ListNet": 0.666}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a built Table 4 of four methods."""
+    folder = tmp_path_factory.mktemp("table4")
+    entries = ohsumed_runs(folder / "runs", LEVELS)
+    plan = make_plan(
+        folder, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED, edition="real"
+    )
+    build(plan, folder / "runs", folder / "table4", PUBLISHED)
+    return folder
+
+
+def cells(folder: Path) -> pd.DataFrame:
+    """The table's CSV by method, metric and discount."""
+    return pd.read_csv(folder / "table4.csv").set_index(["method", "metric", "discount"])
+
+
+def test_methods_stand_in_the_papers_order_then_the_rest(built: Path) -> None:
+    order = ["AdaRank.NDCG", "SoftRank", "Ranking SVM", "ListNet", "ApproxNDCG"]
+    methods = pd.read_csv(built / "table4.csv")["method"].unique()
+    assert list(methods) == [*order, "LambdaMART", "RankNet"]
+
+
+def test_mean_is_the_mean_of_the_fold_means(built: Path) -> None:
+    folds = []
+    for fold in range(1, 6):
+        frame = pd.read_parquet(built / "runs" / f"ohsumed-1-f{fold}" / "per_query.parquet")
+        folds.append(frame.loc[frame["split"] == "test", "ndcg@10/letor"])
+    cell = cells(built).loc[("ApproxNDCG", "NDCG@10", "letor")]
+    assert cell["mean"] == pytest.approx(np.mean([fold.mean() for fold in folds]), rel=1e-5)
+    assert cell["queries"] == 106
+    pooled = pd.concat(folds)
+    assert cell["half_width"] == pytest.approx(
+        1.98282 * pooled.std(ddof=1) / np.sqrt(106), rel=1e-4
+    )
+
+
+def test_empty_queries_count_as_zero(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6})
+    for entry in entries:
+        file = tmp_path / "runs" / entry["run"] / "per_query.parquet"
+        frame = pd.read_parquet(file)
+        labels = [column for column in frame if column.startswith("ndcg")]
+        frame[labels] = 0.5
+        frame.loc[frame["query_id"] % 100 < 7, labels] = np.nan
+        frame.to_parquet(file)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    expected = np.mean([0.5 * (n - 7) / n for n in (22, 21, 21, 21, 21)])
+    assert cells(tmp_path).loc[("ApproxNDCG", "NDCG@5", "log2"), "mean"] == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_published_values_stand_under_the_discount_they_were_measured_with(built: Path) -> None:
+    data = cells(built)
+    assert data.loc[("ListNet", "NDCG@10", "letor"), "published"] == 0.4410
+    assert np.isnan(data.loc[("ListNet", "NDCG@10", "log2"), "published"])
+    assert data.loc[("ApproxNDCG", "NDCG@n", "letor"), "published"] == 0.6680
+    assert np.isnan(data.loc[("ApproxNDCG", "NDCG@10", "letor"), "published"])  # lost
+    assert data.loc[("Ranking SVM", "NDCG@1", "letor"), "status"] == "not run here"
+
+
+def test_clearly_worse_method_is_marked_and_a_close_one_is_not(built: Path) -> None:
+    data = cells(built)
+    assert data.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"] < 0.001
+    assert data.loc[("ListNet", "NDCG@n", "letor"), "p_holm"] > 0.05
+    assert np.isnan(data.loc[("ApproxNDCG", "NDCG@n", "letor"), "p_value"])
+    lines = (built / "table4.md").read_text(encoding="utf-8").splitlines()
+    assert any(line.startswith("| LambdaMART") and "* (±" in line for line in lines)
+
+
+def test_words_under_the_table_follow_from_the_numbers(built: Path) -> None:
+    text = (built / "table4.md").read_text(encoding="utf-8")
+    mean = cells(built).loc[("ApproxNDCG", "NDCG@n", "letor"), "mean"]
+    assert f"reaches NDCG@n {mean:.4f} with LETOR's discount" in text
+    assert "Against ListNet, with LETOR's discount: at NDCG@1" in text
+    assert "Not run here: AdaRank.NDCG, SoftRank and Ranking SVM." in text
+    assert "significantly ahead of LambdaMART" in text
+    assert "over its next best method, AdaRank.NDCG, is 0.0040" in text
+
+
+def test_method_that_is_beaten_is_said_to_be_behind(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "it is number 2" in text
+    assert "significantly behind ListNet" in text
+
+
+def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "td_standin")
+    known = {"td_standin": {"title": "OHSUMED stand-in", "standin": True}}
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=known)
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "Was the paper's number met?" not in text
+    assert "OHSUMED stand-in is generated data, not OHSUMED" in text
+
+
+def test_missing_fold_is_an_error(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})[:-1]
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1, 2, 3, 4\]"):
+        build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)

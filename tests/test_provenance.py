@@ -1,0 +1,48 @@
+import shutil
+
+import pytest
+
+from directrank import provenance
+
+
+@pytest.fixture
+def copied_package(tmp_path, monkeypatch):
+    """A copy of the package's source, to be edited."""
+    package = tmp_path / "directrank"
+    shutil.copytree(provenance.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(provenance, "PACKAGE", package)
+    provenance._source.cache_clear()
+    provenance._imports.cache_clear()
+    yield package
+    provenance._source.cache_clear()
+    provenance._imports.cache_clear()
+
+
+def edited_digest(path, modules):
+    path.write_text(path.read_text() + "\n# edited\n")
+    provenance._source.cache_clear()
+    provenance._imports.cache_clear()
+    return provenance.code_digest(modules)
+
+
+def test_the_digest_follows_imports_in_turn(copied_package):
+    modules = ["directrank.training.fit"]
+    before = provenance.code_digest(modules)
+    assert edited_digest(copied_package / "lists.py", modules) != before
+
+
+def test_the_digest_does_not_see_code_that_is_not_imported(copied_package):
+    modules = ["directrank.training.fit"]
+    before = provenance.code_digest(modules)
+    assert edited_digest(copied_package / "trees" / "lightgbm.py", modules) == before
+
+
+def test_registries_do_not_tie_their_entries_together():
+    for registry in provenance.REGISTRIES:
+        assert registry not in provenance.closure(["directrank.training.fit"])
+
+
+def test_the_environment_names_versions_machine_and_revision():
+    facts = provenance.environment()
+    assert {"directrank", "python", "packages", "processor", "cores", "revision"} <= set(facts)
+    assert facts["packages"]["torch"]

@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+import torch
+
+from directrank.errors import ConfigError, TrainingError
+from directrank.evaluation import metrics_per_query
+from directrank.learning import FitJob, Splits
+from directrank.lists import RankedLists
+from directrank.seeds import numpy_stream
+from directrank.training.batches import Feeder, buckets
+from directrank.training.fit import complete, fit_many
+from directrank.training.objective import Objective
+
+TOWER = {"name": "tower", "hidden": [6], "decay": 0.9}
+LOSS = {"name": "approx_ndcg", "alpha": 5.0}
+TRAINING = {
+    "optimizer": {"name": "adam", "lr": 0.02},
+    "batch_queries": 4,
+    "max_epochs": 6,
+}
+
+
+def made(queries: int, seed: int, longest: int = 12) -> RankedLists:
+    """Lists whose labels follow the first of five features; the second query is empty."""
+    stream = numpy_stream("training test", seed)
+    lengths = stream.integers(1, longest + 1, queries)
+    features = stream.normal(size=(lengths.sum(), 5)).astype(np.float32)
+    labels = np.clip(np.round(features[:, 0] + 0.5), 0, 2).astype(np.float32)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    labels[offsets[1] : offsets[2]] = 0
+    return RankedLists(features, labels, offsets, np.arange(queries))
+
+
+@pytest.fixture(scope="module")
+def data() -> Splits:
+    return Splits(made(30, 0), made(12, 1), made(12, 2), label_levels=3)
+
+
+def job(trial: int = 0, run: str = "run") -> FitJob:
+    return FitJob(run, trial, {"name": "ndcg", "k": 5}, 1, "cpu", lambda done, total, text: None)
+
+
+def fit(data, trials=1, model=TOWER, loss=LOSS, **training):
+    settings = {"model": model, "loss": loss, "training": {**TRAINING, **training}}
+    return fit_many(data, [settings] * trials, [job(trial) for trial in range(trials)])
+
+
+def mean_ndcg(fitted, lists) -> float:
+    values = metrics_per_query(fitted.predict(lists), lists, [{"name": "ndcg", "k": 5}])
+    return float(np.nanmean(values["ndcg@5"]))
+
+
+def test_training_learns_what_the_features_say(data):
+    fitted = fit(data, max_epochs=25)[0]
+    assert mean_ndcg(fitted, data.test) > 0.93
+    first, best = fitted.history[0], fitted.history[fitted.info["best_epoch"] - 1]
+    assert best["vali_metric"] > first["vali_metric"]
+    assert best["train_loss"] < first["train_loss"]
+
+
+def test_the_same_job_gives_the_same_bytes_and_another_trial_does_not(data):
+    first, second = fit(data)[0], fit(data)[0]
+    assert first.predict(data.test).tobytes() == second.predict(data.test).tobytes()
+    other = fit(data, trials=2)[1]
+    assert first.predict(data.test).tobytes() != other.predict(data.test).tobytes()
+
+
+@pytest.mark.parametrize("model", [TOWER, {"name": "linear"}])
+@pytest.mark.parametrize("loss", [LOSS, {"name": "listmle"}])
+@pytest.mark.parametrize("extra", [{}, {"max_documents": 5}, {"batch_queries": 1, "patience": 2}])
+def test_models_trained_together_are_the_models_trained_alone(data, model, loss, extra):
+    alone = fit(data, 3, model, loss, dtype="float64", stack=1, **extra)
+    together = fit(data, 3, model, loss, dtype="float64", stack=0, **extra)
+    for one, other in zip(alone, together, strict=True):
+        assert one.info["best_epoch"] == other.info["best_epoch"]
+        assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-8)
+        for a, b in zip(one.history, other.history, strict=True):
+            assert np.isclose(a["train_loss"], b["train_loss"])
+            assert np.isclose(a["vali_metric"], b["vali_metric"])
+
+
+def test_the_best_validation_epoch_is_kept(data):
+    fitted = fit(data, max_epochs=12)[0]
+    best = max(row["vali_metric"] for row in fitted.history)
+    assert np.isclose(mean_ndcg(fitted, data.vali), best)
+    assert fitted.history[fitted.info["best_epoch"] - 1]["vali_metric"] == best
+
+
+def test_keeping_the_last_epoch_keeps_it(data):
+    fitted = fit(data, max_epochs=12, keep="last")[0]
+    assert np.isclose(mean_ndcg(fitted, data.vali), fitted.history[-1]["vali_metric"])
+    assert fitted.info["best_epoch"] == 12
+
+
+def test_patience_stops_that_many_epochs_after_the_best(data):
+    fitted = fit(data, max_epochs=60, patience=3)[0]
+    assert fitted.info["stopped_early"]
+    assert len(fitted.history) == fitted.info["best_epoch"] + 3
+
+
+def test_a_weight_that_does_not_move_stops_the_fit(data):
+    fitted = fit(data, model={"name": "linear"}, tolerance=1e6, keep="last")[0]
+    assert len(fitted.history) == 1
+
+
+def test_the_restart_with_the_lowest_training_loss_is_kept(data):
+    fitted = fit(data, model={"name": "linear"}, restarts=4, keep="last", stack=0)[0]
+    losses = []
+    for restart in range(4):
+        settings = {
+            "model": {"name": "linear"},
+            "loss": LOSS,
+            "training": {**TRAINING, "restarts": restart + 1, "keep": "last"},
+        }
+        losses.append(fit_many(data, [settings], [job()])[0].info["train_objective"])
+    assert fitted.info["train_objective"] == pytest.approx(min(losses[1:]))
+    assert 0 <= fitted.info["restart"] < 4
+
+
+def test_a_mean_over_queries_leaves_empty_ones_out(data):
+    lists = data.train
+    scores = torch.zeros(lists.n_documents)
+    objective = Objective([LOSS], "mean", [torch.Generator()])
+    labels = torch.from_numpy(lists.labels)
+    mean = objective(scores, labels, lists.lengths)
+    total = Objective([LOSS], "sum", [torch.Generator()])(scores, labels, lists.lengths)
+    assert torch.allclose(mean * (lists.relevant_counts() > 0).sum(), total)
+
+
+def test_buckets_hold_every_list_once_and_waste_little():
+    lengths = numpy_stream("lengths").integers(1, 1251, 500)
+    groups = buckets(lengths)
+    assert sorted(np.concatenate(groups)) == list(range(500))
+    padded = sum(len(group) * lengths[group].max() ** 2 for group in groups)
+    assert padded < 1.4 * (lengths**2).sum()
+    assert padded < 0.5 * len(lengths) * lengths.max() ** 2
+
+
+def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
+    from directrank import losses
+    from directrank.lists import pad, padded_positions
+
+    lists = made(40, 5, longest=200)
+    scores = torch.from_numpy(lists.features[:, 1]).double()
+    labels = torch.from_numpy(lists.labels).double()
+    mask, index = padded_positions(torch.from_numpy(lists.lengths))
+    whole = losses.approx_ndcg(pad(scores, mask, index), pad(labels, mask, index), mask, alpha=5.0)
+    summed = Objective([LOSS], "sum", [torch.Generator()])(scores, labels, lists.lengths)
+    assert torch.allclose(summed, whole.sum())
+
+
+def test_long_lists_are_cut_to_random_documents_that_differ_between_draws():
+    lists = made(3, 9, longest=50)
+    feeder = Feeder(lists, torch.float32, torch.device("cpu"), max_documents=4)
+    stream = numpy_stream("cut")
+    draws = [feeder.draw(np.array([[0, 1, 2]]), [stream]) for _ in range(2)]
+    for draw in draws:
+        assert (draw.lengths == np.minimum(lists.lengths, 4)).all()
+        assert draw.features.shape == (1, draw.lengths.sum(), 5)
+    assert not torch.equal(draws[0].features, draws[1].features)
+
+
+def test_a_loss_that_is_not_finite_stops_with_a_remedy(data):
+    broken = Splits(
+        RankedLists(
+            np.where(data.train.features > 2, np.inf, data.train.features).astype(np.float32),
+            data.train.labels,
+            data.train.offsets,
+            data.train.query_ids,
+        ),
+        data.vali,
+        data.test,
+        3,
+    )
+    with pytest.raises(TrainingError, match=r"not finite in epoch 1[\s\S]*remedy"):
+        fit(broken, model={"name": "linear"})
+
+
+def test_unknown_training_settings_name_the_known_ones():
+    with pytest.raises(ConfigError, match="did you mean 'patience'"):
+        complete({**TRAINING, "patiance": 3})
+    with pytest.raises(ConfigError, match="optimizer"):
+        complete({"max_epochs": 3})
+
+
+def test_saved_weights_are_the_models(data, tmp_path):
+    from safetensors.torch import load_file
+
+    fitted = fit(data, model={"name": "linear"})[0]
+    fitted.save(tmp_path / "model-0")
+    weight = load_file(tmp_path / "model-0.safetensors")["layer.weight"].numpy()
+    assert np.allclose(data.test.features @ weight[0, :, 0], fitted.predict(data.test), atol=1e-6)

@@ -1,0 +1,175 @@
+"""The study's plan, and the functions that rules ask about it. No rules here."""
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+try:
+    from directrank import provenance, runs, study
+    from directrank.errors import DirectrankError
+except ImportError as error:
+    raise WorkflowError(
+        f"the package directrank cannot be imported ({error})\n"
+        "  remedy: run `make setup`, then `.venv/bin/snakemake` (or activate .venv)"
+    )
+
+ROOT = Path(workflow.basedir).parent if Path(workflow.basedir).name == "workflow" else Path(workflow.basedir)
+
+if os.environ.get("DIRECTRANK_RAW"):
+    config["raw_dir"] = os.environ["DIRECTRANK_RAW"]
+
+try:
+    STUDY = study.load(config, ROOT)
+except DirectrankError as error:
+    raise WorkflowError(str(error))
+
+EDITION = STUDY.edition
+RAW = STUDY.config["raw_dir"]
+RESULTS = f"results/{EDITION}"
+
+# The rules' own interpreter, also where the environment has not been activated. Conda puts its
+# interpreter on the path itself.
+_conda = any(
+    str(method).lower().endswith("conda") for method in workflow.deployment_settings.deployment_method
+)
+PYTHON = "python" if _conda else shlex.quote(sys.executable)
+
+_exports = {"PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
+if STUDY.config["arithmetic"] == "portable":
+    _exports |= {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_CBWR": "AVX2",
+        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL",
+    }
+shell.prefix(
+    "set -euo pipefail; "
+    + " ".join(f"export {name}={shlex.quote(value)};" for name, value in _exports.items())
+    + " "
+)
+
+
+def _choice(names):
+    return "|".join(re.escape(name) for name in sorted(names)) or "none"
+
+
+wildcard_constraints:
+    key=_choice(STUDY.data),
+    run=_choice(STUDY.runs),
+    paper=_choice({paper for paper, _ in STUDY.products}),
+    number=r"[0-9]+[a-z]?",
+    product=r"(figure|table)[0-9]+[a-z]?",
+
+
+def figure_files():
+    """Every figure of the edition, in its four forms."""
+    return [
+        f"figures/{EDITION}/{paper}/{product}.{form}"
+        for paper, product in STUDY.products
+        if product.startswith("figure")
+        for form in ("png", "pdf", "svg", "csv")
+    ]
+
+
+def table_files():
+    """Every table of the edition, in its three forms."""
+    return [
+        f"paper_tables/{EDITION}/{paper}/{product}.{form}"
+        for paper, product in STUDY.products
+        if product.startswith("table")
+        for form in ("csv", "md", "tex")
+    ]
+
+
+def claims_files():
+    """The verdicts on the papers' claims."""
+    return [f"paper_tables/{EDITION}/claims.{form}" for form in ("csv", "md")]
+
+
+def run_records():
+    """The last file that each run writes."""
+    return [f"{RESULTS}/runs/{run}/run.json" for run in STUDY.runs]
+
+
+def plan_files():
+    """What each figure and table is made of."""
+    return [
+        f"{RESULTS}/plan/{paper}/{product}.json" for paper, product in STUDY.products
+    ]
+
+
+def data_source(wildcards):
+    """The data set behind a prepared folder's key."""
+    return STUDY.data[wildcards.key]
+
+
+def run_data(wildcards):
+    """The prepared data that a run reads."""
+    return f"data/prepared/{STUDY.run_data[wildcards.run]}/prepared.json"
+
+
+def run_code(wildcards):
+    """A digest of the code that decides a run's results: a changed loss reruns its runs alone."""
+    return provenance.code_digest(runs.modules_of(STUDY.runs[wildcards.run]))
+
+
+def run_memory(wildcards, attempt):
+    """Memory of a fit in MB, more at each retry."""
+    return 2000 * attempt
+
+
+def product_plan(wildcards):
+    """A product's plan, from the wildcards of a plan's file."""
+    return STUDY.products[wildcards.paper, wildcards.product]
+
+
+def product_runs(product):
+    """Input function: the result files that a figure or table is drawn from."""
+
+    def files(wildcards):
+        plan = STUDY.products[wildcards.paper, f"{product}{wildcards.number}"]
+        return sorted(
+            {
+                f"{RESULTS}/runs/{cell['run']}/run.json"
+                for cells in plan["experiments"].values()
+                for cell in cells
+            }
+        )
+
+    return files
+
+
+def paper_code(wildcards):
+    """A digest of the code that draws a paper's figures and tables."""
+    return provenance.code_digest(
+        [f"directrank.papers.{wildcards.paper}", "directrank.papers.product"]
+    )
+
+
+def refuse_missing_archives():
+    """Stop before anything starts when archives are missing, with one message that lists them all."""
+    from directrank.data import catalog
+
+    wanted = [
+        source.name
+        for source in STUDY.data.values()
+        if source.source == "archive"
+        and not Path(f"data/prepared/{source.key}/prepared.json").is_file()
+    ]
+    message = catalog.missing_archives(wanted, RAW)
+    if message:
+        raise WorkflowError(message)
+
+
+def closing_words():
+    """What a reader opens now."""
+    return (
+        f"\nEdition '{EDITION}' is complete.\n"
+        f"  figures  figures/{EDITION}/\n"
+        f"  tables   paper_tables/{EDITION}/\n"
+        f"  claims   paper_tables/{EDITION}/claims.md\n"
+    )
