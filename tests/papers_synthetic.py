@@ -13,6 +13,15 @@ from directrank.io import write_json
 from directrank.results import write_run
 from directrank.seeds import numpy_stream
 
+#: The data sets that made-up results may name.
+TITLES = {
+    "web30k": "Web30K",
+    "web30k_standin": "stand-in for Web30K",
+    "yahoo1_standin": "stand-in for Yahoo set 1",
+    "ohsumed": "OHSUMED",
+    "ohsumed_standin": "stand-in for OHSUMED",
+}
+
 PUBLISHED = Path(__file__).parents[1] / "paper_tables" / "published"
 
 
@@ -69,7 +78,12 @@ def make_run(
         "name": name,
         "spec": {"data": {"name": dataset, "settings": {}}, "fold": fold, "trials": trials}
         | dict(spec or {}),
-        "data": {"splits": {"train": {"queries": 1200, "documents": 96000}}},
+        "data": {
+            "name": dataset,
+            "title": TITLES[dataset],
+            "origin": "standin" if dataset.endswith("_standin") else "real",
+            "splits": {"train": {"queries": 1200, "documents": 96000}},
+        },
     }
     history = pd.DataFrame({"trial": [0], "candidate": [0], "epoch": [1], "train_loss": [1.0]})
     fits = pd.DataFrame({"trial": [0], "candidate": [0], "selected": [True]})
@@ -83,11 +97,9 @@ def make_plan(
     product: str,
     experiments: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
-    datasets: Mapping[str, Mapping[str, Any]] | None = None,
     edition: str = "demo",
 ) -> Path:
     """Write the plan of one product and return its file."""
-    known = {"web30k_standin": {"title": "Web30K stand-in", "standin": True}}
     path = folder / f"{paper}-{product}.json"
     write_json(
         path,
@@ -96,8 +108,6 @@ def make_plan(
             "paper": paper,
             "product": product,
             "experiments": experiments,
-            "datasets": datasets or known,
-            "options": {},
         },
     )
     return path

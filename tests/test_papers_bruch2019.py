@@ -22,8 +22,6 @@ from papers_synthetic import (
     table1_runs,
 )
 
-REAL = {"web30k": {"title": "Web30K", "standin": False}}
-
 
 def csv(tmp_path: Path, product: str, experiments: dict, **plan: object) -> pd.DataFrame:
     """Build a product of Bruch2019 and read its CSV file."""
@@ -33,7 +31,7 @@ def csv(tmp_path: Path, product: str, experiments: dict, **plan: object) -> pd.D
 
 
 def test_figure1_holds_the_sigmoids_and_the_indicator(tmp_path: Path) -> None:
-    data = csv(tmp_path, "figure1", {}, datasets={"none": {"title": "-", "standin": False}})
+    data = csv(tmp_path, "figure1", {})
     assert list(data["curve"].unique()) == ["Indicator", "α = 1", "α = 5", "α = 10"]
     five = data[data["curve"] == "α = 5"].set_index("delta")["value"]
     assert five[0.2] == pytest.approx(1 / (1 + math.exp(-1)), abs=1e-6)
@@ -79,14 +77,8 @@ def both_parts(tmp_path: Path) -> dict:
     }
 
 
-STANDINS = {
-    "web30k_standin": {"title": "Web30K stand-in", "standin": True},
-    "yahoo1_standin": {"title": "Yahoo set 1 stand-in", "standin": True},
-}
-
-
 def test_table1_has_a_row_per_dataset_method_and_metric(tmp_path: Path) -> None:
-    data = csv(tmp_path, "table1", both_parts(tmp_path), datasets=STANDINS)
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
     assert len(data) == 2 * 6 * 3
     assert not data.duplicated(["dataset", "method", "metric"]).any()
     assert list(data["method"].unique()) == [
@@ -100,7 +92,7 @@ def test_table1_has_a_row_per_dataset_method_and_metric(tmp_path: Path) -> None:
 
 
 def test_table1_shows_published_values_beside_ours(tmp_path: Path) -> None:
-    data = csv(tmp_path, "table1", both_parts(tmp_path), datasets=STANDINS)
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
     data = data.set_index(["paper_dataset", "method", "metric"])
     cell = data.loc[("Web30K", "λMART_GBM", "NDCG@5")]
     assert (cell["published"], cell["published_half_width"]) == (49.20, 0.07)
@@ -112,20 +104,20 @@ def test_table1_shows_published_values_beside_ours(tmp_path: Path) -> None:
 
 
 def test_absent_ranklib_is_an_empty_row_that_says_so(tmp_path: Path) -> None:
-    data = csv(tmp_path, "table1", both_parts(tmp_path), datasets=STANDINS)
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
     row = data[data["method"] == "λMART_RankLib"]
     assert row["mean"].isna().all()
     assert set(row["status"]) == {"not run here (RankLib absent)"}
     for suffix in (".md", ".tex"):
         text = (tmp_path / f"table1{suffix}").read_text(encoding="utf-8")
         assert text.count("not run here (RankLib absent)") == 2
-        assert "Web30K stand-in" in text
+        assert "stand-in for Web30K" in text
 
 
 def test_real_data_are_compared_in_joint_standard_errors(tmp_path: Path) -> None:
     entries = table1_runs(tmp_path / "runs", "web30k", {**METHOD_LEVELS, "λMART_RankLib": 0.44})
     experiments = {"table1_web30k": entries, "table1_yahoo1": []}
-    data = csv(tmp_path, "table1", experiments, datasets=REAL, edition="paper")
+    data = csv(tmp_path, "table1", experiments, edition="paper")
     row = data[(data["method"] == "ApproxNDCG") & (data["metric"] == "NDCG@5")].iloc[0]
     ours = row["half_width"] / stats.t.ppf(0.975, 4)
     theirs = 0.11 / stats.t.ppf(0.975, 9)
@@ -136,7 +128,7 @@ def test_real_data_are_compared_in_joint_standard_errors(tmp_path: Path) -> None
 
 
 def test_summary_plots_the_table(tmp_path: Path) -> None:
-    data = csv(tmp_path, "summary", both_parts(tmp_path), datasets=STANDINS)
+    data = csv(tmp_path, "summary", both_parts(tmp_path))
     assert set(data["metric"]) == {"NDCG@5"}
     assert np.isfinite(data["published"]).sum() == 8
 

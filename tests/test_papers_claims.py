@@ -25,10 +25,6 @@ from papers_synthetic import (
     table1_runs,
 )
 
-STANDINS = {
-    "web30k_standin": {"title": "Web30K stand-in", "standin": True},
-    "yahoo1_standin": {"title": "Yahoo set 1 stand-in", "standin": True},
-}
 #: Far enough apart for three trials and forty queries.
 CLEAR = {
     "ListMLE": 0.30,
@@ -48,7 +44,7 @@ def evaluated(folder: Path, paper: str, product: str, experiments: dict, **plan:
 
 def finding(expected: claims.Expected, effect: float, p_value: float) -> claims.Finding:
     """A made-up comparison."""
-    data = Dataset("a", "A", False)
+    data = Dataset("a", "A", "real")
     return claims.Finding("a − b", expected, data, "", "", effect, effect, effect, "", p_value)
 
 
@@ -63,7 +59,7 @@ def test_clear_differences_hold(tmp_path: Path) -> None:
         "table1_web30k": table1_runs(tmp_path / "runs", methods=CLEAR),
         "table1_yahoo1": table1_runs(tmp_path / "runs", "yahoo1_standin", CLEAR),
     }
-    overall = evaluated(tmp_path, "bruch2019", "table1", experiments, datasets=STANDINS)
+    overall = evaluated(tmp_path, "bruch2019", "table1", experiments)
     assert list(overall.loc[["C01", "C02", "C03"], "verdict"]) == [claims.HOLDS] * 3
     assert "RankLib itself was not run" in overall.loc["C01", "remark"]
     assert set(overall.loc[["C01", "C02", "C03"], "data"]) == {"stand-in"}
@@ -126,8 +122,7 @@ def test_inverted_u_and_depth_are_evaluated(tmp_path: Path) -> None:
 def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
     levels = {"ApproxNDCG": 0.668, "ListNet": 0.6, "LambdaMART": 0.75}
     experiments = {"ohsumed_methods": ohsumed_runs(tmp_path / "runs", levels)}
-    known = {"ohsumed": {"title": "OHSUMED", "standin": False}}
-    overall = evaluated(tmp_path, "qin2010", "table4", experiments, datasets=known, edition="real")
+    overall = evaluated(tmp_path, "qin2010", "table4", experiments, edition="real")
     claim = overall.loc["C08"]
     assert claim["verdict"] == claims.UNCLEAR
     assert "higher mean in 5 of 5 comparisons" in claim["remark"]
@@ -176,9 +171,13 @@ def test_difference_over_trials_is_welchs() -> None:
 
 def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
     experiments = {"table1_web30k": table1_runs(tmp_path / "runs"), "table1_yahoo1": []}
-    plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
-    first = claims.build([plan], tmp_path / "runs", tmp_path / "a" / "claims", PUBLISHED)
-    second = claims.build([plan], tmp_path / "runs", tmp_path / "b" / "claims", PUBLISHED)
+    make_plan(tmp_path / "plans" / "bruch2019", "bruch2019", "table1", experiments)
+    first = claims.write_claims(
+        tmp_path / "plans", tmp_path / "runs", tmp_path / "a" / "claims", PUBLISHED
+    )
+    second = claims.write_claims(
+        tmp_path / "plans", tmp_path / "runs", tmp_path / "b" / "claims", PUBLISHED
+    )
     assert [path.name for path in first] == ["claims.csv", "claims.md"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()

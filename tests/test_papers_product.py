@@ -57,7 +57,13 @@ def test_caption_travels_with_the_picture(sweep: tuple[Path, Path], tmp_path: Pa
     build(*sweep, tmp_path / "figure2", PUBLISHED)
     title, text = caption(tmp_path / "figure2.svg")
     assert title.startswith("Figure 2 of Bruch et al. (2019)")
-    for part in ("Web30K stand-in", "3 trials", "95% t interval", "Edition demo", "800 documents"):
+    for part in (
+        "stand-in for Web30K",
+        "3 trials",
+        "95% t interval",
+        "Edition demo",
+        "800 documents",
+    ):
         assert part in text, part
     with Image.open(tmp_path / "figure2.png") as image:
         assert image.info["Description"] == text
@@ -85,7 +91,7 @@ def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path:
     evidence = gather(read_json(sweep[0]), sweep[1], PUBLISHED)
     with figures.style():
         result = figure2(evidence)
-    assert "Web30K stand-in: generated, not the paper's data" in result.figure.get_supxlabel()
+    assert "Stand-in for Web30K: generated, not the paper's data" in result.figure.get_supxlabel()
     assert set(result.data["data"]) == {"stand-in"}
 
 

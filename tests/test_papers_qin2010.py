@@ -12,7 +12,6 @@ from directrank.errors import DataError
 from directrank.papers.product import build
 from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
 
-OHSUMED = {"ohsumed": {"title": "OHSUMED", "standin": False}}
 LEVELS = {"LambdaMART": 0.62, "ApproxNDCG": 0.668, "RankNet": 0.65, "ListNet": 0.666}
 
 
@@ -21,9 +20,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a built Table 4 of four methods."""
     folder = tmp_path_factory.mktemp("table4")
     entries = ohsumed_runs(folder / "runs", LEVELS)
-    plan = make_plan(
-        folder, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED, edition="real"
-    )
+    plan = make_plan(folder, "qin2010", "table4", {"ohsumed_methods": entries}, edition="real")
     build(plan, folder / "runs", folder / "table4", PUBLISHED)
     return folder
 
@@ -62,7 +59,7 @@ def test_empty_queries_count_as_zero(tmp_path: Path) -> None:
         frame[labels] = 0.5
         frame.loc[frame["query_id"] % 100 < 7, labels] = np.nan
         frame.to_parquet(file)
-    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     expected = np.mean([0.5 * (n - 7) / n for n in (22, 21, 21, 21, 21)])
     assert cells(tmp_path).loc[("ApproxNDCG", "NDCG@5", "log2"), "mean"] == pytest.approx(
@@ -100,7 +97,7 @@ def test_words_under_the_table_follow_from_the_numbers(built: Path) -> None:
 
 def test_method_that_is_beaten_is_said_to_be_behind(tmp_path: Path) -> None:
     entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})
-    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert "it is number 2" in text
@@ -108,17 +105,18 @@ def test_method_that_is_beaten_is_said_to_be_behind(tmp_path: Path) -> None:
 
 
 def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
-    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "td_standin")
-    known = {"td_standin": {"title": "OHSUMED stand-in", "standin": True}}
-    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=known)
+    entries = ohsumed_runs(
+        tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "ohsumed_standin"
+    )
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert "Was the paper's number met?" not in text
-    assert "OHSUMED stand-in is generated data, not OHSUMED" in text
+    assert "stand-in for OHSUMED is generated data, not OHSUMED" in text
 
 
 def test_missing_fold_is_an_error(tmp_path: Path) -> None:
     entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})[:-1]
-    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, datasets=OHSUMED)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1, 2, 3, 4\]"):
         build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)

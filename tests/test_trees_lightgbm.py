@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from directrank import metrics
-from directrank.errors import ConfigError, DataError
+from directrank.errors import ConfigError, DataError, TrainingError
 from directrank.evaluation import metrics_per_query
 from directrank.learning import FitJob, Splits, no_progress
 from directrank.lists import RankedLists
@@ -289,6 +289,11 @@ def test_a_validation_part_without_relevant_documents_is_refused(data):
     nothing = replace(data.vali, labels=np.zeros_like(data.vali.labels))
     with pytest.raises(DataError, match="no query of the validation part has a relevant"):
         learner.fit(replace(data, vali=nothing), SMALL, job())
+
+
+def test_trees_without_a_split_are_an_error_not_a_constant_model(data):
+    with pytest.raises(TrainingError, match=r"no tree found a split in \d+ documents(.|\n)*lower"):
+        learner.fit(data, SMALL | {"min_sum_hessian_in_leaf": 1e9}, job())
 
 
 def test_scoring_lists_with_other_features_is_refused(data):

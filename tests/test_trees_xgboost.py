@@ -125,6 +125,11 @@ def test_progress_counts_trees(xgboost, data):
     assert seen[0][2].startswith("ndcg@5 0.")
 
 
+def test_trees_without_a_split_are_an_error_not_a_constant_model(xgboost, data):
+    with pytest.raises(TrainingError, match=r"no tree found a split in \d+ documents(.|\n)*lower"):
+        learner.fit(data, SMALL | {"min_child_weight": 1e9}, job())
+
+
 def test_scoring_lists_with_other_features_is_refused(xgboost, data):
     with pytest.raises(DataError, match="fitted to 6 features, these lists have 4"):
         learner.fit(data, SMALL, job()).predict(lists(3, 0, n_features=4))

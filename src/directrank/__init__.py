@@ -1,4 +1,4 @@
-"""directrank: losses, metrics and a reproduction study of direct optimisation of ranking metrics."""
+"""Losses, metrics and a reproduction study of direct optimisation of ranking metrics."""
 
 from __future__ import annotations
 

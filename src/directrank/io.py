@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; rename it into place on success, remove it on failure.
+    """Yield a temporary path beside ``path``; renamed into place on success, removed on failure.
 
     The bytes are on disk before the rename, so a crash leaves the old file or the new one.
     """
@@ -67,7 +67,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write ``content`` as indented JSON with sorted keys, atomically: equal content, equal bytes."""
+    """Write ``content`` as sorted, indented JSON, atomically: equal content, equal bytes."""
     write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
@@ -77,7 +77,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def write_csv(path: str | Path, frame: pd.DataFrame, digits: int = 6) -> None:
-    """Write ``frame`` as CSV without its index, floats to ``digits`` significant digits, atomically."""
+    """Write ``frame`` as CSV, floats to ``digits`` significant digits, atomically."""
     write_text(path, frame.to_csv(index=False, float_format=f"%.{digits}g", lineterminator="\n"))
 
 

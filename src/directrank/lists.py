@@ -20,7 +20,7 @@ class RankedLists:
     Attributes:
         features: float32 ``[N, F]``, one row per document; may be memory-mapped.
         labels: float32 ``[N]``, graded relevance, 0 = not relevant.
-        offsets: int64 ``[Q + 1]``; the documents of query ``q`` are rows ``offsets[q]:offsets[q+1]``.
+        offsets: int64 ``[Q + 1]``; query ``q`` has the rows ``offsets[q]:offsets[q + 1]``.
         query_ids: int64 ``[Q]``, the data set's own numbers.
     """
 
@@ -55,7 +55,7 @@ class RankedLists:
         return (below[self.offsets[1:]] - below[self.offsets[:-1]]).astype(np.int64)
 
     def select(self, queries: np.ndarray) -> RankedLists:
-        """A copy that holds the queries at the positions ``queries`` (int ``[M]``), in that order."""
+        """A copy of the queries at the positions ``queries`` (int ``[M]``), in that order."""
         queries = np.asarray(queries, dtype=np.int64)
         lengths = self.lengths[queries]
         rows = concatenated_ranges(self.offsets[queries], lengths)

@@ -13,7 +13,7 @@ LOG_INTERVAL = 15.0
 
 
 class Progress:
-    """A progress display, called as ``progress(done, total, text)``; use it as a context manager."""
+    """A progress display, called as ``progress(done, total, text)``; a context manager."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -42,9 +42,9 @@ class Progress:
         now = time.monotonic()
         if now - self._logged >= LOG_INTERVAL or done == total:
             self._logged = now
-            elapsed = now - self._began
+            share, elapsed = 100 * done / total, now - self._began
             print(
-                f"{self.title}: {done}/{total} ({100 * done / total:.0f} %), {elapsed:.0f} s, {text}",
+                f"{self.title}: {done}/{total} ({share:.0f} %), {elapsed:.0f} s, {text}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -13,12 +13,9 @@ import pandas as pd
 import torch
 
 from directrank import learners, losses, models
-from directrank.data import normalise
-from directrank.data.filters import filter_queries
-from directrank.data.prepared import open_dataset
+from directrank.data import filters, normalise, prepared
 from directrank.errors import ConfigError, DataError
 from directrank.evaluation import metrics_per_query
-from directrank.io import read_json
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
 from directrank.provenance import environment
@@ -89,33 +86,23 @@ def execute(
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
     """The run's filtered and normalised splits, and what is on record of the data set."""
-    data = Path(data)
-    record_file = data / "prepared.json"
-    if not record_file.is_file():
-        raise DataError(
-            "no prepared data set is here",
-            f"run: directrank prepare {spec['data']['name']}",
-            file=data,
-        )
-    record = read_json(record_file)
-    folder = data if spec["fold"] is None else data / f"Fold{spec['fold']}"
-    if not folder.joinpath("train").is_dir():
-        raise DataError(f"the data set has no fold {spec['fold']}", "check 'fold'", file=data)
-    options = spec["filter"]
+    record = prepared.read_record(data)
     parts = {}
     for split in ("train", *EVALUATED):
-        lists = open_dataset(folder / split)
-        parts[split] = filter_queries(
-            lists,
-            min_documents=options.get("min_documents", 1),
-            min_relevant=options.get("min_relevant", 0),
-        )
-    parts = normalise.apply(spec["normalisation"], parts)
+        folder = prepared.split_folder(data, spec["fold"], split)
+        if not folder.is_dir():
+            raise DataError(
+                f"the prepared data set has no split '{folder.relative_to(data)}'",
+                "check the run's 'fold', or prepare the data set again",
+                file=data,
+            )
+        parts[split] = prepared.open_dataset(folder)
+    parts = normalise.apply(spec["normalisation"], filters.apply(spec["filter"], parts))
     sizes = {
         split: {"queries": part.n_queries, "documents": part.n_documents}
         for split, part in parts.items()
     }
-    origin = {key: record.get(key) for key in ("name", "title", "standin", "digest")}
+    origin = {key: record[key] for key in ("name", "title", "origin", "digest")}
     return Splits(**parts, label_levels=record["label_levels"]), {**origin, "splits": sizes}
 
 

@@ -17,7 +17,7 @@ from directrank.errors import ConfigError
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file; a syntax error or a missing file is a :class:`ConfigError` with the line."""
+    """Read a YAML file; a :class:`ConfigError` where it is missing or not valid."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def package_schema(name: str) -> Mapping[str, Any]:
 
 
 def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Raise a :class:`ConfigError` that names ``where`` and the key, if ``document`` does not fit."""
+    """Raise a :class:`ConfigError` with ``where`` and the key if ``document`` does not fit."""
     error = best_match(Draft202012Validator(schema).iter_errors(document))
     if error is not None:
         raise ConfigError(f"{where}: {_sentence(error)}", _remedy(error))

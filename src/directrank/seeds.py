@@ -1,4 +1,4 @@
-"""Random streams derived from names, so that no two purposes share one and none depends on order."""
+"""Random streams derived from names: no two purposes share one, none depends on order."""
 
 from __future__ import annotations
 

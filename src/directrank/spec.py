@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from directrank import learners, losses, metrics
+from directrank.data import normalise
 from directrank.errors import ConfigError
 from directrank.io import digest_of
 from directrank.schema import check, package_schema, suggest
@@ -32,6 +33,7 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
                 f"{where}: learner '{spec['learner']}' takes no section '{section}'",
                 "put its settings under 'model'",
             )
+    normalise.check(spec["normalisation"])
     for candidate in candidates(spec):
         if learner.neural:
             options = dict(candidate["loss"])

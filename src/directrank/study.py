@@ -6,13 +6,13 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from directrank.data import catalog
 from directrank.errors import ConfigError
 from directrank.io import digest_of
+from directrank.papers import product as papers
 from directrank.schema import check, read_yaml, suggest
 from directrank.spec import NEURAL_SECTIONS, run_name, validate, value_at, with_settings
 
@@ -77,14 +77,9 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
     used = set()
     for paper, wanted in config["papers"].items():
         experiments = paper_experiments(paper, root)
-        module = _paper_module(paper)
         needs: dict[str, tuple[str, ...]] = {}
         for product in wanted["products"]:
-            if product not in module.PRODUCTS:
-                raise ConfigError(
-                    f"{paper} has no product '{product}'", suggest(product, module.PRODUCTS)
-                )
-            needs[product] = tuple(module.PRODUCTS[product].needs)
+            needs[product] = papers.product(paper, product).needs
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
             if name not in experiments["experiments"]:
@@ -126,11 +121,6 @@ def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
     experiments = read_yaml(path)
     check(experiments, read_yaml(root / "workflow/schemas/experiments.schema.yaml"), str(path))
     return experiments
-
-
-@cache
-def _paper_module(paper: str) -> Any:
-    return import_module(f"directrank.papers.{paper}")
 
 
 def _runs(
@@ -235,6 +225,10 @@ def _plan(
         "product": product,
         "experiments": dict(experiments),
         "datasets": {
-            study.data[key].name: {"source": study.data[key].source} for key in sorted(keys)
+            study.data[key].name: {
+                "title": catalog.get(study.data[key].name).title,
+                "standin": study.data[key].source == "standin",
+            }
+            for key in sorted(keys)
         },
     }

@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 try:
     from directrank import provenance, runs, study
+    from directrank.data import catalog
     from directrank.errors import DirectrankError
 except ImportError as error:
     raise WorkflowError(
@@ -107,6 +108,13 @@ def data_source(wildcards):
     return STUDY.data[wildcards.key]
 
 
+def data_code(wildcards):
+    """A digest of the code that makes a prepared data set, its generator's included."""
+    generator = catalog.get(data_source(wildcards).name).generator
+    modules = ["directrank.data.prepare"]
+    return provenance.code_digest(modules + ([generator.split(":")[0]] if generator else []))
+
+
 def run_data(wildcards):
     """The prepared data that a run reads."""
     return f"data/prepared/{STUDY.run_data[wildcards.run]}/prepared.json"
@@ -152,17 +160,16 @@ def paper_code(wildcards):
 
 def refuse_missing_archives():
     """Stop before anything starts when archives are missing, with one message that lists them all."""
-    from directrank.data import catalog
-
     wanted = [
         source.name
         for source in STUDY.data.values()
         if source.source == "archive"
         and not Path(f"data/prepared/{source.key}/prepared.json").is_file()
     ]
-    message = catalog.missing_archives(wanted, RAW)
-    if message:
-        raise WorkflowError(message)
+    try:
+        catalog.require([catalog.get(name) for name in wanted], RAW)
+    except DirectrankError as error:
+        raise WorkflowError(str(error))
 
 
 def closing_words():

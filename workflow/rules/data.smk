@@ -31,7 +31,7 @@ rule prepare:
         name=lambda wildcards: data_source(wildcards).name,
         out=subpath(output.record, parent=True),
         raw=RAW,
-        code=lambda wildcards: provenance.code_digest(["directrank.data.prepare"]),
+        code=data_code,
     threads: 2
     resources:
         mem_mb=2000,

@@ -14,7 +14,7 @@ from directrank.schema import suggest
 _DEFAULTS = {"min_documents": 1, "min_relevant": 0}
 
 
-def filter_lists(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> RankedLists:
+def filter_queries(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> RankedLists:
     """The queries with enough documents, and enough of them relevant (label above 0).
 
     Args:
@@ -37,7 +37,7 @@ def filter_lists(lists: RankedLists, min_documents: int = 1, min_relevant: int =
 
 
 def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
-    """:func:`filter_lists` on every split, with ``settings`` as its keyword arguments.
+    """:func:`filter_queries` on every split, with ``settings`` as its keyword arguments.
 
     Raises:
         ConfigError: an unknown setting.
@@ -49,7 +49,7 @@ def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dic
     filtered = {}
     for name, lists in splits.items():
         try:
-            filtered[name] = filter_lists(lists, **settings)
+            filtered[name] = filter_queries(lists, **settings)
         except DataError as error:
             raise DataError(f"split '{name}': {error.what}", error.remedy) from None
     return filtered

@@ -338,9 +338,7 @@ def _facts(
     mean, sigma = profile["dwell_time"]
     return {
         "slashes": np.clip(np.floor(np.exp(1.05 + 0.85 * depth + 0.28 * z["slashes"])), 1, 14),
-        "url_length": np.floor(
-            np.clip(np.exp(3.72 + 1.0 * depth + 0.17 * z["url_size"]), 6, 220)
-        ),
+        "url_length": np.floor(np.clip(np.exp(3.72 + 1.0 * depth + 0.17 * z["url_size"]), 6, 220)),
         "in_links": np.where(
             u["has_in_links"] < profile["with_in_links"],
             log_normal("in_links", 1, 2.3e8, 1.6 * own * popularity),

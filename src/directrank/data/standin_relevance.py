@@ -1,9 +1,11 @@
-"""What makes an imaginary page relevant: thresholds and their interactions, which models must find.
+"""What makes an imaginary page relevant: effects that classes of models find more or less easily.
 
-The signal is meant to separate *classes of models* as the real collections do (boosted trees, deep
-networks, one hidden layer, linear), by what is known to separate them: effects that set in at a
-threshold, that depend on each other and on the kind of query, and that sit on heavy-tailed columns.
-It knows nothing of losses, and no parameter was chosen by comparing them.
+The signal is meant to separate *classes of models* in the order known from the real collections
+(boosted trees, deep networks, one hidden layer, linear). It is a sum of parts: a small linear one;
+gated ones, whose sign depends on the kind of query or of page, which a linear model cannot
+represent and a network can; and ones that set in at thresholds or within bands, often on
+heavy-tailed columns, which trees find most easily. It knows nothing of losses or metrics, and no
+number was chosen by comparing them.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from directrank.data.standin_columns import bm25
 from directrank.data.standin_pages import Pages
 
 BODY, ANCHOR, TITLE, URL, WHOLE = range(5)
+#: The title idf of a query (the sum over its terms) that divides head from tail queries.
+HEAD_IDF, HEAD_SCALE = 17.0, 2.0
 
 
 def utility(pages: Pages, weights: Mapping[str, float], noise: float) -> np.ndarray:
@@ -22,85 +27,102 @@ def utility(pages: Pages, weights: Mapping[str, float], noise: float) -> np.ndar
 
     Args:
         pages: the pages.
-        weights: the section ``relevance`` of a profile.
+        weights: the section ``relevance`` of a profile, one weight for each of :func:`parts`.
         noise: factor on the noise of the profile.
     """
-    q = pages.query
-    site_wanted = pages.intent[q] > 0.5
-    value = np.where(
-        site_wanted,
-        weights["site"] * _as_site(pages),
-        weights["text"] * _as_text(pages),
+    found = parts(pages)
+    return sum(
+        (noise if name == "noise" else 1.0) * weight * found[name]
+        for name, weight in weights.items()
     )
-    value += weights["clicks"] * _clicks(pages)
-    value += weights["quality"] * _quality(pages)
-    value += weights["topic"] * pages.topic
-    value += weights["level"] * pages.level[q]
-    return value + noise * weights["noise"] * pages.noise
 
 
-def _covered(pages: Pages) -> np.ndarray:
-    """Share of the query's terms found, ``[N, S]``."""
-    return (pages.counts > 0).sum(axis=2) / pages.n_terms[pages.query][:, None]
+def parts(pages: Pages) -> dict[str, np.ndarray]:
+    """The parts of the utility, each float64 ``[N]`` of the order of 1."""
+    q = pages.query
+    facts = pages.facts
+    # Head queries, of few and common words, look for a site; tail queries look for a text. A
+    # model sees which in the query's idf columns.
+    head = (1 / (1 + np.exp((pages.idf[:, TITLE].sum(axis=1) - HEAD_IDF) / HEAD_SCALE)))[q]
+    kind = 1 - 2 * head
+    covered = (pages.counts > 0).sum(axis=2) / pages.n_terms[q][:, None]
+    scores = bm25(pages)
+    whole = _soft(scores[:, WHOLE], 20, 12)
+    title = _soft(scores[:, TITLE], 9, 9)
+    url = _soft(scores[:, URL], 6, 9)
+    page_rank = _soft(facts["page_rank"], 20_000, 15_000)
+    site_rank = _soft(facts["site_rank"], 35_000, 15_000)
+    quality = _soft(facts["quality"], 8, 6)
+    return {
+        "smooth": whole + 0.5 * title,
+        "gated": (
+            kind * (whole + 0.6 * title)
+            + 0.8 * (1 - head) * title * whole
+            + head * (1.2 * url * page_rank + 0.5 * site_rank * page_rank)
+        ),
+        "deep": kind * np.sign(quality) * site_rank,
+        "text": (1 - head) * _text(pages, covered),
+        "site": head * _site(pages, covered),
+        "clicks": _clicks(facts),
+        "quality": _quality(facts, covered),
+        "topic": pages.topic,
+        "level": pages.level[q],
+        "noise": pages.noise,
+    }
 
 
-def _as_text(pages: Pages) -> np.ndarray:
-    """Informational queries: all terms, more than once, in a text of some length, not stuffed."""
-    covered = _covered(pages)
+def _soft(values: np.ndarray, centre: float, scale: float) -> np.ndarray:
+    return np.tanh((values - centre) / scale)
+
+
+def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    return (values > low) & (values < high)
+
+
+def _text(pages: Pages, covered: np.ndarray) -> np.ndarray:
+    """A text of readable length that holds every term some times, but is not stuffed with them."""
     asked = np.arange(pages.counts.shape[2]) < pages.n_terms[pages.query][:, None]
     rarest = np.where(asked, pages.counts[:, BODY], np.inf).min(axis=1)
     length = pages.lengths[:, BODY]
     density = pages.counts[:, BODY].sum(axis=1) / np.maximum(length, 1.0)
-    in_body = covered[:, BODY] == 1.0
-    in_title = covered[:, TITLE] >= 0.5
-    readable = (length > 250) & (length < 2500)
-    stuffed = density > 0.12
     return (
-        0.5 * in_body
-        + 0.9 * (in_body & in_title)
-        + 0.7 * ((rarest >= 3) & readable)
-        + 0.5 * ((rarest >= 8) & in_title & readable)
-        - 0.9 * (stuffed & (rarest >= 3))
+        0.8 * (_between(rarest, 2, 12) & _between(length, 250, 2500))
+        - 0.4 * (rarest >= 12)
+        + 0.9 * ((covered[:, TITLE] >= 0.5) & _between(length, 250, 1200))
+        - 0.9 * ((density > 0.12) & (rarest >= 3))
     )
 
 
-def _as_site(pages: Pages) -> np.ndarray:
-    """Navigational queries: a known, shallow page whose address or anchors name the query."""
-    covered = _covered(pages)
+def _site(pages: Pages, covered: np.ndarray) -> np.ndarray:
+    """A shallow page that the query names, linked to neither by nobody nor by everybody."""
     facts = pages.facts
-    named = (covered[:, URL] >= 0.5) | (covered[:, ANCHOR] >= 0.5)
+    named = np.maximum(covered[:, URL], covered[:, ANCHOR]) >= 0.5
     shallow = facts["slashes"] <= 2
-    linked = facts["in_links"] > 40
-    ranked = facts["page_rank"] > 15000
     return (
-        0.6 * named
-        + 0.9 * (named & shallow)
-        + 0.7 * (named & ranked)
-        + 0.5 * (shallow & linked & ranked)
-        + 0.4 * (covered[:, TITLE] == 1.0)
-        - 0.5 * (~shallow & ~named)
+        0.9 * (named & shallow)
+        + 0.7 * (_between(facts["in_links"], 3, 3000) & shallow)
+        + 0.6 * ((facts["in_links"] > 3) ^ (facts["out_links"] > 0))
     )
 
 
-def _clicks(pages: Pages) -> np.ndarray:
+def _clicks(facts: Mapping[str, np.ndarray]) -> np.ndarray:
     """Clicks of this query tell; those of other queries only where readers stayed."""
-    facts = pages.facts
+    clicked = facts["url_clicks"] > 6
     return (
         1.0 * (facts["query_clicks"] > 0)
         + 0.5 * (facts["query_clicks"] > 30)
-        + 0.5 * ((facts["url_clicks"] > 6) & (facts["dwell_time"] > 25))
-        - 0.3 * ((facts["url_clicks"] > 6) & (facts["dwell_time"] <= 12))
+        + 0.6 * (clicked & (facts["dwell_time"] > 25))
+        - 0.3 * (clicked & (facts["dwell_time"] <= 12))
     )
 
 
-def _quality(pages: Pages) -> np.ndarray:
-    """Pages classed as bad are of no use, the more so where they match; middling depth helps."""
-    facts = pages.facts
+def _quality(facts: Mapping[str, np.ndarray], covered: np.ndarray) -> np.ndarray:
+    """Pages classed as bad are of no use, the more so where they match; middling classes help."""
     bad = facts["bad_quality"] > 20
-    matching = _covered(pages)[:, WHOLE] == 1.0
+    matching = covered[:, WHOLE] == 1.0
     return (
         -0.8 * (bad & matching)
         - 0.2 * bad
-        + 0.5 * ((facts["quality"] > 3) & (facts["quality"] < 12) & matching)
-        + 0.4 * ((facts["site_rank"] > 30000) ^ (facts["out_links"] > 0))
+        + 0.5 * (_between(facts["quality"], 3, 12) & matching)
+        + 0.4 * ((facts["site_rank"] > 30_000) ^ (facts["out_links"] > 0))
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from directrank.metrics._conventions import Judgements, discount, ratio
+from directrank.losses._gradient import with_gradient
+from directrank.metrics._conventions import Judgements, discount
 from directrank.relaxations._inputs import checked, one_of
+from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 CUTOFFS = ("both", "either")
@@ -44,24 +48,49 @@ def lambdarank(
     """
     one_of(cutoff, CUTOFFS, "cut-off rule")
     scores, labels, mask = checked(scores, labels, mask)
+    value, gradient = _forces(scores.detach(), labels, mask, k, cutoff, sigma, gain)
+    return with_gradient(scores, value, gradient)
+
+
+@torch.no_grad()
+def _forces(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    k: int | None,
+    cutoff: str,
+    sigma: float,
+    gain: str,
+) -> tuple[Tensor, Tensor]:
+    """The loss ``[B]`` and its gradient ``[B, L]``."""
     judgements = Judgements(labels, mask)
     gains = judgements.gains(gain)
-    ranks = inverse(descending_order(scores.detach(), mask)) + 1
-    discounts = discount("log2", ranks.to(scores.dtype))
-    best = judgements.ideal.weigh(
-        gains, lambda r: discount("log2", r), k if cutoff == "both" else None
+    weight = partial(discount, "log2")
+    both = k is not None and cutoff == "both"
+    best = judgements.ideal.weigh(gains, weight, k if both else None)
+    ranks = inverse(descending_order(scores, mask)) + 1
+    packing = Packing.by_label(labels, mask & (ranks <= k) if both else mask)
+    s = packing.pack(sigma * scores).masked_fill_(~packing.real, -FAR)
+    # Padding gets the gain of no pair's winner; as a loser it is infinitely far behind.
+    g = packing.pack(gains).masked_fill_(~packing.real, -FAR)
+    d = packing.pack(weight(ranks.to(s.dtype)))
+    low = packing.pack(ranks > k) if k is not None and not both else None
+    value = s.new_zeros(len(s))
+    gradient = torch.zeros_like(s)
+    for chunk, rows, (block, change, swap) in walk(packing, Blocks(packing, 3, s)):
+        lists, columns = chunk.lists, slice(chunk.columns)
+        torch.sub(g[lists, rows, None], g[lists, None, columns], out=change).clamp_min_(0)
+        torch.sub(d[lists, rows, None], d[lists, None, columns], out=swap).abs_()
+        change.mul_(swap)
+        if low is not None:
+            change.masked_fill_(low[lists, rows, None] & low[lists, None, columns], 0.0)
+        torch.sub(s[lists, None, columns], s[lists, rows, None], out=block)
+        value[lists] += (softplus(block, threshold=40) * change).sum((1, 2))
+        change.mul_(block.sigmoid_())
+        gradient[lists, columns] += change.sum(1)
+        gradient[lists, rows] -= change.sum(2)
+    best = best.masked_fill(best <= 0, float("inf"))  # without an ideal there is no force
+    return (
+        packing.unpack_lists(value) / best,
+        packing.unpack(gradient) * (sigma / best).unsqueeze(1),
     )
-    pairs = labels.unsqueeze(2) > labels.unsqueeze(1)
-    pairs = pairs & mask.unsqueeze(2) & mask.unsqueeze(1)
-    if k is not None:
-        top = ranks <= k
-        pairs = pairs & (
-            top.unsqueeze(2) & top.unsqueeze(1)
-            if cutoff == "both"
-            else top.unsqueeze(2) | top.unsqueeze(1)
-        )
-    change = (gains.unsqueeze(2) - gains.unsqueeze(1)) * (
-        discounts.unsqueeze(2) - discounts.unsqueeze(1)
-    )
-    logs = softplus(-sigma * (scores.unsqueeze(2) - scores.unsqueeze(1)))
-    return ratio((change.abs() * logs).masked_fill(~pairs, 0.0).sum((1, 2)), best)

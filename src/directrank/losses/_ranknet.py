@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked, one_of
+from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 REDUCTIONS = ("sum", "mean")
@@ -51,28 +53,21 @@ def _pair_sums(
     scores: Tensor, labels: Tensor, mask: Tensor, sigma: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss ``[B]``, its gradient ``[B, L]`` and the number of pairs ``[B]``."""
-    packing, y = by_label(labels, mask)
-    s = packing.pack(sigma * scores)
-    n_better = count_better(y, packing.real)
+    packing = Packing.by_label(labels, mask)
+    s = packing.pack(sigma * scores).masked_fill_(~packing.real, -FAR)
+    y = packing.pack(labels).masked_fill_(~packing.real, float("-inf"))
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
-    # Columns from `n_better` on are documents with a smaller label, up to the padding.
-    first = n_better
-    places = torch.arange(s.shape[1], device=s.device)
-    end = packing.real.sum(1)
     for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, s)):
-        own = s[chunk.lists]
-        columns = places[: chunk.columns]
-        torch.sub(own[:, None, : chunk.columns], own[:, rows].unsqueeze(2), out=block)
-        unpaired = (columns < first[chunk.lists, rows].unsqueeze(2)) | (
-            columns >= end[chunk.lists, None, None]
-        )
-        block.masked_fill_(unpaired, -FAR)
-        value[chunk.lists] += softplus(block, threshold=40).sum((1, 2))
+        lists, columns = chunk.lists, slice(chunk.columns)
+        torch.sub(s[lists, None, columns], s[lists, rows, None], out=block)
+        block.masked_fill_(y[lists, None, columns] >= y[lists, rows, None], -FAR)
+        value[lists] += softplus(block, threshold=40).sum((1, 2))
         block.sigmoid_()
-        gradient[chunk.lists, : chunk.columns] += block.sum(1)
-        gradient[chunk.lists, rows] -= block.sum(2)
-    pairs = (end.unsqueeze(1) - first).clamp_min(0).masked_fill(~packing.real, 0).sum(1)
+        gradient[lists, columns] += block.sum(1)
+        gradient[lists, rows] -= block.sum(2)
+    not_below = torch.searchsorted(-y, -y, right=True)
+    pairs = (packing.real.sum(1, keepdim=True) - not_below).clamp_min(0).sum(1)
     return (
         packing.unpack_lists(value),
         packing.unpack(gradient * sigma),

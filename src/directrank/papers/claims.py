@@ -184,25 +184,35 @@ def evaluate(
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
-def write(claims: pd.DataFrame, out_stem: str | Path) -> list[Path]:
-    """Write what :func:`evaluate` found as ``<out_stem>.csv`` and ``<out_stem>.md``."""
-    stem = Path(out_stem)
-    paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md")]
-    text = markdown(claims)
-    write_csv(paths[0], claims)
-    write_text(paths[1], text)
-    return paths
-
-
-def build(
-    plan_files: Sequence[str | Path],
+def write_claims(
+    plans_folder: str | Path,
     runs_folder: str | Path,
     out_stem: str | Path,
     published_folder: str | Path = PUBLISHED,
 ) -> list[Path]:
-    """Evaluate the claims from the plan files of an edition and write ``.csv`` and ``.md``."""
-    plans = {str(path): read_json(path) for path in plan_files}
-    return write(evaluate(plans, runs_folder, published_folder), out_stem)
+    """Evaluate the claims of an edition and write them as ``<out_stem>.csv`` and ``.md``.
+
+    Args:
+        plans_folder: holds ``<paper>/<product>.json``, the plans of the edition.
+        runs_folder: where each run has its folder.
+        out_stem: the files' path without ending, e.g. ``paper_tables/demo/claims``.
+        published_folder: the folder of published values.
+
+    Returns:
+        The two files.
+    """
+    files = sorted(Path(plans_folder).glob("*/*.json"))
+    claims = evaluate(
+        {f"{file.parent.name}/{file.stem}": read_json(file) for file in files},
+        runs_folder,
+        published_folder,
+    )
+    text = markdown(claims)
+    stem = Path(out_stem)
+    paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md")]
+    write_csv(paths[0], claims)
+    write_text(paths[1], text)
+    return paths
 
 
 def markdown(claims: pd.DataFrame) -> str:

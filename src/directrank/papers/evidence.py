@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -28,18 +28,24 @@ class Dataset:
 
     Attributes:
         name: its name in the configuration, e.g. ``web30k_standin``.
-        title: its name in print, e.g. ``Web30K stand-in``.
-        standin: True where it was generated in the place of the paper's data.
+        title: its name in print.
+        origin: ``real``, ``standin`` (generated in the place of the paper's data) or ``generated``
+            (artificial in the paper as well).
     """
 
     name: str
     title: str
-    standin: bool
+    origin: str
+
+    @property
+    def standin(self) -> bool:
+        """Whether its numbers can be compared with the paper's in their order at the most."""
+        return self.origin == "standin"
 
     @property
     def kind(self) -> str:
-        """``stand-in`` or ``real``; the column ``data`` of every CSV file."""
-        return "stand-in" if self.standin else "real"
+        """``real``, ``stand-in`` or ``artificial``; the column ``data`` of every CSV file."""
+        return {"real": "real", "standin": "stand-in", "generated": "artificial"}[self.origin]
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,6 @@ class Evidence:
         paper: the paper's short name.
         product: ``figure2``, ``table1``, …
         experiments: name → the planned runs, in the plan's order; none where nothing was run.
-        options: what the configuration sets for this product.
         published_folder: the folder of published values.
     """
 
@@ -143,7 +148,6 @@ class Evidence:
     paper: str
     product: str
     experiments: Mapping[str, Sequence[PlannedRun]]
-    options: Mapping[str, Any] = field(default_factory=dict)
     published_folder: Path = PUBLISHED
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
@@ -180,8 +184,8 @@ def gather(
 
     Args:
         plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
-            (name → list of ``{"run": name, "settings": {…}}``), ``datasets`` (name → ``title``,
-            ``standin``) and optionally ``options``.
+            (name → list of ``{"run": name, "settings": {…}}``). Which data a run was trained on
+            its own record says.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
 
@@ -189,12 +193,8 @@ def gather(
         ConfigError: the plan is not complete. DataError: a run's results are.
     """
     try:
-        datasets = {
-            name: Dataset(name, facts["title"], facts["standin"])
-            for name, facts in plan["datasets"].items()
-        }
         experiments = {
-            name: tuple(_planned_run(entry, datasets, Path(runs_folder)) for entry in entries)
+            name: tuple(_planned_run(entry, Path(runs_folder)) for entry in entries)
             for name, entries in plan["experiments"].items()
         }
         return Evidence(
@@ -202,18 +202,17 @@ def gather(
             paper=plan["paper"],
             product=plan["product"],
             experiments=experiments,
-            options=plan.get("options", {}),
             published_folder=Path(published_folder),
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error
 
 
-def _planned_run(
-    entry: Mapping[str, Any], datasets: Mapping[str, Dataset], runs_folder: Path
-) -> PlannedRun:
+def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
     result = load_run(runs_folder / entry["run"])
-    return PlannedRun(entry["settings"], datasets[result.spec["data"]["name"]], result)
+    facts = result.record["data"]
+    dataset = Dataset(facts["name"], facts["title"], facts["origin"])
+    return PlannedRun(entry["settings"], dataset, result)
 
 
 def count(number: int) -> str:
@@ -229,6 +228,13 @@ def spread(numbers: Sequence[int], what: str) -> str:
     return f"{low} {what}s" if low == high else f"{low} to {high} {what}s"
 
 
+_KINDS = {
+    "real": "real data",
+    "standin": "generated in the place of the paper's data",
+    "generated": "artificial data, as in the paper",
+}
+
+
 def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     """Says which data, real or not, and at what scale, for runs that share a data set.
 
@@ -240,7 +246,7 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     by_fold = {run.result.spec["fold"]: run for run in runs}
     folds = sorted(fold for fold in by_fold if fold is not None)
     dataset = runs[0].dataset
-    kind = "generated in the place of the paper's data" if dataset.standin else "real data"
+    kind = _KINDS[dataset.origin]
     if len(folds) > 1:
         scales = [run.scale(split) for run in by_fold.values()]
         total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))
@@ -255,4 +261,5 @@ def standin_line(datasets: Sequence[Dataset], edition: str) -> str:
     titles = list(dict.fromkeys(data.title for data in datasets if data.standin))
     if not titles:
         return ""
-    return f"{', '.join(titles)}: generated, not the paper's data (edition {edition})"
+    names = ", ".join(titles)
+    return f"{names[0].upper()}{names[1:]}: generated, not the paper's data (edition {edition})"

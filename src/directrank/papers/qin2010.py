@@ -136,10 +136,11 @@ def table4(evidence: Evidence) -> TableResult:
     data = _table4_rows(evidence, methods, list(printed.index))
     first = next(iter(methods.values()))
     queries = len(first.pooled("ndcg/letor"))
+    folds = len(first.runs)
+    mean = f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
     caption = (
-        f"Ranking accuracy on {first.runs[0].dataset.title}: NDCG on the test parts, mean of the "
-        f"{len(first.runs)} fold means, ± the half width of the 95% t interval over the {queries} "
-        "pooled test queries (so it speaks of other queries, not of other random starts); queries "
+        f"Ranking accuracy on {first.runs[0].dataset.title}: NDCG on the test parts, {mean}, "
+        f"± the half width of the 95% t interval over the {queries} pooled test queries (so it speaks of other queries, not of other random starts); queries "
         "without a relevant document count as 0. “paper” is the value printed in the paper or on "
         "the LETOR 3.0 site, empty where it could not be recovered. * marks methods that differ "
         f"from {OWN} (paired randomisation test over the queries, p < {SIGNIFICANT} after Holm's "
@@ -276,7 +277,7 @@ def _standin_note(run: PlannedRun) -> list[str]:
     if not run.dataset.standin:
         return []
     return [
-        f"{run.dataset.title} is generated data, not OHSUMED: no number here can be compared with "
+        f"The {run.dataset.title} is generated data: no number here can be compared with "
         "the paper's, and what follows is about the generated data only."
     ]
 

@@ -15,6 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from directrank.relaxations._sorting import descending_order, inverse
+
 #: Stands for minus infinity where a difference of two of them must not be NaN.
 FAR = 1e30
 
@@ -66,11 +68,13 @@ class Packing:
         self._setup(place - 1, n_front.squeeze(1), n_real.squeeze(1))
 
     @classmethod
-    def of_order(cls, order: Tensor, n_front: Tensor, n_real: Tensor) -> Packing:
-        """The packing of documents in a given ``order`` ``[B, L]``."""
-        places = torch.arange(order.shape[1], device=order.device).expand_as(order)
+    def by_label(cls, labels: Tensor, mask: Tensor) -> Packing:
+        """Documents by falling label; in front all but those with the smallest label of a list."""
+        least = labels.masked_fill(~mask, float("inf")).amin(1, keepdim=True)
         packing = cls.__new__(cls)
-        packing._setup(torch.empty_like(order).scatter_(1, order, places), n_front, n_real)
+        packing._setup(
+            inverse(descending_order(labels, mask)), ((labels > least) & mask).sum(1), mask.sum(1)
+        )
         return packing
 
     def _setup(self, place: Tensor, n_front: Tensor, n_real: Tensor) -> None:

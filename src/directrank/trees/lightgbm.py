@@ -170,7 +170,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         ConfigError: an unknown setting or an impossible value.
         DataError: labels that are not grades, parts without a relevant document, or a query with
             more than 10 000 documents.
-        TrainingError: LightGBM failed.
+        TrainingError: LightGBM failed, or found nothing to split on.
     """
     settings = complete(settings, SETTINGS, "learner 'lightgbm'")
     check_splits(data)
@@ -203,6 +203,13 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     kept = booster.best_iteration if settings["early_stopping_rounds"] else booster.num_trees()
     text = booster.model_to_string(num_iteration=kept)
     leaves = _count_leaves(text)
+    if leaves == kept:
+        # Scores would be equal, and every metric that of the order in the file.
+        raise TrainingError(
+            f"no tree found a split in {data.train.n_documents} documents of "
+            f"{data.train.n_queries} queries",
+            "lower min_sum_hessian_in_leaf or min_data_in_leaf, which are meant for larger data",
+        )
     return Fitted(
         predict=lambda lists: _predict(booster, lists, kept, job.threads),
         history=recorder.rows,

@@ -377,7 +377,7 @@ def _run(command: Sequence[str]) -> Generator[str, None, None]:
                 tail = [*tail, line.rstrip()][-_TAIL:]
                 yield line
         except BaseException:
-            pass
+            process.kill()
             raise
     if process.returncode:
         output = "\n".join(f"  | {line}" for line in tail)

@@ -112,7 +112,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         ConfigError: an unknown setting or an impossible value.
         DataError: labels that are not grades, or parts without a relevant document.
         DirectrankError: the package is not installed.
-        TrainingError: XGBoost failed.
+        TrainingError: XGBoost failed, or found nothing to split on.
     """
     settings = complete(settings, SETTINGS, "learner 'xgboost'")
     xgboost = _package()
@@ -148,17 +148,24 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         ) from error
     if patience:
         booster = booster[: int(np.argmax(values)) + 1]
+    n_trees, n_nodes = booster.num_boosted_rounds(), _count_nodes(booster)
+    if n_nodes == n_trees:
+        # Scores would be equal, and every metric that of the order in the file.
+        raise TrainingError(
+            f"no tree found a split in {data.train.n_documents} documents of "
+            f"{data.train.n_queries} queries",
+            "lower min_child_weight, which is meant for larger data",
+        )
     text = booster.save_raw("json").decode("utf-8")
     booster.set_param({"nthread": job.threads})
     return Fitted(
         predict=lambda lists: _predict(booster, lists),
         history=recorder.rows,
         info={
-            "best_epoch": booster.num_boosted_rounds(),
+            "best_epoch": n_trees,
             "epochs": len(recorder.rows),
             "stopped_early": len(recorder.rows) < settings["n_trees"],
-            # A line of the dump is a node: a threshold or an output.
-            "n_parameters": sum(tree.count("\n") for tree in booster.get_dump()),
+            "n_parameters": n_nodes,
         },
         save=lambda path: write_text(path.with_name(path.name + ".json"), text),
     )
@@ -256,3 +263,8 @@ def _predict(booster: Any, lists: RankedLists) -> np.ndarray:
             "score the data set that the model was trained on",
         )
     return booster.inplace_predict(features)
+
+
+def _count_nodes(booster: Any) -> int:
+    """Thresholds and outputs of all trees: the dump has a line for each."""
+    return sum(tree.count("\n") for tree in booster.get_dump())

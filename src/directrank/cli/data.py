@@ -1,0 +1,251 @@
+"""``directrank prepare`` and ``directrank data``: getting data sets, checking them, preparing them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from directrank.data.catalog import Entry
+
+
+def add_parsers(subparsers: argparse._SubParsersAction) -> None:
+    """Add the commands of this module."""
+    prepare = subparsers.add_parser(
+        "prepare",
+        help="prepare a data set for training",
+        description=(
+            "Read a data set from its archive, check that it is what the catalogue says, and write "
+            "it as memory-mapped arrays: one folder per split (train, vali, test), below Fold1, "
+            "Fold2, … where there are folds. Data sets that are generated need no archive."
+        ),
+        epilog="example: directrank prepare ohsumed --raw data/raw --out data/prepared/ohsumed",
+    )
+    prepare.add_argument("name", metavar="DATASET", help="a name that 'directrank data list' shows")
+    _add_raw(prepare)
+    prepare.add_argument(
+        "--out", type=Path, help="folder to write (default: data/prepared/DATASET)"
+    )
+    prepare.add_argument(
+        "--fold", type=int, help="this fold, beside those that are there (default: all folds)"
+    )
+    prepare.add_argument(
+        "--settings",
+        type=Path,
+        metavar="FILE",
+        help="settings of a generated data set (JSON or YAML)",
+    )
+    prepare.add_argument(
+        "--quarantine",
+        type=Path,
+        metavar="FILE",
+        help="put malformed lines into FILE, with the reason, instead of stopping at the first",
+    )
+    prepare.add_argument("--threads", type=int, default=2, help="threads to use (default: 2)")
+    _add_catalogue(prepare)
+    prepare.set_defaults(run=_prepare)
+
+    data = subparsers.add_parser(
+        "data",
+        help="list, fetch and verify data sets",
+        description="What data sets there are, which archives are here, and whether they are whole.",
+    )
+    actions = data.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    listing = actions.add_parser(
+        "list",
+        help="every data set that can be prepared",
+        description="Every data set of the catalogue and every stand-in, one a line.",
+    )
+    _add_catalogue(listing)
+    listing.set_defaults(run=_list)
+
+    status = actions.add_parser(
+        "status",
+        help="which archives are here",
+        description=(
+            "Which archives are in the raw folder. For each that is missing: its page, licence, "
+            "file name and digest."
+        ),
+    )
+    _add_names(status)
+    _add_raw(status)
+    _add_catalogue(status)
+    status.set_defaults(run=_status)
+
+    verify = actions.add_parser(
+        "verify",
+        help="compare every file of an archive with the known digests",
+        description=(
+            "Read every file of each archive and compare its sha256 with the catalogue's. Counts "
+            "are checked when the data set is prepared."
+        ),
+    )
+    _add_names(verify)
+    _add_raw(verify)
+    _add_catalogue(verify)
+    verify.set_defaults(run=_verify)
+
+    fetch = actions.add_parser(
+        "fetch",
+        help="download archives that need no form and no browser",
+        description=(
+            "Download archives into the raw folder. An interrupted download goes on where it "
+            "stopped; a file appears only when its digest is right."
+        ),
+        epilog="example: directrank data fetch web10k_catboost --accept-licence",
+    )
+    _add_names(fetch, required=True)
+    _add_raw(fetch)
+    _add_catalogue(fetch)
+    fetch.add_argument(
+        "--accept-licence",
+        action="store_true",
+        help="say that you have read and accepted the licence on each data set's page",
+    )
+    fetch.set_defaults(run=_fetch)
+
+    page = actions.add_parser(
+        "page",
+        help="write the data page of prepared data sets",
+        description=(
+            "Write a page per prepared data set (counts, labels, list lengths, feature ranges; "
+            "Markdown, CSV and a figure) and a table of all of them."
+        ),
+    )
+    page.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets")
+    page.add_argument("--out", type=Path, required=True, help="folder to write the pages into")
+    page.set_defaults(run=_page)
+
+
+def _add_names(parser: argparse.ArgumentParser, required: bool = False) -> None:
+    parser.add_argument(
+        "names",
+        metavar="DATASET",
+        nargs="+" if required else "*",
+        help="names of data sets" + ("" if required else " (default: all that have an archive)"),
+    )
+
+
+def _add_raw(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--raw",
+        type=Path,
+        metavar="DIR",
+        help="folder of archives (default: $DIRECTRANK_RAW, else data/raw)",
+    )
+
+
+def _add_catalogue(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--catalogue",
+        type=Path,
+        metavar="FILE",
+        help="another catalogue than data/datasets.yaml, for data sets of your own",
+    )
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    from directrank.data import catalog
+    from directrank.data.prepare import prepare
+    from directrank.schema import read_yaml
+
+    out = options.out or Path("data/prepared") / options.name
+    settings = read_yaml(options.settings) if options.settings else None  # JSON is YAML
+    record = prepare(
+        options.name,
+        catalog.raw_folder(options.raw),
+        out,
+        options.fold,
+        settings=settings,
+        catalogue=options.catalogue,
+        quarantine=options.quarantine,
+        threads=options.threads,
+        note=_note,
+    )
+    total = record["total"]
+    print(
+        f"{out}: {total['queries']} queries ({total['empty_queries']} without a relevant document), "
+        f"{total['documents']} documents, {record['n_features']} features"
+    )
+    if record.get("quarantined_lines"):
+        print(f"{record['quarantined_lines']} malformed lines are in {options.quarantine}")
+
+
+def _list(options: argparse.Namespace) -> None:
+    from directrank.data import catalog, standins
+
+    for name, entry in catalog.load(options.catalogue).items():
+        print(f"{name:24}{entry.title}")
+    for name in standins.names():
+        print(f"{name:24}{catalog.get(name, options.catalogue).title}")
+
+
+def _chosen(options: argparse.Namespace) -> list[Entry]:
+    from directrank.data import catalog
+
+    names = options.names or [
+        name for name, entry in catalog.load(options.catalogue).items() if not entry.generator
+    ]
+    return [catalog.get(name, options.catalogue) for name in names]
+
+
+def _status(options: argparse.Namespace) -> None:
+    from directrank.data import catalog
+
+    raw = catalog.raw_folder(options.raw)
+    print(f"archives in {raw.resolve()}:")
+    for entry in _chosen(options):
+        path = None if entry.generator else catalog.find_archive(entry, raw)
+        if entry.generator:
+            print(f"  {entry.name}: generated, needs no archive")
+        elif path is not None:
+            print(f"  {entry.name}: here, {path.name}")
+        else:
+            print(catalog.describe_missing(entry).replace(":", ": MISSING:", 1))
+
+
+def _verify(options: argparse.Namespace) -> None:
+    from directrank.data import catalog
+    from directrank.data.prepare import verify
+
+    raw = catalog.raw_folder(options.raw)
+    entries = _chosen(options)
+    if options.names:
+        catalog.require(entries, raw)
+    for entry in entries:
+        if entry.generator or catalog.find_archive(entry, raw) is None:
+            continue
+        found = verify(entry.name, raw, catalogue=options.catalogue, note=_note)
+        known = sum(name in entry.sha256 for name in found["files"])
+        print(
+            f"{entry.name}: {found['archive']['name']} is whole; {known} of "
+            f"{len(found['files'])} files compared with a known digest"
+        )
+
+
+def _fetch(options: argparse.Namespace) -> None:
+    from directrank.data import catalog
+    from directrank.data.fetch import fetch
+    from directrank.progress import Progress
+
+    raw = catalog.raw_folder(options.raw)
+    for entry in _chosen(options):
+        there = catalog.find_archive(entry, raw)
+        if there is None:
+            with Progress(f"fetching {entry.name}") as progress:
+                there = fetch(entry, raw, accept_licence=options.accept_licence, progress=progress)
+        print(f"{entry.name}: {there}")
+
+
+def _page(options: argparse.Namespace) -> None:
+    from directrank.data.pages import write_pages
+
+    for path in write_pages(options.folders, options.out):
+        print(path)

@@ -1,0 +1,205 @@
+"""Fetching an archive unattended: from several mirrors, resumed, checked, and whole or absent."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import requests
+
+from directrank.data.catalog import ArchiveFile, Entry
+from directrank.errors import DataError
+
+Progress = Callable[[int, int, str], None]
+
+_BLOCK = 1 << 20
+_BACK_OFF = 2.0
+
+
+def fetch(
+    entry: Entry,
+    raw: str | Path,
+    *,
+    accept_licence: bool,
+    attempts: int = 5,
+    timeout: float = 30.0,
+    progress: Progress = lambda done, total, text: None,
+) -> Path:
+    """Fetch the archive of a data set into the folder ``raw``.
+
+    Bytes gather in ``.NAME.part``, which a later call goes on with. The file takes its name only
+    when its size and digest are those of the catalogue.
+
+    Args:
+        entry: the data set.
+        raw: the folder of archives.
+        accept_licence: whether the user has accepted the data set's licence.
+        attempts: how often each mirror is asked before the next one.
+        timeout: seconds without a byte after which a connection counts as dead.
+        progress: called as ``progress(bytes, of, text)``.
+
+    Raises:
+        DataError: it cannot be fetched unattended, the licence is not accepted, or no mirror gave
+            the right file; the message says what each of them did.
+    """
+    archive = next((item for item in entry.archives if item.urls), None)
+    if archive is None:
+        raise DataError(
+            f"data set '{entry.name}' cannot be fetched unattended", _by_hand(entry, raw)
+        )
+    if not accept_licence:
+        raise DataError(
+            f"the licence of '{entry.name}' is not accepted: {entry.licence}",
+            f"read it at {entry.page}; if you accept it, add --accept-licence",
+        )
+    target = Path(raw) / archive.name
+    if target.exists():
+        return target
+    Path(raw).mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    failures = []
+    with open(part, "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError("is being fetched by another process", "wait", file=target) from None
+        for url in archive.urls:
+            reason = _from_mirror(url, archive, part, attempts, timeout, progress)
+            if reason is None:
+                os.replace(part, target)
+                return target
+            failures.append(f"  {url}: {reason}")
+        if part.stat().st_size == 0:
+            part.unlink()
+    raise DataError(f"no mirror gave {archive.name}:\n" + "\n".join(failures), _by_hand(entry, raw))
+
+
+def _by_hand(entry: Entry, raw: str | Path) -> str:
+    names = " or ".join(archive.name for archive in entry.archives) or f"{entry.name}.zip"
+    return f"get {names} from {entry.page} with a browser and put it into {Path(raw).resolve()}"
+
+
+class _WrongFileError(Exception):
+    """The mirror's file cannot be the right one; asking again does not help."""
+
+
+class _TryAgainError(Exception):
+    """Something that may pass."""
+
+
+def _from_mirror(
+    url: str, archive: ArchiveFile, part: Path, attempts: int, timeout: float, progress: Progress
+) -> str | None:
+    """Get the file from one mirror; None, or why it could not be had."""
+    reason = "never asked"
+    for attempt in range(attempts):
+        if attempt:
+            time.sleep(min(_BACK_OFF * 2 ** (attempt - 1), 30.0) if timeout >= 1 else 0.0)
+        resumed = part.stat().st_size > 0
+        try:
+            _transfer(url, archive, part, timeout, progress)
+            problem = _differs(archive, part)
+            if problem is None:
+                return None
+            # A part from another time or mirror may be at fault: once more from the start.
+            _empty(part)
+            if not resumed:
+                return problem
+            reason = problem
+        except _WrongFileError as error:
+            return str(error)
+        except _TryAgainError as error:
+            reason = str(error)
+        except requests.TooManyRedirects:
+            return "redirects without end"
+        except requests.RequestException as error:
+            reason = f"{type(error).__name__} after {part.stat().st_size} bytes"
+    return f"{reason} (asked {attempts} times)"
+
+
+def _transfer(
+    url: str, archive: ArchiveFile, part: Path, timeout: float, progress: Progress
+) -> None:
+    """Append what is missing in ``part``, as far as the connection lasts."""
+    have = part.stat().st_size
+    if archive.bytes is not None and have == archive.bytes:
+        return
+    # Identity: digests are of the file, and ranges count the bytes of what is sent.
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    with requests.Session() as session:
+        session.max_redirects = 10
+        with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
+            if response.status_code == 416:
+                _empty(part)
+                raise _TryAgainError("the server refused the range")
+            if response.status_code >= 500 or response.status_code == 429:
+                raise _TryAgainError(f"HTTP {response.status_code}")
+            if response.status_code not in (200, 206):
+                raise _WrongFileError(f"HTTP {response.status_code}")
+            resumes = response.status_code == 206 and _range_start(response) == have
+            if not resumes:
+                if response.status_code == 206:
+                    _empty(part)
+                    raise _TryAgainError("the server sent another range than was asked for")
+                _empty(part)
+                have = 0
+            total = _total(response, have)
+            if archive.bytes is not None and total is not None and total != archive.bytes:
+                raise _WrongFileError(f"the file has {total} bytes, expected {archive.bytes}")
+            most = archive.bytes or total
+            if most is not None and shutil.disk_usage(part.parent).free < most - have:
+                raise DataError(
+                    f"{most - have} more bytes do not fit on the disk", "make room", file=part
+                )
+            with open(part, "ab") as file:
+                for block in response.iter_content(_BLOCK):
+                    file.write(block)
+                    have += len(block)
+                    if archive.bytes is not None and have > archive.bytes:
+                        file.truncate(0)
+                        raise _WrongFileError(f"sent more than the {archive.bytes} bytes expected")
+                    progress(have, most or have, archive.name)
+            if most is not None and have < most:
+                raise _TryAgainError(f"the connection ended after {have} of {most} bytes")
+
+
+def _range_start(response: requests.Response) -> int | None:
+    unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
+    start = rest.partition("-")[0]
+    return int(start) if unit == "bytes" and start.isdigit() else None
+
+
+def _total(response: requests.Response, have: int) -> int | None:
+    """The size of the whole file, as far as the server says it."""
+    of = response.headers.get("Content-Range", "").rpartition("/")[2]
+    if of.isdigit():
+        return int(of)
+    length = response.headers.get("Content-Length", "")
+    return have + int(length) if length.isdigit() else None
+
+
+def _differs(archive: ArchiveFile, part: Path) -> str | None:
+    """Why ``part`` is not the archive, or None."""
+    size = part.stat().st_size
+    if archive.bytes is not None and size != archive.bytes:
+        return f"the file has {size} bytes, expected {archive.bytes}"
+    for kind in ("sha256", "md5"):
+        expected = getattr(archive, kind)
+        if expected is not None:
+            with open(part, "rb") as file:
+                digest = hashlib.file_digest(file, kind).hexdigest()
+            if digest != expected:
+                return f"its {kind} is {digest}, expected {expected}"
+            return None
+    return "the catalogue has no digest of it, so it cannot be told from another file"
+
+
+def _empty(part: Path) -> None:
+    os.truncate(part, 0)
