@@ -171,12 +171,10 @@ def test_difference_over_trials_is_welchs() -> None:
 
 def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
     experiments = {"table1_web30k": table1_runs(tmp_path / "runs"), "table1_yahoo1": []}
-    make_plan(tmp_path / "plans" / "bruch2019", "bruch2019", "table1", experiments)
-    first = claims.write_claims(
-        tmp_path / "plans", tmp_path / "runs", tmp_path / "a" / "claims", PUBLISHED
-    )
-    second = claims.write_claims(
-        tmp_path / "plans", tmp_path / "runs", tmp_path / "b" / "claims", PUBLISHED
+    plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
+    first, second = (
+        claims.write_claims([plan], tmp_path / "runs", tmp_path / folder / "claims", PUBLISHED)
+        for folder in ("a", "b")
     )
     assert [path.name for path in first] == ["claims.csv", "claims.md"]
     for one, other in zip(first, second, strict=True):

@@ -89,9 +89,9 @@ def test_words_under_the_table_follow_from_the_numbers(built: Path) -> None:
     text = (built / "table4.md").read_text(encoding="utf-8")
     mean = cells(built).loc[("ApproxNDCG", "NDCG@n", "letor"), "mean"]
     assert f"reaches NDCG@n {mean:.4f} with LETOR's discount" in text
-    assert "Against ListNet, with LETOR's discount: at NDCG@1" in text
+    assert "Against ListNet, with LETOR's discount, ApproxNDCG is " in text
     assert "Not run here: AdaRank.NDCG, SoftRank and Ranking SVM." in text
-    assert "significantly ahead of LambdaMART" in text
+    assert "ahead of LambdaMART at NDCG@n" in text
     assert "over its next best method, AdaRank.NDCG, is 0.0040" in text
 
 
@@ -100,8 +100,8 @@ def test_method_that_is_beaten_is_said_to_be_behind(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
-    assert "it is number 2" in text
-    assert "significantly behind ListNet" in text
+    assert "number 2 at NDCG@1 (" in text
+    assert "Significant: behind ListNet at NDCG@1; behind ListNet at NDCG@3" in text
 
 
 def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert "Was the paper's number met?" not in text
-    assert "stand-in for OHSUMED is generated data, not OHSUMED" in text
+    assert "The stand-in for OHSUMED is generated data: no number" in text
 
 
 def test_missing_fold_is_an_error(tmp_path: Path) -> None:

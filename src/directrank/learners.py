@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,22 +17,37 @@ class Learner:
 
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
     ``training`` of a run and trains many models in one call, every other one reads ``model`` and
-    trains one.
+    trains one. The module of one that is not neural has ``SETTINGS``, the JSON schema of its
+    ``model``; ``external`` says that it runs a program that may not be here, and that its module
+    has ``available(settings)``.
     """
 
     target: str
     neural: bool = False
+    external: bool = False
+
+    @property
+    def module(self) -> Any:
+        """The learner's module, imported."""
+        return import_module(self.target.split(":")[0])
 
     def load(self) -> Callable[..., Any]:
-        """Import the learner's function."""
-        module, function = self.target.split(":")
-        return getattr(import_module(module), function)
+        """The learner's function."""
+        return getattr(self.module, self.target.split(":")[1])
+
+    def missing(self, settings: Mapping[str, Any]) -> str | None:
+        """Why the learner cannot run here; None where it can."""
+        if not self.external:
+            return None
+        found = self.module.available(settings)
+        return None if found.ok else found.reason
 
 
 REGISTRY: dict[str, Learner] = {
     "neural": Learner("directrank.training.fit:fit_many", neural=True),
     "lightgbm": Learner("directrank.trees.lightgbm:fit"),
-    "ranklib": Learner("directrank.trees.ranklib:fit"),
+    "ranklib": Learner("directrank.trees.ranklib:fit", external=True),
+    "xgboost": Learner("directrank.trees.xgboost:fit"),
 }
 
 

@@ -1,10 +1,13 @@
-"""Functions known by name and imported on first use."""
+"""Functions known by name and imported on first use, and what their code is made of."""
 
 from __future__ import annotations
 
+import ast
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from directrank.errors import ConfigError
@@ -17,8 +20,48 @@ def look_up(registry: Mapping[str, str], name: str, kind: str) -> Callable[..., 
         ConfigError: an unknown name, with the nearest known one and all of them.
     """
     if name not in registry:
-        near = difflib.get_close_matches(str(name), registry, n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
-        raise ConfigError(f"unknown {kind} '{name}'", f"{guess}known are: {', '.join(registry)}")
+        raise ConfigError(f"unknown {kind} '{name}'", nearest(str(name), registry))
     module, function = registry[name].split(":")
     return getattr(import_module(module), function)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A remedy for the unknown ``name``: the nearest of the known ones, and all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    return f"{guess}known are: {', '.join(known)}"
+
+
+def imported_modules(module: str) -> list[str]:
+    """``module`` and the modules of its package that it imports, directly or not, sorted.
+
+    Found in the source text. Packages' ``__init__`` files are left out: they name modules but
+    compute nothing.
+    """
+    package = module.partition(".")[0]
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        spec = find_spec(name)
+        if name in found or spec is None or spec.submodule_search_locations is not None:
+            continue
+        found.add(name)
+        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
+                waiting.append(node.module)
+                waiting += [
+                    target
+                    for alias in node.names
+                    if _is_module(target := f"{node.module}.{alias.name}")
+                ]
+    return sorted(found)
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

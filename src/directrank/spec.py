@@ -35,7 +35,9 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
             )
     normalise.check(spec["normalisation"])
     for candidate in candidates(spec):
-        if learner.neural:
+        if not learner.neural:
+            check(candidate["model"], learner.module.SETTINGS, f"{where}: model")
+        else:
             options = dict(candidate["loss"])
             _check_options(losses.get(options.pop("name")), options, 3, f"{where}: loss")
     for mapping in [spec["selection"], *spec["evaluation"]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from directrank import learners
 from directrank.data import catalog
 from directrank.errors import ConfigError
 from directrank.io import digest_of
@@ -109,7 +110,8 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
     defaults = {
         key: entry["default"] for key, entry in schema["properties"].items() if "default" in entry
     }
-    return {**defaults, **copy.deepcopy(dict(config))}
+    raw = {"raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
+    return {**defaults, **copy.deepcopy(dict(config)), **raw}
 
 
 def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
@@ -139,6 +141,8 @@ def _runs(
             continue
         base = _merge(experiments.get("defaults", {}), experiment.get("run", {}))
         base = _merge(base, variant.get("run", {}))
+        if learners.get(base["learner"]).missing(base["model"]):
+            continue  # an external program that is not here; the table says so
         base["data"] = {"name": source.name, "settings": dict(source.settings)}
         sweep = experiment.get("sweep", {})
         for values in itertools.product(*sweep.values()):

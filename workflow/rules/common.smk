@@ -1,6 +1,5 @@
 """The study's plan, and the functions that rules ask about it. No rules here."""
 
-import os
 import re
 import shlex
 import sys
@@ -18,10 +17,11 @@ except ImportError as error:
         "  remedy: run `make setup`, then `.venv/bin/snakemake` (or activate .venv)"
     )
 
-ROOT = Path(workflow.basedir).parent if Path(workflow.basedir).name == "workflow" else Path(workflow.basedir)
-
-if os.environ.get("DIRECTRANK_RAW"):
-    config["raw_dir"] = os.environ["DIRECTRANK_RAW"]
+ROOT = (
+    Path(workflow.basedir).parent
+    if Path(workflow.basedir).name == "workflow"
+    else Path(workflow.basedir)
+)
 
 try:
     STUDY = study.load(config, ROOT)
@@ -35,11 +35,16 @@ RESULTS = f"results/{EDITION}"
 # The rules' own interpreter, also where the environment has not been activated. Conda puts its
 # interpreter on the path itself.
 _conda = any(
-    str(method).lower().endswith("conda") for method in workflow.deployment_settings.deployment_method
+    str(method).lower().endswith("conda")
+    for method in workflow.deployment_settings.deployment_method
 )
 PYTHON = "python" if _conda else shlex.quote(sys.executable)
 
-_exports = {"PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
+_exports = {
+    "PYTHONPATH": str(ROOT / "src"),
+    "PYTHONHASHSEED": "0",
+    "DIRECTRANK_RAW": str(Path(RAW).absolute()),
+}
 if STUDY.config["arithmetic"] == "portable":
     _exports |= {
         "ATEN_CPU_CAPABILITY": "avx2",
@@ -49,7 +54,9 @@ if STUDY.config["arithmetic"] == "portable":
     }
 shell.prefix(
     "set -euo pipefail; "
-    + " ".join(f"export {name}={shlex.quote(value)};" for name, value in _exports.items())
+    + " ".join(
+        f"export {name}={shlex.quote(value)};" for name, value in _exports.items()
+    )
     + " "
 )
 
@@ -112,7 +119,9 @@ def data_code(wildcards):
     """A digest of the code that makes a prepared data set, its generator's included."""
     generator = catalog.get(data_source(wildcards).name).generator
     modules = ["directrank.data.prepare"]
-    return provenance.code_digest(modules + ([generator.split(":")[0]] if generator else []))
+    return provenance.code_digest(
+        modules + ([generator.split(":")[0]] if generator else [])
+    )
 
 
 def run_data(wildcards):

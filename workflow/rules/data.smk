@@ -1,24 +1,22 @@
 rule data_settings:
-    message:
-        "Settings of data set {wildcards.key}"
     output:
         "data/prepared/{key}.settings.json",
     log:
         "logs/data_settings/{key}.log",
-    params:
-        content=lambda wildcards: dict(data_source(wildcards).settings),
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=200,
         runtime=5,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        content=lambda wildcards: dict(data_source(wildcards).settings),
+    message:
+        "Settings of data set {wildcards.key}"
     script:
         "../scripts/write_json.py"
 
 
 rule prepare:
-    message:
-        "Preparing data set {params.name}"
     input:
         settings="data/prepared/{key}.settings.json",
     output:
@@ -27,17 +25,20 @@ rule prepare:
         "logs/prepare/{key}.log",
     benchmark:
         "logs/prepare/{key}.benchmark.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 2
+    resources:
+        mem_mb=2000,
+        runtime=60,
     params:
         name=lambda wildcards: data_source(wildcards).name,
         out=subpath(output.record, parent=True),
         raw=RAW,
         code=data_code,
-    threads: 2
-    resources:
-        mem_mb=2000,
-        runtime=60,
-    conda:
-        "../../envs/study.yaml"
+        python=PYTHON,
+    message:
+        "Preparing data set {params.name}"
     shell:
-        "{PYTHON} -m directrank prepare {params.name:q} --raw {params.raw:q}"
+        "{params.python} -m directrank prepare {params.name:q} --raw {params.raw:q}"
         " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"

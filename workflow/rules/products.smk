@@ -1,24 +1,22 @@
 rule plan:
-    message:
-        "What {wildcards.product} of {wildcards.paper} is made of"
     output:
         f"{RESULTS}/plan/{{paper}}/{{product}}.json",
     log:
         f"logs/{EDITION}/plan/{{paper}}/{{product}}.log",
-    params:
-        content=product_plan,
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=200,
         runtime=5,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        content=product_plan,
+    message:
+        "What {wildcards.product} of {wildcards.paper} is made of"
     script:
         "../scripts/write_json.py"
 
 
 rule figure:
-    message:
-        "Figure {wildcards.number} of {wildcards.paper}"
     input:
         plan=f"{RESULTS}/plan/{{paper}}/figure{{number}}.json",
         results=product_runs("figure"),
@@ -43,22 +41,23 @@ rule figure:
         f"logs/{EDITION}/figure/{{paper}}/{{number}}.log",
     benchmark:
         f"logs/{EDITION}/figure/{{paper}}/{{number}}.benchmark.tsv"
-    params:
-        runs=f"{RESULTS}/runs",
-        code=paper_code,
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        python=PYTHON,
+        results=subpath(input.plan, ancestor=3),
+        code=paper_code,
+    message:
+        "Figure {wildcards.number} of {wildcards.paper}"
     shell:
-        "{PYTHON} -m directrank product {input.plan:q} --runs {params.runs:q}"
+        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
         " --out {output.png:q} > {log:q} 2>&1"
 
 
 rule table:
-    message:
-        "Table {wildcards.number} of {wildcards.paper}"
     input:
         plan=f"{RESULTS}/plan/{{paper}}/table{{number}}.json",
         results=product_runs("table"),
@@ -70,22 +69,23 @@ rule table:
         f"logs/{EDITION}/table/{{paper}}/{{number}}.log",
     benchmark:
         f"logs/{EDITION}/table/{{paper}}/{{number}}.benchmark.tsv"
-    params:
-        runs=f"{RESULTS}/runs",
-        code=paper_code,
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        python=PYTHON,
+        results=subpath(input.plan, ancestor=3),
+        code=paper_code,
+    message:
+        "Table {wildcards.number} of {wildcards.paper}"
     shell:
-        "{PYTHON} -m directrank product {input.plan:q} --runs {params.runs:q}"
+        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule claims:
-    message:
-        "Verdicts on the papers' claims"
     input:
         plans=plan_files(),
         results=run_records(),
@@ -101,15 +101,17 @@ rule claims:
         f"logs/{EDITION}/claims.log",
     benchmark:
         f"logs/{EDITION}/claims.benchmark.tsv"
-    params:
-        runs=f"{RESULTS}/runs",
-        plans=f"{RESULTS}/plan",
-        code=provenance.code_digest(["directrank.papers.claims"]),
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        python=PYTHON,
+        results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
+        code=provenance.code_digest(["directrank.papers.claims"]),
+    message:
+        "Verdicts on the papers' claims"
     shell:
-        "{PYTHON} -m directrank claims {params.plans:q} --runs {params.runs:q}"
+        "{params.python} -m directrank claims {input.plans:q} --results {params.results:q}"
         " --out {output.csv:q} > {log:q} 2>&1"

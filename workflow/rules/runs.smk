@@ -1,24 +1,22 @@
 rule specification:
-    message:
-        "Specification of run {wildcards.run}"
     output:
         f"{RESULTS}/runs/{{run}}/spec.json",
     log:
         f"logs/{EDITION}/specification/{{run}}.log",
-    params:
-        content=lambda wildcards: STUDY.runs[wildcards.run],
+    conda:
+        "../../envs/study.yaml"
     resources:
         mem_mb=200,
         runtime=5,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        content=lambda wildcards: STUDY.runs[wildcards.run],
+    message:
+        "Specification of run {wildcards.run}"
     script:
         "../scripts/write_json.py"
 
 
 rule fit:
-    message:
-        "Training {wildcards.run}"
     input:
         spec=f"{RESULTS}/runs/{{run}}/spec.json",
         data=run_data,
@@ -31,18 +29,21 @@ rule fit:
         f"logs/{EDITION}/fit/{{run}}.log",
     benchmark:
         f"logs/{EDITION}/fit/{{run}}.benchmark.tsv"
-    params:
-        data=subpath(input.data, parent=True),
-        out=subpath(output.record, parent=True),
-        device=STUDY.config["device"],
-        code=run_code,
+    conda:
+        "../../envs/study.yaml"
     threads: STUDY.config["fit_threads"]
     resources:
         mem_mb=run_memory,
         runtime=240,
         gpu=1 if STUDY.config["device"] == "cuda" else 0,
-    conda:
-        "../../envs/study.yaml"
+    params:
+        data=subpath(input.data, parent=True),
+        out=subpath(output.record, parent=True),
+        device=STUDY.config["device"],
+        code=run_code,
+        python=PYTHON,
+    message:
+        "Training {wildcards.run}"
     shell:
-        "{PYTHON} -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
+        "{params.python} -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
         " --threads {threads} --device {params.device} > {log:q} 2>&1"

@@ -4,6 +4,7 @@ workflow can be run again by hand from its log."""
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -41,7 +42,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 on success, 2 on an error that the user can mend (printed, no traceback)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(arguments)
+    if not sys.stderr.isatty():
+        # A log begins with what makes it again.
+        print(f"$ {shlex.join(['directrank', *arguments])}", file=sys.stderr, flush=True)
     try:
         options.run(options)
     except DirectrankError as error:

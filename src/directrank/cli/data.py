@@ -1,4 +1,4 @@
-"""``directrank prepare`` and ``directrank data``: getting data sets, checking them, preparing them."""
+"""``directrank prepare`` and ``directrank data``: getting, checking and preparing data sets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     data = subparsers.add_parser(
         "data",
         help="list, fetch and verify data sets",
-        description="What data sets there are, which archives are here, and whether they are whole.",
+        description="What data sets there are, which archives are here, whether they are whole.",
     )
     actions = data.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -171,8 +171,8 @@ def _prepare(options: argparse.Namespace) -> None:
     )
     total = record["total"]
     print(
-        f"{out}: {total['queries']} queries ({total['empty_queries']} without a relevant document), "
-        f"{total['documents']} documents, {record['n_features']} features"
+        f"{out}: {total['queries']} queries ({total['empty_queries']} without a relevant "
+        f"document), {total['documents']} documents, {record['n_features']} features"
     )
     if record.get("quarantined_lines"):
         print(f"{record['quarantined_lines']} malformed lines are in {options.quarantine}")

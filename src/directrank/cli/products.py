@@ -17,11 +17,11 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         ),
         epilog=(
             "example: directrank product results/demo/plan/bruch2019/figure2.json "
-            "--runs results/demo/runs --out figures/demo/bruch2019/figure2"
+            "--results results/demo --out figures/demo/bruch2019/figure2"
         ),
     )
     product.add_argument("plan", metavar="PLAN", type=Path, help="what it is made of (JSON)")
-    product.add_argument("--runs", type=Path, required=True, help="folder of the runs' results")
+    _add_results(product)
     product.add_argument(
         "--out", type=Path, required=True, help="the files' path; its ending does not matter"
     )
@@ -32,23 +32,31 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="evaluate the papers' claims",
         description="Evaluate every published claim from result files: test, effect, verdict.",
     )
-    claims.add_argument("plans", metavar="PLANS", type=Path, help="folder of the products' plans")
-    claims.add_argument("--runs", type=Path, required=True, help="folder of the runs' results")
+    claims.add_argument(
+        "plans", metavar="PLAN", type=Path, nargs="+", help="the products' plans (JSON)"
+    )
+    _add_results(claims)
     claims.add_argument(
         "--out", type=Path, required=True, help="the files' path; its ending does not matter"
     )
     claims.set_defaults(run=_claims)
 
 
+def _add_results(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--results", type=Path, required=True, help="the edition's results, such as results/demo"
+    )
+
+
 def _product(options: argparse.Namespace) -> None:
     from directrank.papers.product import build
 
-    for path in build(options.plan, options.runs, options.out.with_suffix("")):
+    for path in build(options.plan, options.results / "runs", options.out.with_suffix("")):
         print(path)
 
 
 def _claims(options: argparse.Namespace) -> None:
     from directrank.papers.claims import write_claims
 
-    for path in write_claims(options.plans, options.runs, options.out.with_suffix("")):
+    for path in write_claims(options.plans, options.results / "runs", options.out.with_suffix("")):
         print(path)

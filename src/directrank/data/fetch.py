@@ -18,7 +18,7 @@ from directrank.errors import DataError
 Progress = Callable[[int, int, str], None]
 
 _BLOCK = 1 << 20
-_BACK_OFF = 2.0
+_LONGEST_PAUSE = 30.0
 
 
 def fetch(
@@ -28,6 +28,7 @@ def fetch(
     accept_licence: bool,
     attempts: int = 5,
     timeout: float = 30.0,
+    pause: float = 2.0,
     progress: Progress = lambda done, total, text: None,
 ) -> Path:
     """Fetch the archive of a data set into the folder ``raw``.
@@ -41,6 +42,7 @@ def fetch(
         accept_licence: whether the user has accepted the data set's licence.
         attempts: how often each mirror is asked before the next one.
         timeout: seconds without a byte after which a connection counts as dead.
+        pause: seconds before a mirror is asked again, doubled each time.
         progress: called as ``progress(bytes, of, text)``.
 
     Raises:
@@ -69,7 +71,7 @@ def fetch(
         except BlockingIOError:
             raise DataError("is being fetched by another process", "wait", file=target) from None
         for url in archive.urls:
-            reason = _from_mirror(url, archive, part, attempts, timeout, progress)
+            reason = _from_mirror(url, archive, part, attempts, timeout, pause, progress)
             if reason is None:
                 os.replace(part, target)
                 return target
@@ -93,13 +95,19 @@ class _TryAgainError(Exception):
 
 
 def _from_mirror(
-    url: str, archive: ArchiveFile, part: Path, attempts: int, timeout: float, progress: Progress
+    url: str,
+    archive: ArchiveFile,
+    part: Path,
+    attempts: int,
+    timeout: float,
+    pause: float,
+    progress: Progress,
 ) -> str | None:
     """Get the file from one mirror; None, or why it could not be had."""
     reason = "never asked"
     for attempt in range(attempts):
         if attempt:
-            time.sleep(min(_BACK_OFF * 2 ** (attempt - 1), 30.0) if timeout >= 1 else 0.0)
+            time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
         resumed = part.stat().st_size > 0
         try:
             _transfer(url, archive, part, timeout, progress)

@@ -20,6 +20,7 @@ parts on disk, two more than the least, instead of the 25 that copies of all fol
 from __future__ import annotations
 
 import contextlib
+import csv
 import fcntl
 import os
 import shutil
@@ -28,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from directrank import io
 from directrank.errors import DataError
@@ -63,7 +63,7 @@ def open_dataset(folder: str | Path) -> RankedLists:
             np.load(store / f"{name}.npy", mmap_mode="r")
             for name in ("features", "labels", "offsets", "query_ids")
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise DataError(f"the store is damaged: {error}", _AGAIN, file=store) from None
     first, last = split["queries"]
     offsets = np.asarray(offsets[first : last + 1])
@@ -220,6 +220,10 @@ class Store:
     """
 
     def __init__(self, folder: Path, n_features: int) -> None:
+        # Here and not above: opening prepared data must not wait for numba.
+        from directrank.data.kernels import gather_ranges
+
+        self._gather_ranges = gather_ranges
         folder.mkdir(parents=True)
         self.folder = folder
         self.n_features = n_features
@@ -232,6 +236,7 @@ class Store:
         self._labels = _NpyWriter(folder / "labels.npy", np.dtype("<f4"), ())
         self._offsets: list[np.ndarray] = [np.zeros(1, np.int64)]
         self._query_ids: list[np.ndarray] = []
+        self._part_start = 0
 
     def __enter__(self) -> Store:
         return self
@@ -254,17 +259,11 @@ class Store:
         """Queries without repetitions; repeated parts come last."""
         return max((last for _, last in self.parts.values()), default=0)
 
-    @property
-    def _part_start(self) -> int:
-        return int(self._offsets[-1][-1])
-
     def append(self, features: np.ndarray, labels: np.ndarray) -> None:
         """Add documents, ``[n, F]`` and ``[n]``, to the part that is being written."""
         if not len(labels):
             return
-        np.minimum(self.minimum, features.min(axis=0), out=self.minimum)
-        np.maximum(self.maximum, features.max(axis=0), out=self.maximum)
-        self.non_zero += np.count_nonzero(features, axis=0)
+        self._gather_ranges(features, self.minimum, self.maximum, self.non_zero)
         self._features.append(features)
         self._labels.append(labels)
 
@@ -284,6 +283,7 @@ class Store:
             order: a permutation, int64 ``[n]``, in which the part's documents are to lie instead.
         """
         start = self._part_start
+        self._part_start = self.n_documents
         if order is not None:
             self.flush()
             for writer in (self._features, self._labels):
@@ -369,14 +369,7 @@ def finish(
         io.write_json(
             folder / name / _SPLIT, {"store": f"{up}/{store.folder.name}", "queries": ranges[name]}
         )
-    pd.DataFrame(
-        {
-            "feature": meta.get("feature_numbers", list(range(1, store.n_features + 1))),
-            "minimum": store.minimum,
-            "maximum": store.maximum,
-            "non_zero": store.non_zero,
-        }
-    ).to_csv(folder / "features.csv", index=False, lineterminator="\n")
+    _write_ranges(folder / "features.csv", store, meta.get("feature_numbers"))
     arrays = {path.name: io.sha256_of(path) for path in sorted(store.folder.glob("*.npy"))}
     record = {
         "format": FORMAT,
@@ -433,6 +426,21 @@ def describe(
             "longest": int(lengths.max()),
         },
     }
+
+
+def _write_ranges(path: Path, store: Store, numbers: Sequence[int] | None) -> None:
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["feature", "minimum", "maximum", "non_zero"])
+        for column in range(store.n_features):
+            writer.writerow(
+                [
+                    column + 1 if numbers is None else numbers[column],
+                    f"{store.minimum[column]:.9g}",
+                    f"{store.maximum[column]:.9g}",
+                    store.non_zero[column],
+                ]
+            )
 
 
 class _NpyWriter:

@@ -23,8 +23,8 @@ LM_MU, LM_LAMBDA, LM_DELTA = 2000.0, 0.5, 0.7
 #: A term's share of the collection is exp(-slope * idf - level); streams as in ``STREAMS``. Slope,
 #: levels and the exponent of an empty stream's likelihood are fitted to the sample's medians.
 LM_SHARE_SLOPE = 0.8
-LM_SHARE_LEVEL = np.array([3.4, 0.9, 1.4, 1.8, 3.4])
-LM_EMPTY = 0.75
+LM_SHARE_LEVEL = np.array([3.4, 1.2, 1.4, 1.8, 3.4])
+LM_EMPTY = 0.78
 
 
 def mslr(pages: Pages) -> np.ndarray:

@@ -30,7 +30,8 @@ _LATENTS = (
     "quality", "bad_quality", "url_clicks", "query_clicks", "dwell_time", "url_size", "utility",
 )  # fmt: skip
 _UNIFORMS = (
-    "has_anchor", "has_in_links", "has_out_links", "has_clicks", "has_query_clicks", "odd", "strange",
+    "has_anchor", "has_in_links", "has_out_links", "has_clicks", "has_query_clicks",
+    "odd", "strange",
 )  # fmt: skip
 _QUERY_NORMALS = ("ease", "level", "strange")
 

@@ -50,9 +50,8 @@ def parts(pages: Pages) -> dict[str, np.ndarray]:
     whole = _soft(scores[:, WHOLE], 20, 12)
     title = _soft(scores[:, TITLE], 9, 9)
     url = _soft(scores[:, URL], 6, 9)
-    page_rank = _soft(facts["page_rank"], 20_000, 15_000)
+    page_rank = _soft(facts["page_rank"], 15_000, 12_000)
     site_rank = _soft(facts["site_rank"], 35_000, 15_000)
-    quality = _soft(facts["quality"], 8, 6)
     return {
         "smooth": whole + 0.5 * title,
         "gated": (
@@ -60,7 +59,7 @@ def parts(pages: Pages) -> dict[str, np.ndarray]:
             + 0.8 * (1 - head) * title * whole
             + head * (1.2 * url * page_rank + 0.5 * site_rank * page_rank)
         ),
-        "deep": kind * np.sign(quality) * site_rank,
+        "composed": 1.3 * kind * page_rank * site_rank,
         "text": (1 - head) * _text(pages, covered),
         "site": head * _site(pages, covered),
         "clicks": _clicks(facts),

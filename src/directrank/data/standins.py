@@ -172,8 +172,9 @@ def _calibration(
     """
     shape = profile(name)
     lengths = _lengths(name, min(mean_length, 60.0), min(max_length, 400))
-    queries = _CALIBRATION_QUERIES if mean_length < 200 else _CALIBRATION_QUERIES // 4
-    pages = draw_pages((name, "calibration"), range(queries), lengths, 0.0, shape["pages"])
+    pages = draw_pages(
+        (name, "calibration"), range(_CALIBRATION_QUERIES), lengths, 0.0, shape["pages"]
+    )
     values = utility(pages, shape["relevance"], noise)
     # Failed queries hold their share of zeros already; the rest is cut so that the whole fits.
     shares = np.array(shape["label_shares"])

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, BinaryIO, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from directrank.data.kernels import kernel
 from directrank.errors import DataError
 from directrank.lists import RankedLists
 
@@ -419,14 +419,6 @@ def _settle_hard_cases(
     state[3] = 0
 
 
-def _kernel(function: Callable) -> Callable:
-    """Compile with numba, kept on disk where a folder for it can be written."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba: no locator available
-        return njit(nogil=True)(function)
-
-
 # Powers of ten, each correctly rounded; 10^-308 … 10^308.
 _POWERS = np.array([float(f"1e{exponent}") for exponent in range(-308, 309)])
 _MARGIN = 2.0**-50
@@ -435,7 +427,7 @@ _LAST_FULL_MANTISSA = np.uint64(10**18)
 _TEN = np.uint64(10)
 
 
-@_kernel
+@kernel
 def _count_newlines(buffer):
     count = 0
     for byte in buffer:
@@ -443,7 +435,7 @@ def _count_newlines(buffer):
     return count
 
 
-@_kernel
+@kernel
 def _largest_index(buffer):
     """The largest number that stands before a colon, outside of comments."""
     largest = -1
@@ -466,12 +458,12 @@ def _largest_index(buffer):
     return largest
 
 
-@_kernel
+@kernel
 def _ends_token(byte):
     return byte == 32 or 9 <= byte <= 13 or byte == 35
 
 
-@_kernel
+@kernel
 def _number(buffer, p):
     """Read the number at ``p``: (status, value, position behind it).
 
@@ -542,7 +534,7 @@ def _number(buffer, p):
     return 3, 0.0, p
 
 
-@_kernel
+@kernel
 def _single(status, value, clip):
     """(sure, float32 of the number): rounding is monotonic, so equal bounds leave one answer.
 
@@ -557,7 +549,7 @@ def _single(status, value, clip):
     return low == high or np.isinf(low) or np.isinf(high), high if value > 0 else low
 
 
-@_kernel
+@kernel
 def _is_null(buffer, p):
     return (
         buffer[p] == 78
@@ -568,7 +560,7 @@ def _is_null(buffer, p):
     )
 
 
-@_kernel
+@kernel
 def _note(hard, position, row, column, begin, end):
     hard[position, 0] = row
     hard[position, 1] = column
@@ -576,7 +568,7 @@ def _note(hard, position, row, column, begin, end):
     hard[position, 3] = end
 
 
-@_kernel
+@kernel
 def _parse_lines(
     buffer, table, first_index, clip, features, labels, query_ids, lines, seen, hard, state
 ):

@@ -21,7 +21,22 @@ def approx_ndcg(
     gain: str = "exp2",
     discount: str = "log2",
 ) -> Tensor:
-    """Minus NDCG at the ranks ``1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``, per query."""
+    """Minus NDCG at the ranks ``1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``, per query.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        alpha: steepness of the sigmoid (10: Bruch2019, Yu2020; 1: Pobrotyn2021; 50 to 300: Qin2010).
+        k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))`` (Qin2010
+            eq. 16); None takes the whole list.
+        beta: steepness of the truncation.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        discount: ``log2`` or ``letor``, as in :func:`directrank.metrics.ndcg`.
+
+    Returns:
+        The loss per query, ``[B]``, in [-1, 0] without a cut-off; 0 for a query without gain.
+    """
     scores, labels, mask = checked(scores, labels, mask)
     ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
     value, _ = ndcg_of(ranking, Judgements(labels, mask), k, discount=discount, gain=gain)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked, one_of
@@ -56,16 +55,26 @@ def _pair_sums(
     packing = Packing.by_label(labels, mask)
     s = packing.pack(sigma * scores).masked_fill_(~packing.real, -FAR)
     y = packing.pack(labels).masked_fill_(~packing.real, float("-inf"))
+    # A pair's bound is +FAR/2 or more if it counts and -FAR/2 or less if not; padding wins nothing.
+    level = FAR * _levels(y)
+    wins = (level - FAR / 2).masked_fill(~packing.real, -float("inf"))
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
-    for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, s)):
+    one = s.new_ones(())
+    for chunk, rows, (x, bound) in walk(packing, Blocks(packing, 2, s)):
         lists, columns = chunk.lists, slice(chunk.columns)
-        torch.sub(s[lists, None, columns], s[lists, rows, None], out=block)
-        block.masked_fill_(y[lists, None, columns] >= y[lists, rows, None], -FAR)
-        value[lists] += softplus(block, threshold=40).sum((1, 2))
-        block.sigmoid_()
-        gradient[lists, columns] += block.sum(1)
-        gradient[lists, rows] -= block.sum(2)
+        torch.sub(s[lists, None, columns], s[lists, rows, None], out=x)
+        torch.sub(wins[lists, rows, None], level[lists, None, columns], out=bound)
+        torch.minimum(x, bound, out=x)
+        value[lists] += torch.clamp_min(x, 0, out=bound).sum((1, 2))
+        x.sigmoid_()
+        gradient[lists, columns] += x.sum(1)
+        gradient[lists, rows] -= x.sum(2)
+        # log(1 + exp(-|x|)) is minus the log of what lies in [1/2, 1]: a hundred share one log.
+        torch.sub(one, x, out=bound)
+        torch.maximum(x, bound, out=bound)
+        for part in bound.split(100, dim=2):
+            value[lists] -= part.prod(2).log_().sum(1)
     not_below = torch.searchsorted(-y, -y, right=True)
     pairs = (packing.real.sum(1, keepdim=True) - not_below).clamp_min(0).sum(1)
     return (
@@ -73,3 +82,10 @@ def _pair_sums(
         packing.unpack(gradient * sigma),
         packing.unpack_lists(pairs.to(s.dtype)),
     )
+
+
+def _levels(descending: Tensor) -> Tensor:
+    """Falling values as small integers that fall with them, equal where they are; ``[B, L]``."""
+    steps = torch.zeros_like(descending)
+    steps[:, 1:] = (descending[:, 1:] != descending[:, :-1]).to(steps.dtype)
+    return -steps.cumsum(1)

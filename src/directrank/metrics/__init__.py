@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from directrank.registry import look_up
+from directrank.registry import imported_modules, look_up
 
 if TYPE_CHECKING:
     from directrank.metrics._average_precision import average_precision
@@ -43,6 +43,7 @@ __all__ = [
     "formula",
     "get",
     "label",
+    "modules_of",
     "ndcg",
     "nerr",
     "precision",
@@ -111,6 +112,12 @@ def evaluate(
         options = dict(mapping)
         values[label(mapping)] = evaluation.value(formula(options.pop("name")), **options)
     return values
+
+
+def modules_of(name: str) -> list[str]:
+    """The modules of directrank that the value of the metric ``name`` depends on, sorted."""
+    get(name)
+    return imported_modules(REGISTRY[name].split(":")[0])
 
 
 def __getattr__(name: str) -> Any:

@@ -318,10 +318,10 @@ def _trials(data: pd.DataFrame) -> list[int]:
 
 
 def _part_title(part: pd.DataFrame) -> str:
-    """The paper's name of a data set, and what is in its place here."""
+    """The paper's name of a data set, and whether something else is in its place here."""
     first = part.iloc[0]
     title = first["paper_dataset"]
-    return title if first["data"] == "real" else f"{title}: here {first['dataset']}"
+    return title if first["data"] == "real" else f"{title} (here: {first['data']})"
 
 
 def _picture_label(method: str) -> str:

@@ -185,7 +185,7 @@ def evaluate(
 
 
 def write_claims(
-    plans_folder: str | Path,
+    plan_files: Sequence[str | Path],
     runs_folder: str | Path,
     out_stem: str | Path,
     published_folder: str | Path = PUBLISHED,
@@ -193,7 +193,7 @@ def write_claims(
     """Evaluate the claims of an edition and write them as ``<out_stem>.csv`` and ``.md``.
 
     Args:
-        plans_folder: holds ``<paper>/<product>.json``, the plans of the edition.
+        plan_files: the plans of the edition's products (JSON).
         runs_folder: where each run has its folder.
         out_stem: the files' path without ending, e.g. ``paper_tables/demo/claims``.
         published_folder: the folder of published values.
@@ -201,12 +201,8 @@ def write_claims(
     Returns:
         The two files.
     """
-    files = sorted(Path(plans_folder).glob("*/*.json"))
-    claims = evaluate(
-        {f"{file.parent.name}/{file.stem}": read_json(file) for file in files},
-        runs_folder,
-        published_folder,
-    )
+    plans = {str(file): read_json(file) for file in plan_files}
+    claims = evaluate(plans, runs_folder, published_folder)
     text = markdown(claims)
     stem = Path(out_stem)
     paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md")]

@@ -139,12 +139,12 @@ def table4(evidence: Evidence) -> TableResult:
     folds = len(first.runs)
     mean = f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
     caption = (
-        f"Ranking accuracy on {first.runs[0].dataset.title}: NDCG on the test parts, {mean}, "
-        f"± the half width of the 95% t interval over the {queries} pooled test queries (so it speaks of other queries, not of other random starts); queries "
-        "without a relevant document count as 0. “paper” is the value printed in the paper or on "
-        "the LETOR 3.0 site, empty where it could not be recovered. * marks methods that differ "
-        f"from {OWN} (paired randomisation test over the queries, p < {SIGNIFICANT} after Holm's "
-        "correction within the column). "
+        f"Ranking accuracy: NDCG on the test parts, {mean}, ± the half width of the 95% t interval "
+        f"over the {queries} pooled test queries (so it speaks of other queries, not of other "
+        "random starts); queries without a relevant document count as 0. “paper” is the value "
+        "printed in the paper or on the LETOR 3.0 site, empty where it could not be recovered. "
+        f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
+        f"p < {SIGNIFICANT} after Holm's correction within the column). "
         f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
@@ -322,46 +322,39 @@ def _level(data: pd.DataFrame) -> str:
 
 def _order(letor: pd.DataFrame, missing: Sequence[str]) -> str:
     """Whether ApproxNDCG is the best of the paper's methods that were run, per metric."""
-    others = [method for method in letor["method"].unique() if method != OWN]
     text = (
-        f"**Is {OWN} the best?** The paper says so of its five methods at every rank. Against "
-        f"{_listed(others)}, with LETOR's discount: {'; '.join(_places(letor))}."
+        f"**Is {OWN} the best?** The paper says so of its five methods at every rank. "
+        f"{_places(letor)}"
     )
-    if len(missing):
-        text += f" Not run here: {_listed(missing)}."
-    return text
+    return text + (f" Not run here: {_listed(missing)}." if len(missing) else "")
 
 
 def _beyond(letor: pd.DataFrame) -> str:
     """How ApproxNDCG does against methods that the paper's table does not have."""
-    others = [method for method in letor["method"].unique() if method != OWN]
-    return (
-        f"**Methods that the paper does not have.** Against {_listed(others)}, with LETOR's "
-        f"discount, {OWN}: {'; '.join(_places(letor))}."
-    )
+    return f"**Methods that the paper does not have.** {_places(letor)}"
 
 
-def _places(letor: pd.DataFrame) -> list[str]:
-    """ApproxNDCG's place per metric, and from which methods it differs significantly."""
-    parts = []
+def _places(letor: pd.DataFrame) -> str:
+    """ApproxNDCG's place per metric, and which differences are significant."""
+    first, later, significant = [], [], []
     for heading, group in letor.groupby("metric", sort=False):
         ranked = group.sort_values("mean", ascending=False, kind="stable")
         place = list(ranked["method"]).index(OWN)
-        sure = group[group["p_holm"] < SIGNIFICANT]
-        ahead = sure.loc[sure["gain_of_approxndcg"] > 0, "method"]
-        behind = sure.loc[sure["gain_of_approxndcg"] < 0, "method"]
         if place == 0:
-            text = f"at {heading} it is the best"
+            first.append(heading)
         else:
             gap = ranked["mean"].iloc[0] - ranked["mean"].iloc[place]
             leader = ranked["method"].iloc[0]
-            text = f"at {heading} it is number {place + 1}, {gap:.4f} behind {leader}"
-        if len(ahead):
-            text += f", significantly ahead of {_listed(ahead)}"
-        if len(behind):
-            text += f", significantly behind {_listed(behind)}"
-        parts.append(text + (" (no difference is significant)" if sure.empty else ""))
-    return parts
+            later.append(f"number {place + 1} at {heading} ({gap:.4f} behind {leader})")
+        for row in group[group["p_holm"] < SIGNIFICANT].itertuples():
+            side = "ahead of" if row.gain_of_approxndcg > 0 else "behind"
+            significant.append(f"{side} {row.method} at {heading}")
+    places = ([f"the best at {_listed(first)}"] if first else []) + later
+    others = [method for method in letor["method"].unique() if method != OWN]
+    text = f"Against {_listed(others)}, with LETOR's discount, {OWN} is {'; '.join(places)}. "
+    if not significant:
+        return text + "None of these differences is significant."
+    return text + f"Significant: {'; '.join(significant)}."
 
 
 def _ndcg1_gains(letor: pd.DataFrame) -> str:

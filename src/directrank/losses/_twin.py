@@ -1,0 +1,126 @@
+"""Yu2020's direct objectives: metrics at exact ranks with a twin-sigmoid gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from directrank.metrics._average_precision import average_precision_of
+from directrank.metrics._conventions import Judgements
+from directrank.metrics._err import nerr_of
+from directrank.metrics._ndcg import ndcg_of
+from directrank.metrics._precision import precision_of
+from directrank.relaxations._inputs import checked
+from directrank.relaxations.twin import TwinRanking
+
+
+def twin_precision(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+    min_label: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """``-(1/k) Σ_{p≤k} b_p p/r_p`` over places p, per query (Yu2020 eq. 14).
+
+    Without ``k`` the value is the constant -R/n: only the gradient does something.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        gradient: ``type1``, ``type2`` or ``type3``; see
+            :class:`directrank.relaxations.twin.TwinRanking`.
+        alpha_b: steepness of the backward sigmoid.
+        break_ties: rank tied documents in random order; else each counts half for the other.
+        min_label: the least label that counts as relevant.
+        generator: random stream for ties, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without a relevant document.
+    """
+    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    return _loss(precision_of, scores, labels, mask, generator, twin, k=k, min_label=min_label)
+
+
+def twin_ap(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+    min_label: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
+
+    Arguments and result as :func:`twin_precision`.
+    """
+    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    return _loss(average_precision_of, scores, labels, mask, generator, twin, min_label=min_label)
+
+
+def twin_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
+
+    Arguments and result as :func:`twin_precision`; k None is the paper's choice.
+    """
+    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    return _loss(ndcg_of, scores, labels, mask, generator, twin, k=k)
+
+
+def twin_nerr(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = 10,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+    max_label: float | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Minus normalised ERR@k at exact ranks, per query (Yu2020 eq. 16).
+
+    Arguments and result as :func:`twin_precision`; ``max_label`` is the largest label of the scale,
+    None takes each query's own largest.
+    """
+    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    return _loss(nerr_of, scores, labels, mask, generator, twin, k=k, max_label=max_label)
+
+
+def _loss(
+    formula: Callable[..., tuple[Tensor, Tensor]],
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None,
+    generator: torch.Generator | None,
+    twin: dict[str, Any],
+    **options: Any,
+) -> Tensor:
+    scores, labels, mask = checked(scores, labels, mask)
+    ranking = TwinRanking(scores, labels, mask, generator=generator, **twin)
+    value, defined = formula(ranking, Judgements(labels, mask), **options)
+    return -torch.where(defined, value, 0.0)

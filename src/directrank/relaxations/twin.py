@@ -1,0 +1,158 @@
+"""Twin-sigmoid ranks (Yu2020): exact forward, with a chosen gradient backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from directrank.relaxations._inputs import one_of
+from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
+from directrank.relaxations._sorting import descending_order, inverse
+
+GRADIENTS = ("type1", "type2", "type3")
+
+
+class TwinRanking:
+    """``r_i = 1 + Σ_{j≠i} (1 - out_ij)``, out the indicator forward and a sigmoid backward.
+
+    With ``z = s_i - s_j``, ``b = sigmoid(alpha_b z)`` and ``u = sign(y_i - y_j)`` the derivative
+    ``g_ij`` of ``out_ij`` by z is ``alpha_b b (1 - b)`` (type1), ``u alpha_b b (1 - b)`` (type2) or
+    ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so ``dr_i/ds_i = -Σ_j g_ij``
+    and ``dr_i/ds_j = g_ij``. Types 2 and 3 are the derivative of no function.
+
+    The four expectations carry Yu2020's objectives: what depends on the order of the labels alone
+    is constant, and the rank r of the document at place i enters as ``i / r`` where an indicator
+    would have no gradient.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``, for the direction of types 2 and 3.
+        mask: bool ``[B, L]``.
+        gradient: ``type1``, ``type2`` or ``type3``.
+        alpha_b: steepness of the backward sigmoid.
+        break_ties: rank tied documents in random order; else each counts half for the other.
+        generator: random stream for ties, on the scores' device.
+    """
+
+    def __init__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        *,
+        gradient: str = "type3",
+        alpha_b: float = 1.0,
+        break_ties: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        one_of(gradient, GRADIENTS, "gradient")
+        self.mask = mask
+        self.order = _order(scores.detach(), mask, break_ties, generator)
+        self.place = inverse(self.order) + 1
+        exact = self.place.to(scores.dtype)
+        if not break_ties:
+            exact = _middle_ranks(scores.detach(), mask, self.order, exact)
+        self.exact = exact
+        self.ranks = _TwinRanks.apply(scores, exact, labels, mask, gradient, alpha_b)
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 18."""
+        return (gains * self._top(k) * weight(self.ranks)).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 14."""
+        return (chosen * self._top(k) * self._place_over_rank).sum(1)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15.
+
+        ``Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, summed the other way round.
+        """
+        at_place = (chosen * self._top(k) / self.place).gather(1, self.order)
+        behind = at_place.flip(1).cumsum(1).flip(1).gather(1, self.place - 1)
+        return (chosen * self._top(k) * self._place_over_rank * behind).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 16."""
+        passed = (1 - stops).gather(1, self.order)
+        reached = torch.cat([torch.ones_like(passed[:, :1]), passed[:, :-1].cumprod(1)], 1)
+        reached = reached.gather(1, self.place - 1)
+        return (stops * self._top(k) * reached / self.ranks).sum(1)
+
+    @property
+    def _place_over_rank(self) -> Tensor:
+        return self.place / self.ranks
+
+    def _top(self, k: int | None) -> Tensor | float:
+        return 1.0 if k is None else (self.place <= k).to(self.exact.dtype)
+
+
+class _TwinRanks(torch.autograd.Function):
+    """The exact ranks, with the gradient of a type; worked in blocks."""
+
+    @staticmethod
+    def forward(
+        ctx,
+        scores: Tensor,
+        exact: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        gradient: str,
+        alpha_b: float,
+    ) -> Tensor:
+        ctx.save_for_backward(scores, labels, mask)
+        ctx.gradient, ctx.alpha_b = gradient, alpha_b
+        return exact.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slopes: Tensor):
+        scores, labels, mask = ctx.saved_tensors
+        gradient, alpha_b = ctx.gradient, ctx.alpha_b
+        packing = Packing((slopes != 0) & mask, mask)
+        # Padding is infinitely far behind and below every label: all three types vanish there.
+        s = packing.pack(alpha_b * scores).masked_fill_(~packing.real, -FAR)
+        y = packing.pack(labels).masked_fill_(~packing.real, -FAR)
+        w = packing.pack(slopes.masked_fill(~mask, 0.0))
+        total = torch.zeros_like(s)
+        for chunk, rows, (g, u) in walk(packing, Blocks(packing, 2, s)):
+            lists, columns = chunk.lists, slice(chunk.columns)
+            torch.sub(s[lists, rows, None], s[lists, None, columns], out=g)
+            if gradient != "type1":
+                torch.sub(y[lists, rows, None], y[lists, None, columns], out=u).sign_()
+            if gradient == "type3":
+                # 1 - b for u = 1 and b for u = -1 are both sigmoid(-u alpha_b z).
+                g.mul_(u).neg_().sigmoid_().mul_(u)
+            else:
+                g.sigmoid_()
+                torch.addcmul(g, g, g, value=-1, out=g)
+                if gradient == "type2":
+                    g.mul_(u)
+            weights = w[lists, rows]
+            total[lists, columns] += torch.bmm(weights.unsqueeze(1), g)[:, 0]
+            total[lists, rows] -= weights * g.sum(2)
+        scale = 2 * alpha_b if gradient == "type3" else alpha_b
+        return packing.unpack(total * scale), None, None, None, None, None
+
+
+def _order(
+    scores: Tensor, mask: Tensor, break_ties: bool, generator: torch.Generator | None
+) -> Tensor:
+    """Positions by falling score, int64 ``[B, L]``; ties in random order where they are broken."""
+    if not break_ties:
+        return descending_order(scores, mask)
+    shuffle = torch.rand(scores.shape, generator=generator, device=scores.device).argsort(1)
+    order = descending_order(scores.gather(1, shuffle), mask.gather(1, shuffle))
+    return shuffle.gather(1, order)
+
+
+def _middle_ranks(scores: Tensor, mask: Tensor, order: Tensor, places: Tensor) -> Tensor:
+    """Each tied document's rank as the mean of the places of its group."""
+    ordered = scores.masked_fill(~mask, -torch.inf).gather(1, order)
+    rising = -ordered
+    ahead = torch.searchsorted(rising, rising)
+    not_behind = torch.searchsorted(rising, rising, right=True)
+    middle = (ahead + not_behind + 1).to(places.dtype) / 2
+    return torch.where(mask, middle.gather(1, inverse(order)), places)
