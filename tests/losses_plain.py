@@ -85,7 +85,9 @@ def listmle(scores, labels, mask, order):
     return (rest - ordered).masked_fill(~mask.gather(1, order), 0.0).sum(1)
 
 
-def neural_ndcg(scores, labels, mask, k=None, tau=1.0, iterations=30, tolerance=1e-6, first="columns"):
+def neural_ndcg(
+    scores, labels, mask, k=None, tau=1.0, iterations=30, tolerance=1e-6, first="columns"
+):
     """One list at a time, unpadded, with autograd through every step."""
     values = []
     for s, y, m in zip(scores, labels, mask, strict=True):

@@ -161,7 +161,7 @@ def test_read_only_features_can_be_scaled(splits):
 
 
 def test_default_columns_are_those_of_web30k():
-    assert normalise.MSLR_NEGATED == (*range(110, 121), 123, 124)
+    assert (*range(110, 121), 123, 124) == normalise.MSLR_NEGATED
     assert {5, 6, 7, 8, 9, 15, 19, 57, 58, 62, 75, 79, 85, 121, 122, 127, 129, 130} | set(
         range(95, 105)
     ) == set(normalise.MSLR_WITHOUT_LOG)

@@ -67,8 +67,13 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write ``content`` as sorted, indented JSON, atomically: equal content, equal bytes."""
-    write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    """Write :func:`json_text` of ``content``, atomically."""
+    write_text(path, json_text(content))
+
+
+def json_text(content: Any) -> str:
+    """``content`` as indented JSON with sorted keys: equal content, equal text."""
+    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read_json(path: str | Path) -> Any:

@@ -49,6 +49,8 @@ def execute(
     """
     validate(spec)
     began = time.time()
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(threads)
     device = _device(device)
     name = run_name(spec)
@@ -64,7 +66,7 @@ def execute(
         for number, fit in enumerate(fitted):
             history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
             rows.append(_fit_row(spec, trial, number, fit, splits.vali, number == chosen))
-        fitted[chosen].save(Path(out) / f"model-{trial}")
+        fitted[chosen].save(out / f"model-{trial}")
     record = {
         "name": name,
         "spec": dict(spec),

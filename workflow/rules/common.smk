@@ -11,6 +11,9 @@ try:
     from directrank import provenance, runs, study
     from directrank.data import catalog
     from directrank.errors import DirectrankError
+    from directrank.io import json_text
+    from directrank.papers import product as papers
+    from directrank.papers.evidence import PUBLISHED
 except ImportError as error:
     raise WorkflowError(
         f"the package directrank cannot be imported ({error})\n"
@@ -69,28 +72,29 @@ wildcard_constraints:
     key=_choice(STUDY.data),
     run=_choice(STUDY.runs),
     paper=_choice({paper for paper, _ in STUDY.products}),
-    number=r"[0-9]+[a-z]?",
-    product=r"(figure|table)[0-9]+[a-z]?",
+    product=_choice({product for _, product in STUDY.products}),
 
 
-def figure_files():
-    """Every figure of the edition, in its four forms."""
+def product_files(kind):
+    """Every file of the edition's figures or tables."""
+    top = {"figure": "figures", "table": "paper_tables"}[kind]
     return [
-        f"figures/{EDITION}/{paper}/{product}.{form}"
-        for paper, product in STUDY.products
-        if product.startswith("figure")
-        for form in ("png", "pdf", "svg", "csv")
+        f"{top}/{EDITION}/{paper}/{name}{suffix}"
+        for paper, name in STUDY.products
+        for item in [papers.product(paper, name)]
+        if item.kind == kind
+        for suffix in item.suffixes
     ]
 
 
-def table_files():
-    """Every table of the edition, in its three forms."""
-    return [
-        f"paper_tables/{EDITION}/{paper}/{product}.{form}"
-        for paper, product in STUDY.products
-        if product.startswith("table")
-        for form in ("csv", "md", "tex")
-    ]
+def gallery_files():
+    """The page that shows every figure with its caption."""
+    return [f"figures/{EDITION}/README.md"] if product_files("figure") else []
+
+
+def figure_svgs():
+    """What the page of figures is made of: captions lie in the SVG files."""
+    return [name for name in product_files("figure") if name.endswith(".svg")]
 
 
 def claims_files():
@@ -140,24 +144,25 @@ def run_memory(wildcards, attempt):
 
 
 def product_plan(wildcards):
-    """A product's plan, from the wildcards of a plan's file."""
-    return STUDY.products[wildcards.paper, wildcards.product]
+    """A product's plan as JSON, from the wildcards of its file."""
+    return json_text(STUDY.products[wildcards.paper, wildcards.product])
 
 
-def product_runs(product):
-    """Input function: the result files that a figure or table is drawn from."""
+def product_runs(wildcards):
+    """The result files that a figure or table is drawn from."""
+    plan = STUDY.products[wildcards.paper, wildcards.product]
+    return sorted(
+        {
+            f"{RESULTS}/runs/{cell['run']}/run.json"
+            for cells in plan["experiments"].values()
+            for cell in cells
+        }
+    )
 
-    def files(wildcards):
-        plan = STUDY.products[wildcards.paper, f"{product}{wildcards.number}"]
-        return sorted(
-            {
-                f"{RESULTS}/runs/{cell['run']}/run.json"
-                for cells in plan["experiments"].values()
-                for cell in cells
-            }
-        )
 
-    return files
+def published_values(wildcards):
+    """The published values that stand beside a paper's."""
+    return sorted(map(str, PUBLISHED.glob(f"{wildcards.paper}_*.csv")))
 
 
 def paper_code(wildcards):
@@ -165,6 +170,12 @@ def paper_code(wildcards):
     return provenance.code_digest(
         [f"directrank.papers.{wildcards.paper}", "directrank.papers.product"]
     )
+
+
+def claims_code():
+    """A digest of the code that evaluates claims, those of each paper included."""
+    modules = {f"directrank.papers.{paper}" for paper, _ in STUDY.products}
+    return provenance.code_digest(["directrank.papers.claims", *modules])
 
 
 def refuse_missing_archives():

@@ -9,11 +9,11 @@ rule data_settings:
         mem_mb=200,
         runtime=5,
     params:
-        content=lambda wildcards: dict(data_source(wildcards).settings),
+        text=lambda wildcards: json_text(data_source(wildcards).settings),
     message:
         "Settings of data set {wildcards.key}"
     script:
-        "../scripts/write_json.py"
+        "../scripts/write_text.py"
 
 
 rule prepare:

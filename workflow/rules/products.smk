@@ -9,38 +9,39 @@ rule plan:
         mem_mb=200,
         runtime=5,
     params:
-        content=product_plan,
+        text=product_plan,
     message:
         "What {wildcards.product} of {wildcards.paper} is made of"
     script:
-        "../scripts/write_json.py"
+        "../scripts/write_text.py"
 
 
 rule figure:
     input:
-        plan=f"{RESULTS}/plan/{{paper}}/figure{{number}}.json",
-        results=product_runs("figure"),
+        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
+        results=product_runs,
+        published=published_values,
     output:
         png=report(
-            f"figures/{EDITION}/{{paper}}/figure{{number}}.png",
+            f"figures/{EDITION}/{{paper}}/{{product}}.png",
             caption="../report/figure.rst",
             category="{paper}",
             subcategory="figures",
-            labels={"figure": "{number}", "form": "png"},
+            labels={"figure": "{product}", "form": "png"},
         ),
-        pdf=f"figures/{EDITION}/{{paper}}/figure{{number}}.pdf",
-        svg=f"figures/{EDITION}/{{paper}}/figure{{number}}.svg",
+        pdf=f"figures/{EDITION}/{{paper}}/{{product}}.pdf",
+        svg=f"figures/{EDITION}/{{paper}}/{{product}}.svg",
         csv=report(
-            f"figures/{EDITION}/{{paper}}/figure{{number}}.csv",
+            f"figures/{EDITION}/{{paper}}/{{product}}.csv",
             caption="../report/figure.rst",
             category="{paper}",
             subcategory="figures",
-            labels={"figure": "{number}", "form": "numbers"},
+            labels={"figure": "{product}", "form": "numbers"},
         ),
     log:
-        f"logs/{EDITION}/figure/{{paper}}/{{number}}.log",
+        f"logs/{EDITION}/figure/{{paper}}/{{product}}.log",
     benchmark:
-        f"logs/{EDITION}/figure/{{paper}}/{{number}}.benchmark.tsv"
+        f"logs/{EDITION}/figure/{{paper}}/{{product}}.benchmark.tsv"
     conda:
         "../../envs/study.yaml"
     resources:
@@ -51,7 +52,7 @@ rule figure:
         results=subpath(input.plan, ancestor=3),
         code=paper_code,
     message:
-        "Figure {wildcards.number} of {wildcards.paper}"
+        "{wildcards.product} of {wildcards.paper}"
     shell:
         "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
         " --out {output.png:q} > {log:q} 2>&1"
@@ -59,16 +60,17 @@ rule figure:
 
 rule table:
     input:
-        plan=f"{RESULTS}/plan/{{paper}}/table{{number}}.json",
-        results=product_runs("table"),
+        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
+        results=product_runs,
+        published=published_values,
     output:
-        csv=f"paper_tables/{EDITION}/{{paper}}/table{{number}}.csv",
-        md=f"paper_tables/{EDITION}/{{paper}}/table{{number}}.md",
-        tex=f"paper_tables/{EDITION}/{{paper}}/table{{number}}.tex",
+        csv=f"paper_tables/{EDITION}/{{paper}}/{{product}}.csv",
+        md=f"paper_tables/{EDITION}/{{paper}}/{{product}}.md",
+        tex=f"paper_tables/{EDITION}/{{paper}}/{{product}}.tex",
     log:
-        f"logs/{EDITION}/table/{{paper}}/{{number}}.log",
+        f"logs/{EDITION}/table/{{paper}}/{{product}}.log",
     benchmark:
-        f"logs/{EDITION}/table/{{paper}}/{{number}}.benchmark.tsv"
+        f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv"
     conda:
         "../../envs/study.yaml"
     resources:
@@ -79,10 +81,31 @@ rule table:
         results=subpath(input.plan, ancestor=3),
         code=paper_code,
     message:
-        "Table {wildcards.number} of {wildcards.paper}"
+        "{wildcards.product} of {wildcards.paper}"
     shell:
         "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
         " --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule gallery:
+    input:
+        figure_svgs(),
+    output:
+        f"figures/{EDITION}/README.md",
+    log:
+        f"logs/{EDITION}/gallery.log",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        code=provenance.code_digest(["directrank.papers.gallery"]),
+        python=PYTHON,
+    message:
+        "The page of figures"
+    shell:
+        "{params.python} -m directrank gallery {input:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule claims:
@@ -109,7 +132,7 @@ rule claims:
     params:
         python=PYTHON,
         results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
-        code=provenance.code_digest(["directrank.papers.claims"]),
+        code=claims_code(),
     message:
         "Verdicts on the papers' claims"
     shell:

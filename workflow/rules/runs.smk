@@ -9,11 +9,11 @@ rule specification:
         mem_mb=200,
         runtime=5,
     params:
-        content=lambda wildcards: STUDY.runs[wildcards.run],
+        text=lambda wildcards: json_text(STUDY.runs[wildcards.run]),
     message:
         "Specification of run {wildcards.run}"
     script:
-        "../scripts/write_json.py"
+        "../scripts/write_text.py"
 
 
 rule fit:

@@ -27,6 +27,15 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     )
     product.set_defaults(run=_product)
 
+    gallery = subparsers.add_parser(
+        "gallery",
+        help="write the page that shows figures with their captions",
+        description="Write a Markdown page of figures; their captions lie in the SVG files.",
+    )
+    gallery.add_argument("figures", metavar="SVG", type=Path, nargs="+", help="the figures")
+    gallery.add_argument("--out", type=Path, required=True, help="the page")
+    gallery.set_defaults(run=_gallery)
+
     claims = subparsers.add_parser(
         "claims",
         help="evaluate the papers' claims",
@@ -40,6 +49,12 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "--out", type=Path, required=True, help="the files' path; its ending does not matter"
     )
     claims.set_defaults(run=_claims)
+
+
+def _gallery(options: argparse.Namespace) -> None:
+    from directrank.papers.gallery import write
+
+    write(options.figures, options.out)
 
 
 def _add_results(command: argparse.ArgumentParser) -> None:

@@ -17,7 +17,8 @@ from directrank.errors import DataError
 
 Progress = Callable[[int, int, str], None]
 
-_BLOCK = 1 << 20
+#: What is lost when a connection breaks is less than one block.
+_BLOCK = 1 << 16
 _LONGEST_PAUSE = 30.0
 
 

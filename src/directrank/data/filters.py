@@ -14,7 +14,9 @@ from directrank.schema import suggest
 _DEFAULTS = {"min_documents": 1, "min_relevant": 0}
 
 
-def filter_queries(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> RankedLists:
+def filter_queries(
+    lists: RankedLists, min_documents: int = 1, min_relevant: int = 0
+) -> RankedLists:
     """The queries with enough documents, and enough of them relevant (label above 0).
 
     Args:

@@ -214,6 +214,16 @@ def summary(table: pd.DataFrame, standin: RankedLists, sample: RankedLists) -> p
         "mean share of rank variance between queries", lambda s, _: table[f"query_share_{s}"].mean()
     )
     add("mean |rank correlation| of two columns", lambda s, _: np.abs(correlations[s][off]).mean())
+    blocks = {side: block_correlations(table) for side, table in correlations.items()}
+    for group in GROUPS:
+        add(
+            f"mean |rank correlation| within: {group}",
+            lambda side, _, g=group: blocks[side].loc[g, g],
+        )
+    add(
+        "mean |rank correlation| of body, anchor, title and url with each other",
+        lambda side, _: blocks[side].to_numpy()[:4, :4][np.triu_indices(4, 1)].mean(),
+    )
     for count in (1, 5, 20):
         add(
             f"variance of ranks in the first {count} principal components",
@@ -346,7 +356,7 @@ CAPTION = (
 
 
 def write_check(raw: str | Path, out: str | Path) -> bool:
-    """Compare and write ``comparison.{png,csv}``, ``summary.csv`` and ``README.md`` into ``out``.
+    """Compare and write ``README.md``, ``comparison.{png,csv}`` and ``comparison_summary.csv``.
 
     Returns:
         False, and writes nothing, where ``raw`` does not hold the sample.
@@ -359,24 +369,23 @@ def write_check(raw: str | Path, out: str | Path) -> bool:
     standin = standin_like(sample)
     table = compare(standin, sample)
     lines = summary(table, standin, sample)
-    with figures.style():
-        picture = figures.render(
-            draw(table, standin, sample), "Stand-in and sample compared", CAPTION
-        )["png"]
-    with atomic_path(out / "comparison.png") as temporary:
-        temporary.write_bytes(picture)
+    with figures.style(), atomic_path(out / "comparison.png") as temporary:
+        # No version or date in the file: equal comparisons are equal bytes.
+        metadata = {"Title": "Stand-in and sample compared", "Software": None}
+        draw(table, standin, sample).savefig(temporary, format="png", metadata=metadata)
     write_csv(out / "comparison.csv", table, digits=4)
-    write_csv(out / "summary.csv", lines, digits=4)
+    write_csv(out / "comparison_summary.csv", lines, digits=4)
     write_text(out / "README.md", _markdown(table, lines))
     return True
 
 
 def _markdown(table: pd.DataFrame, lines: pd.DataFrame) -> str:
     def number(value: float) -> str:
-        return f"{value:.4g}"
+        return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
 
+    bar = "\\|"  # a bar of its own would end the table's cell
     body = "\n".join(
-        f"| {row.measure} | {number(row.sample)} | {number(row.standin)} |"
+        f"| {row.measure.replace('|', bar)} | {number(row.sample)} | {number(row.standin)} |"
         for row in lines.itertuples()
     )
     worst = table.sort_values(["ks", "feature"], ascending=[False, True]).head(8)

@@ -33,7 +33,7 @@ _UNIFORMS = (
     "has_anchor", "has_in_links", "has_out_links", "has_clicks", "has_query_clicks",
     "odd", "strange",
 )  # fmt: skip
-_QUERY_NORMALS = ("ease", "level", "strange")
+_QUERY_NORMALS = ("ease", "level", "strange", "match")
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,19 @@ def draw_pages(
     draws = _draw(names, queries, lengths)
     Q = len(draws.offsets) - 1
     query = np.repeat(np.arange(Q), np.diff(draws.offsets))
+    zq = {name: draws.query_normals[:, i] for i, name in enumerate(_QUERY_NORMALS)}
     # Pages found for one query resemble each other: each latent has a level of its query.
     weight = np.array([profile["query_level"].get(name, 0.0) for name in _LATENTS])
     latents = np.sqrt(1 - weight) * draws.normals
-    latents += (np.sqrt(weight) * draws.query_latents)[query]
+    levels = draws.query_latents.copy()
+    # A query whose words are in most titles has them in most bodies and addresses too.
+    common = profile["query_common"]
+    streams = [_LATENTS.index(name) for name in STREAMS[:4]]
+    levels[:, streams] *= np.sqrt(1 - common)
+    levels[:, streams] += np.sqrt(common) * zq["match"][:, None]
+    latents += (np.sqrt(weight) * levels)[query]
     z = dict(zip(_LATENTS, latents.T, strict=True))
     u = {name: draws.uniforms[:, i] for i, name in enumerate(_UNIFORMS)}
-    zq = {name: draws.query_normals[:, i] for i, name in enumerate(_QUERY_NORMALS)}
 
     shares = np.cumsum(profile["term_shares"])
     n_terms = 1 + np.searchsorted(shares[:-1], draws.query_uniforms[:, 0], side="right")
@@ -354,9 +360,7 @@ def _facts(
         "site_rank": logistic("site_rank", 0.5 * own * popularity + 0.8 * depth - spam),
         "quality": log_normal("quality", 1, 254),
         "bad_quality": log_normal("bad_quality", 1, 254, 0.7 * z["quality"] + 1.2 * spam),
-        "query_clicks": np.where(
-            query_clicked, np.ceil(0.8 * url_clicks * np.exp(z["query_clicks"])), 0
-        ),
+        "query_clicks": np.where(query_clicked, log_normal("query_clicks", 1, 5e4), 0.0),
         "url_clicks": np.where(clicked, url_clicks, 0.0),
         "dwell_time": np.where(clicked, np.exp(mean + sigma * z["dwell_time"]), 0.0),
     }

@@ -131,7 +131,7 @@ def generate_chunks(
 ) -> Iterator[RankedLists]:
     """The queries of one split in order, at most ``queries`` at a time.
 
-    Memory is that of one chunk (about 20 KB per document while it is made), so a set of millions of
+    Memory is that of one chunk (up to 12 KB per document while it is made), so a set of millions of
     documents can be written without being held. Chunks joined are equal to :func:`generate`.
     """
     resolved = resolve(name, settings)

@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 from directrank.losses._gradient import with_gradient
 from directrank.metrics._conventions import Judgements, discount
 from directrank.relaxations._inputs import checked, one_of
-from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 CUTOFFS = ("both", "either")
@@ -77,7 +77,7 @@ def _forces(
     low = packing.pack(ranks > k) if k is not None and not both else None
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
-    for chunk, rows, (block, change, swap) in walk(packing, Blocks(packing, 3, s)):
+    for chunk, rows, (block, change, swap) in walk(packing, s, 3):
         lists, columns = chunk.lists, slice(chunk.columns)
         torch.sub(g[lists, rows, None], g[lists, None, columns], out=change).clamp_min_(0)
         torch.sub(d[lists, rows, None], d[lists, None, columns], out=swap).abs_()
@@ -85,7 +85,8 @@ def _forces(
         if low is not None:
             change.masked_fill_(low[lists, rows, None] & low[lists, None, columns], 0.0)
         torch.sub(s[lists, None, columns], s[lists, rows, None], out=block)
-        value[lists] += (softplus(block, threshold=40) * change).sum((1, 2))
+        softplus(block, threshold=40, out=swap)
+        value[lists] += swap.mul_(change).sum((1, 2))
         change.mul_(block.sigmoid_())
         gradient[lists, columns] += change.sum(1)
         gradient[lists, rows] -= change.sum(2)

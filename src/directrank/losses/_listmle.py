@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked
 
 
@@ -30,15 +31,48 @@ def listmle(
     """
     scores, labels, mask = checked(scores, labels, mask)
     order = shuffled_order(labels, mask, generator)
-    lowest = torch.finfo(scores.dtype).min
-    ordered = scores.masked_fill(~mask, lowest).gather(1, order)
+    # Padding comes last; what it adds to the sums of the documents before it is nothing.
+    real = mask.gather(1, order)
+    ordered = scores.detach().gather(1, order).double().masked_fill_(~real, -torch.inf)
+    rest, share = _tail_sums(ordered)
+    value = (rest - ordered).masked_fill_(~real, 0.0).sum(1)
+    slope = (share - 1).masked_fill_(~real, 0.0)
+    gradient = torch.zeros_like(slope).scatter_(1, order, slope)
+    return with_gradient(scores, value.to(scores.dtype), gradient.to(scores.dtype))
+
+
+#: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
+SPREAD = 300.0
+
+
+def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
+    """``c_i = log Σ_{k≥i} exp(s_k)`` and ``Σ_{i≤k} exp(s_k - c_i)``, float64 ``[B, L]``.
+
+    Padding at the end is minus infinity, and what is returned there has no meaning.
+    """
+    if ordered.shape[1] == 0:
+        return ordered, ordered
+    top = ordered.amax(1, keepdim=True)
+    top = top.masked_fill(torch.isneginf(top), 0.0)
+    below = ordered - top
+    if not ordered.is_cuda and float(below.masked_fill(torch.isneginf(below), 0.0).min()) > -SPREAD:
+        weights = below.exp()
+        tails = weights.flip(1).cumsum(1).flip(1)
+        inverse = tails.reciprocal().masked_fill_(tails == 0, 0.0)
+        return tails.log_().add_(top), weights * inverse.cumsum(1)
     rest = ordered.flip(1).logcumsumexp(1).flip(1)
-    return (rest - ordered).masked_fill(~mask.gather(1, order), 0.0).sum(1)
+    padding = torch.isneginf(ordered)
+    share = torch.exp(ordered + (-rest.masked_fill(padding, torch.inf)).logcumsumexp(1))
+    return rest, share.masked_fill(padding, 0.0)
 
 
 def shuffled_order(labels: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
     """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``."""
-    noise = torch.rand(labels.shape, generator=generator, device=labels.device)
+    noise = torch.rand(labels.shape, generator=generator, dtype=torch.float64, device=labels.device)
+    if not labels.is_cuda and bool((labels == labels.round()).all()):
+        # Whole labels and noise below one sort as one key.
+        keys = (labels + noise).masked_fill_(~mask, -torch.inf)
+        return torch.sort(keys, dim=1, descending=True).indices
     shuffle = noise.argsort(1)
-    keys = labels.masked_fill(~mask, float("-inf")).gather(1, shuffle)
+    keys = labels.masked_fill(~mask, -torch.inf).gather(1, shuffle)
     return shuffle.gather(1, torch.sort(keys, dim=1, descending=True, stable=True).indices)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked, one_of
-from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 REDUCTIONS = ("sum", "mean")
@@ -61,7 +61,7 @@ def _pair_sums(
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
     one = s.new_ones(())
-    for chunk, rows, (x, bound) in walk(packing, Blocks(packing, 2, s)):
+    for chunk, rows, (x, bound) in walk(packing, s, 2):
         lists, columns = chunk.lists, slice(chunk.columns)
         torch.sub(s[lists, None, columns], s[lists, rows, None], out=x)
         torch.sub(wins[lists, rows, None], level[lists, None, columns], out=bound)

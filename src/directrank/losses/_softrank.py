@@ -12,7 +12,7 @@ from directrank.losses._gradient import with_gradient
 from directrank.metrics._conventions import Judgements, discount
 from directrank.metrics._ndcg import ndcg_of
 from directrank.relaxations._inputs import checked
-from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, walk
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.rank_binomial import rank_binomial, win_density, win_probability
 
@@ -64,7 +64,7 @@ def _expected_discounts(
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
     terms = list(zip(*powers_of_discount(scores.shape[1], scores.dtype), strict=True))
-    for chunk, rows, (behind, factor, slope) in walk(packing, Blocks(packing, 3, s)):
+    for chunk, rows, (behind, factor, slope) in walk(packing, s, 3):
         lists, columns = chunk.lists, slice(chunk.columns)
         difference = torch.sub(s[lists, None, columns], s[lists, rows, None])
         behind.copy_(win_probability(difference, sigma))

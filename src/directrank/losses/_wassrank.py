@@ -9,6 +9,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked, one_of
+from directrank.relaxations._pairs import FAR
 
 GRADIENTS = ("dual", "autograd")
 
@@ -47,6 +48,8 @@ def wassrank(
     """
     one_of(gradient, GRADIENTS, "gradient")
     scores, labels, mask = checked(scores, labels, mask)
+    if scores.shape[1] == 0:
+        return scores.sum(1)
     if gradient == "autograd":
         return _transport(scores, labels, mask, lam, iterations, gap, base, penalty)[0]
     with torch.no_grad():
@@ -70,15 +73,14 @@ def _transport(
     penalty: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The cost ``[B]``, the logs of the row scaling and of the score histogram ``[B, L]``."""
-    lowest = torch.finfo(scores.dtype).min / 4
-    log_mu = torch.log_softmax(scores.masked_fill(~mask, lowest), 1).masked_fill(~mask, lowest)
-    log_nu = torch.log_softmax(labels.masked_fill(~mask, lowest), 1).masked_fill(~mask, lowest)
+    log_mu = torch.log_softmax(scores.masked_fill(~mask, -FAR), 1).masked_fill(~mask, -FAR)
+    log_nu = torch.log_softmax(labels.masked_fill(~mask, -FAR), 1).masked_fill(~mask, -FAR)
     kernel = _LabelKernel(labels, mask, lam, gap, base, penalty)
-    log_u = torch.zeros_like(log_mu).masked_fill(~mask, lowest)
+    log_u = torch.zeros_like(log_mu).masked_fill(~mask, -FAR)
     log_v = log_u
     for _ in range(iterations):
-        log_v = (log_nu - kernel.product(log_u)).masked_fill(~mask, lowest)
-        log_u = (log_mu - kernel.product(log_v)).masked_fill(~mask, lowest)
+        log_v = (log_nu - kernel.product(log_u)).masked_fill(~mask, -FAR)
+        log_u = (log_mu - kernel.product(log_v)).masked_fill(~mask, -FAR)
     return kernel.cost(log_u, log_v), log_u, log_mu
 
 
@@ -91,11 +93,12 @@ class _LabelKernel:
     def __init__(
         self, labels: Tensor, mask: Tensor, lam: float, gap: float, base: float, penalty: float
     ) -> None:
-        known, level = torch.unique(labels[mask], return_inverse=True)
-        self.level = torch.zeros_like(labels, dtype=torch.int64)
-        self.level[mask] = level
+        # A list of nothing but padding still needs one level to point at.
+        known, level = torch.unique(labels.masked_fill(~mask, 0.0), return_inverse=True)
+        self.level = level
         levels = torch.arange(len(known), device=labels.device).view(1, -1, 1)
-        self.elsewhere = (self.level.unsqueeze(1) != levels) | ~mask.unsqueeze(1)
+        self.member = ((level.unsqueeze(1) == levels) & mask.unsqueeze(1)).to(labels.dtype)
+        self.outside = (self.member - 1) * FAR
         height = torch.where(known >= 1, base**known - 1, known.new_tensor(-gap))
         cost = (height.unsqueeze(1) - height.unsqueeze(0)).abs()
         self.costs = cost.masked_fill(cost < 1, penalty)
@@ -119,8 +122,12 @@ class _LabelKernel:
 
     def _per_level(self, log_x: Tensor) -> Tensor:
         """``log Σ x`` over the documents of each label, ``[B, levels]``."""
-        lowest = torch.finfo(log_x.dtype).min / 4
-        return torch.logsumexp(log_x.unsqueeze(1).masked_fill(self.elsewhere, lowest), 2)
+        # Scaled by each label's largest entry, the sums are one product with the membership.
+        top = (log_x.detach().unsqueeze(1) + self.outside).amax(2)
+        # Padding belongs to no label; the bound keeps it finite.
+        scaled = torch.exp((log_x - self._own_level(top)).clamp_max(0)).unsqueeze(1)
+        sums = torch.bmm(scaled, self.member.transpose(1, 2)).squeeze(1)
+        return top + sums.clamp_min(torch.finfo(log_x.dtype).tiny).log()
 
     def _own_level(self, values: Tensor) -> Tensor:
         return values.gather(1, self.level)

@@ -56,7 +56,11 @@ def nerr(
 
 
 def err_of(
-    ranking: Ranking, judgements: Judgements, k: int | None = None, *, max_label: float | None = None
+    ranking: Ranking,
+    judgements: Judgements,
+    k: int | None = None,
+    *,
+    max_label: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """ERR@k over any ranking: value and where the query has a positive label, ``[B]``."""
     stops = judgements.stops(max_label)
@@ -64,7 +68,11 @@ def err_of(
 
 
 def nerr_of(
-    ranking: Ranking, judgements: Judgements, k: int | None = None, *, max_label: float | None = None
+    ranking: Ranking,
+    judgements: Judgements,
+    k: int | None = None,
+    *,
+    max_label: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Normalised ERR@k over any ranking: value and where it is defined, ``[B]``."""
     value, defined = err_of(ranking, judgements, k, max_label=max_label)

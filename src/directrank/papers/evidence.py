@@ -15,8 +15,8 @@ from directrank.errors import ConfigError, DataError
 from directrank.results import RunResult, load_run
 from directrank.stats.means import mean_metric
 
-#: Where the published values lie, seen from the root of the repository.
-PUBLISHED = Path("paper_tables") / "published"
+#: Where the published values lie: in the repository that this file belongs to.
+PUBLISHED = Path(__file__).resolve().parents[3] / "paper_tables" / "published"
 
 #: How queries without a relevant document count; see the metrics' option of the same name.
 Empty = Literal["exclude", "zero", "one"]

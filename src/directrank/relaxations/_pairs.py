@@ -20,9 +20,10 @@ from directrank.relaxations._sorting import descending_order, inverse
 #: Stands for minus infinity where a difference of two of them must not be NaN.
 FAR = 1e30
 
-#: Elements of a block: on a CPU what stays in the second-level cache, on a GPU what keeps it busy.
-BLOCK_CPU = 1 << 17
-BLOCK_GPU = 1 << 26
+#: Elements of all buffers of a block together: on a CPU what stays in the second-level cache, on a
+#: GPU what keeps it busy.
+BLOCK_CPU = 1 << 18
+BLOCK_GPU = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,10 @@ class Chunk:
     rows: int
     columns: int
 
-    def row_blocks(self, block: int) -> Iterator[slice]:
-        """Ranges of rows of at most ``block`` elements (one row at the least)."""
-        width = max(1, self.columns * (self.lists.stop - self.lists.start))
-        step = max(1, block // width)
-        for begin in range(0, self.rows, step):
-            yield slice(begin, min(begin + step, self.rows))
+    @property
+    def size(self) -> int:
+        """Number of lists."""
+        return self.lists.stop - self.lists.start
 
 
 class Packing:
@@ -70,24 +69,23 @@ class Packing:
     @classmethod
     def by_label(cls, labels: Tensor, mask: Tensor) -> Packing:
         """Documents by falling label; in front all but those with the smallest label of a list."""
-        least = labels.masked_fill(~mask, float("inf")).amin(1, keepdim=True)
+        order = descending_order(labels, mask)
+        n_real = mask.sum(1)
+        last = (n_real - 1).clamp_min(0).unsqueeze(1)[:, : labels.shape[1]]
+        least = labels.gather(1, order.gather(1, last))
         packing = cls.__new__(cls)
-        packing._setup(
-            inverse(descending_order(labels, mask)), ((labels > least) & mask).sum(1), mask.sum(1)
-        )
+        packing._setup(inverse(order), ((labels > least) & mask).sum(1), n_real)
         return packing
 
     def _setup(self, place: Tensor, n_front: Tensor, n_real: Tensor) -> None:
         self.lists = torch.sort(n_real, descending=True, stable=True).indices
         self._place = place.index_select(0, self.lists)
         self._sizes = torch.stack([n_front, n_real]).index_select(1, self.lists)
-        self.block = BLOCK_GPU if place.is_cuda else BLOCK_CPU
+        self.budget = BLOCK_GPU if place.is_cuda else BLOCK_CPU
 
     def pack(self, values: Tensor) -> Tensor:
         """``values [B, L]`` in the order of the packing."""
-        return torch.empty_like(values).scatter_(
-            1, self._place, values.index_select(0, self.lists)
-        )
+        return torch.empty_like(values).scatter_(1, self._place, values.index_select(0, self.lists))
 
     def unpack(self, values: Tensor) -> Tensor:
         """``values [B, L]`` back in their own order."""
@@ -108,56 +106,52 @@ class Packing:
         return places < self._sizes[1, :, None]
 
     @cached_property
-    def chunks(self) -> list[Chunk]:
-        """The chunks that have any rows at all."""
+    def _plan(self) -> tuple[list[int], list[int]]:
+        """Front documents and documents of each list, long lists first."""
         rows, columns = self._sizes.tolist()
-        chunks = []
+        return rows, columns
+
+    def chunks(self, block: int) -> Iterator[Chunk]:
+        """The lists that have any rows, in chunks of at most ``block`` elements (or one list)."""
+        rows, columns = self._plan
         begin = 0
         while begin < len(rows) and columns[begin] > 0:
             tallest = rows[begin]
             end = begin + 1
             while end < len(rows) and columns[end] >= 0.75 * columns[begin] - 8:
                 height = max(tallest, rows[end])
-                if height * columns[begin] * (end - begin + 1) > self.block:
+                if height * columns[begin] * (end - begin + 1) > block:
                     break
                 tallest = height
                 end += 1
             if tallest > 0:
-                chunks.append(Chunk(slice(begin, end), tallest, columns[begin]))
+                yield Chunk(slice(begin, end), tallest, columns[begin])
             begin = end
-        return chunks
 
 
-class Blocks:
-    """Buffers for the blocks of one pass, allocated once.
+def walk(packing: Packing, like: Tensor, count: int) -> Iterator[tuple[Chunk, slice, list[Tensor]]]:
+    """Every block of a pass over the pairs.
 
     Args:
         packing: what is worked through.
+        like: gives the buffers' type and device.
         count: buffers per block.
-        like: gives type and device.
+
+    Yields:
+        The chunk, the range of its rows, and ``count`` buffers ``[lists, rows, columns]``, whose
+        content is left from the block before.
     """
-
-    def __init__(self, packing: Packing, count: int, like: Tensor) -> None:
-        size = 0
-        for chunk in packing.chunks:
-            for rows in chunk.row_blocks(packing.block):
-                lists = chunk.lists.stop - chunk.lists.start
-                size = max(size, lists * (rows.stop - rows.start) * chunk.columns)
-                break  # the first range of rows is the largest
-        self._buffers = [like.new_empty(size) for _ in range(count)]
-
-    def views(self, chunk: Chunk, rows: slice) -> list[Tensor]:
-        """The buffers, shaped ``[lists, rows, columns]``."""
-        shape = (chunk.lists.stop - chunk.lists.start, rows.stop - rows.start, chunk.columns)
-        size = shape[0] * shape[1] * shape[2]
-        return [buffer[:size].view(shape) for buffer in self._buffers]
-
-
-def walk(packing: Packing, blocks: Blocks) -> Iterator[tuple[Chunk, slice, list[Tensor]]]:
-    """Every block of a pass: its chunk, its rows and its buffers."""
-    for chunk in packing.chunks:
-        for rows in chunk.row_blocks(packing.block):
-            yield chunk, rows, blocks.views(chunk, rows)
+    block = packing.budget // count
+    buffers: list[Tensor] = []
+    for chunk in packing.chunks(block):
+        step = max(1, block // (chunk.size * chunk.columns))
+        for begin in range(0, chunk.rows, step):
+            rows = slice(begin, min(begin + step, chunk.rows))
+            shape = (chunk.size, rows.stop - begin, chunk.columns)
+            size = shape[0] * shape[1] * shape[2]
+            if not buffers or buffers[0].numel() < size:
+                buffers = [like.new_empty(max(size, block)) for _ in range(count)]
+            yield chunk, rows, [buffer[:size].view(shape) for buffer in buffers]
 
 
 class _SoftCounts(torch.autograd.Function):
@@ -167,15 +161,12 @@ class _SoftCounts(torch.autograd.Function):
     def forward(ctx, values: Tensor, packing: Packing) -> Tensor:
         packed = packing.pack(values).masked_fill_(~packing.real, -FAR)
         counts = torch.zeros_like(packed)
-        for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, packed)):
-            own = packed[chunk.lists]
-            torch.sub(
-                own[:, None, : chunk.columns], own[:, rows].unsqueeze(2), out=block
-            ).sigmoid_()
-            counts[chunk.lists, rows] = block.sum(2) - 0.5  # a document's own sigmoid(0)
+        for chunk, rows, (block,) in walk(packing, packed, 1):
+            _sigmoids(packed[chunk.lists], rows, block)
+            counts[chunk.lists, rows] = block.sum(2)
         ctx.save_for_backward(packed)
         ctx.packing = packing
-        return packing.unpack(counts)
+        return packing.unpack(counts.sub_(0.5))  # a document's own sigmoid(0)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -184,16 +175,19 @@ class _SoftCounts(torch.autograd.Function):
         packing = ctx.packing
         slopes = packing.pack(slopes)
         gradient = torch.zeros_like(packed)
-        for chunk, rows, (block,) in walk(packing, Blocks(packing, 1, packed)):
-            own = packed[chunk.lists]
-            torch.sub(
-                own[:, None, : chunk.columns], own[:, rows].unsqueeze(2), out=block
-            ).sigmoid_()
+        for chunk, rows, (block,) in walk(packing, packed, 1):
+            _sigmoids(packed[chunk.lists], rows, block)
             torch.addcmul(block, block, block, value=-1, out=block)
-            weights = slopes[chunk.lists, rows]
-            gradient[chunk.lists, : chunk.columns] += torch.bmm(weights.unsqueeze(1), block)[:, 0]
-            gradient[chunk.lists, rows] -= weights * block.sum(2)
+            weights, own = slopes[chunk.lists, rows], gradient[chunk.lists]
+            own[:, : chunk.columns] += torch.bmm(weights.unsqueeze(1), block)[:, 0]
+            own[:, rows] -= weights * block.sum(2)
         return packing.unpack(gradient), None
+
+
+def _sigmoids(values: Tensor, rows: slice, out: Tensor) -> None:
+    """``sigmoid(v_j - v_i)`` for the rows i of a block and its columns j."""
+    columns = values[:, : out.shape[2]]
+    torch.sub(columns.unsqueeze(1), columns[:, rows].unsqueeze(2), out=out).sigmoid_()
 
 
 def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:

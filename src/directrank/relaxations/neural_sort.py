@@ -60,9 +60,7 @@ def sinkhorn(matrix: Tensor, iterations: int, tolerance: float) -> Tensor:
     return matrix
 
 
-def gumbel_noise(
-    scores: Tensor, mask: Tensor, generator: torch.Generator | None
-) -> Tensor:
+def gumbel_noise(scores: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
     """Standard Gumbel noise for the real documents, ``[B, L]``."""
     uniform = torch.rand(
         scores.shape, generator=generator, dtype=scores.dtype, device=scores.device

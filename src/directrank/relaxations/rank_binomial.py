@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 
-def rank_binomial(
-    scores: Tensor, mask: Tensor, sigma: float, ranks: int | None = None
-) -> Tensor:
+def rank_binomial(scores: Tensor, mask: Tensor, sigma: float, ranks: int | None = None) -> Tensor:
     """Distribution of each document's rank when scores are Gaussian, ``N(s_i, sigma²)``.
 
     The other documents are added one at a time; document i beats j with probability

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from directrank.relaxations._inputs import one_of
-from directrank.relaxations._pairs import FAR, Blocks, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 GRADIENTS = ("type1", "type2", "type3")
@@ -117,7 +117,7 @@ class _TwinRanks(torch.autograd.Function):
         y = packing.pack(labels).masked_fill_(~packing.real, -FAR)
         w = packing.pack(slopes.masked_fill(~mask, 0.0))
         total = torch.zeros_like(s)
-        for chunk, rows, (g, u) in walk(packing, Blocks(packing, 2, s)):
+        for chunk, rows, (g, u) in walk(packing, s, 2):
             lists, columns = chunk.lists, slice(chunk.columns)
             torch.sub(s[lists, rows, None], s[lists, None, columns], out=g)
             if gradient != "type1":

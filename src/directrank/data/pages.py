@@ -1,0 +1,153 @@
+"""A page per prepared data set, and the table of all of them: what is in the data, at a glance."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank import io
+from directrank.data.prepared import SPLITS, open_dataset, read_record, split_name
+
+_LENGTH_BINS = 40
+
+
+def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
+    """Write the page of every data set, and ``datasets.csv`` and ``.md`` with one row for each.
+
+    Args:
+        folders: prepared data sets.
+        out: where the files go: ``NAME.md``, ``NAME.csv`` (counts of every split),
+            ``NAME.png`` and ``.svg`` (label shares, list lengths, feature ranges), and the table.
+
+    Returns:
+        The files written.
+    """
+    out = Path(out)
+    rows, written = [], []
+    for folder in folders:
+        record = read_record(folder)
+        rows.append(overview(record))
+        written += _write_page(Path(folder), record, out)
+    table = pd.DataFrame(rows)
+    io.write_csv(out / "datasets.csv", table)
+    io.write_text(out / "datasets.md", _markdown(table))
+    return [*written, out / "datasets.csv", out / "datasets.md"]
+
+
+def overview(record: dict[str, Any]) -> dict[str, Any]:
+    """The row of a data set in a table such as Qin2010's and Pobrotyn2021's Table 2."""
+    total = record["total"]
+    first = None if record["folds"] is None else record["folds"][0]
+    return {
+        "data set": record["name"],
+        "origin": record["origin"],
+        "features": record["n_features"],
+        "relevance levels": record["label_levels"],
+        "queries": total["queries"],
+        "queries in training": record["splits"][split_name(first, "train")]["queries"],
+        "queries in test": record["splits"][split_name(first, "test")]["queries"],
+        "empty queries": total["empty_queries"],
+        "documents": total["documents"],
+        "documents per query": total["documents"] / total["queries"],
+    }
+
+
+def splits_table(record: dict[str, Any]) -> pd.DataFrame:
+    """Counts of every split, one row each, in the order of folds and splits."""
+    folds = [None] if record["folds"] is None else record["folds"]
+    rows = []
+    for name in (split_name(fold, split) for fold in folds for split in SPLITS):
+        split = record["splits"].get(name)
+        if split is None:
+            continue
+        row = {
+            "split": name,
+            "queries": split["queries"],
+            "documents": split["documents"],
+            "empty queries": split["empty_queries"],
+        }
+        for level, count in enumerate(split["labels"]):
+            row[f"label {level}"] = count / split["documents"]
+        for key, value in split["list_length"].items():
+            row[f"{key} list"] = value
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _write_page(folder: Path, record: dict[str, Any], out: Path) -> list[Path]:
+    name = record["name"]
+    table = splits_table(record)
+    io.write_csv(out / f"{name}.csv", table)
+    with open(folder / "features.csv", newline="") as file:
+        features = list(csv.DictReader(file))
+    _draw(folder, record, features, out / name)
+    io.write_text(out / f"{name}.md", _page(record, table, features))
+    return [out / f"{name}.{suffix}" for suffix in ("md", "csv", "png", "svg")]
+
+
+def _page(record: dict[str, Any], table: pd.DataFrame, features: list[dict[str, str]]) -> str:
+    kinds = {
+        "real": "Real data, from its archive.",
+        "standin": "A stand-in: generated data in the shape of the real set, not the real set.",
+        "generated": "Artificial data, generated.",
+    }
+    constant = sum(row["minimum"] == row["maximum"] for row in features)
+    negative = sum(float(row["minimum"]) < 0 for row in features)
+    largest = max(features, key=lambda row: abs(float(row["maximum"])))
+    lines = [
+        f"# {record['title']}",
+        "",
+        f"{kinds[record['origin']]} Digest of the prepared content: `{record['digest'][:16]}`.",
+        "",
+        _markdown(table),
+        f"{len(features)} features; {constant} are constant, {negative} take negative values; the "
+        f"largest value is {float(largest['maximum']):g}, in feature {largest['feature']}.",
+        "",
+        f"![labels, list lengths, features]({record['name']}.svg)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _draw(
+    folder: Path, record: dict[str, Any], features: list[dict[str, str]], target: Path
+) -> None:
+    # Here and not above, as it takes longer to import than everything else of this module.
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    first = None if record["folds"] is None else record["folds"][0]
+    lists = open_dataset(folder / split_name(first, "train"))
+    with matplotlib.rc_context({"font.size": 7, "svg.hashsalt": "directrank"}):
+        figure, axes = pyplot.subplots(1, 3, figsize=(6.6, 1.9), layout="constrained")
+        total = record["total"]
+        shares = np.array(total["labels"]) / total["documents"]
+        axes[0].bar(np.arange(len(shares)), shares, color="#0072B2")
+        axes[0].set(xlabel="label", ylabel="share of documents", xticks=np.arange(len(shares)))
+        axes[1].hist(lists.lengths, bins=_LENGTH_BINS, color="#0072B2")
+        axes[1].set(xlabel="documents per query (training)", ylabel="queries")
+        low = np.array([float(row["minimum"]) for row in features])
+        high = np.array([float(row["maximum"]) for row in features])
+        axes[2].vlines(np.arange(1, len(low) + 1), low, high, color="#0072B2", linewidth=0.8)
+        axes[2].set_yscale("symlog", linthresh=1)
+        axes[2].set(xlabel="feature", ylabel="smallest to largest value")
+        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            with io.atomic_path(target.with_name(f"{target.name}.{suffix}")) as path:
+                figure.savefig(path, format=suffix, dpi=200, metadata=metadata)
+        pyplot.close(figure)
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    def shown(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    lines = [" | ".join(table.columns), " | ".join("---" for _ in table.columns)]
+    lines += [" | ".join(shown(value) for value in row) for row in table.itertuples(index=False)]
+    return "".join(f"| {line} |\n" for line in lines)

@@ -1,0 +1,271 @@
+"""Fetching archives from a real HTTP server that misbehaves in every way."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import http.server
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from directrank.data import catalog
+from directrank.data.catalog import ArchiveFile, Entry
+from directrank.data.fetch import fetch
+from directrank.errors import DataError
+
+CONTENT = bytes(i * 7 % 251 for i in range(3_000_000))
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves CONTENT; ``behave`` says for each request in turn what goes wrong with it."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.behave: list[str] = []
+        self.requests: list[tuple[str, str | None]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/a.zip"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.server.requests.append((self.path, wanted))
+        turn = len(self.server.requests) - 1
+        behave = self.server.behave
+        how = behave[min(turn, len(behave) - 1)] if behave else "well"
+        start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted else 0
+        content = CONTENT
+        if how.isdigit():
+            self.send_error(int(how))
+            return
+        if how == "redirect":
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere.zip")
+            self.end_headers()
+            return
+        if how == "redirect without end":
+            self.send_response(302)
+            self.send_header("Location", f"/x{turn}.zip")
+            self.end_headers()
+            return
+        if how in ("wrong file", "wrong file of the right size"):
+            content = b"<html>please log in</html>"
+            if how.endswith("size"):
+                content = content.ljust(len(CONTENT))
+        if how == "ignores ranges":
+            start = 0
+        if how == "no range beyond":
+            self.send_response(416)
+            self.end_headers()
+            return
+        body = content[start:]
+        if how == "another range":
+            body, start_said = content[start + 1 :], start + 1
+        else:
+            start_said = start
+        self.send_response(206 if start or how == "another range" else 200)
+        if start or how == "another range":
+            self.send_header(
+                "Content-Range", f"bytes {start_said}-{len(content) - 1}/{len(content)}"
+            )
+        if how == "says too much":
+            self.send_header("Content-Length", str(len(body) + 1000))
+        elif how == "says too little":
+            self.send_header("Content-Length", str(len(body) // 2))
+        elif how not in ("no length", "no length, truncated", "too long"):
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if how in ("truncated", "no length, truncated"):
+            body = body[: max(1, len(body) // 3)]
+        if how == "too long":
+            body += b"x" * 100
+        try:
+            if how == "stalls":
+                self.wfile.write(body[:100_000])
+                self.wfile.flush()
+                time.sleep(1.5)
+                return
+            self.wfile.write(body)
+        except OSError:
+            pass  # the client went away, as it should
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def entry(*urls: str, known_size: bool = True) -> Entry:
+    archive = ArchiveFile(
+        "a.zip",
+        bytes=len(CONTENT) if known_size else None,
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+        urls=urls,
+    )
+    return Entry("mine", 3, "mine", page="http://page", licence="be kind", archives=(archive,))
+
+
+def get(what: Entry, raw, **options):
+    options = {"accept_licence": True, "timeout": 0.5, "pause": 0.0, **options}
+    return fetch(what, raw, **options)
+
+
+@pytest.mark.parametrize("known_size", [True, False])
+@pytest.mark.parametrize(
+    "behave",
+    [
+        ["well"],
+        ["no length"],
+        ["truncated", "well"],
+        ["truncated", "truncated", "truncated", "well"],
+        ["truncated", "ignores ranges"],
+        ["truncated", "no range beyond", "well"],
+        ["truncated", "another range", "well"],
+        ["stalls", "well"],
+        ["503", "429", "well"],
+        ["redirect", "well"],
+        ["truncated", "redirect", "well"],
+    ],
+    ids=" then ".join,
+)
+def test_what_passes_is_overcome(tmp_path, server, behave, known_size):
+    server.behave = behave
+    path = get(entry(server.url, known_size=known_size), tmp_path)
+    assert path.read_bytes() == CONTENT
+    assert [p.name for p in tmp_path.iterdir()] == ["a.zip"]
+
+
+@pytest.mark.parametrize("known_size", [True, False])
+@pytest.mark.parametrize(
+    ("behave", "reason"),
+    [
+        ("404", "HTTP 404"),
+        ("500", "HTTP 500"),
+        ("wrong file", r"26 bytes|sha256 is"),
+        ("wrong file of the right size", "sha256 is"),
+        ("says too little", r"bytes, expected|sha256 is"),
+        ("too long", r"more than|sha256 is"),
+        ("redirect without end", "redirects without end"),
+    ],
+)
+def test_what_does_not_pass_is_named_and_leaves_no_file(
+    tmp_path, server, behave, reason, known_size
+):
+    server.behave = [behave]
+    with pytest.raises(DataError, match="no mirror gave") as caught:
+        get(entry(server.url, known_size=known_size), tmp_path, attempts=3)
+    assert re.search(reason, caught.value.what)
+    assert server.url in caught.value.what
+    assert "http://page" in caught.value.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_says_too_much_is_left_or_asked_again(tmp_path, server):
+    server.behave = ["says too much", "well"]
+    get(entry(server.url, known_size=False), tmp_path).unlink()
+    assert len(server.requests) == 2
+    server.requests.clear()
+    get(entry(server.url, server.url.replace("a.zip", "mirror")), tmp_path)
+    assert [path for path, _ in server.requests] == ["/a.zip", "/mirror"]
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path, server):
+    server.behave = ["truncated"]
+    with pytest.raises(DataError, match="no mirror"):
+        get(entry(server.url), tmp_path, attempts=2)
+    part = tmp_path / ".a.zip.part"
+    have = part.stat().st_size
+    assert 0 < have < len(CONTENT)
+    assert CONTENT.startswith(part.read_bytes())
+    server.behave = ["well"]
+    get(entry(server.url), tmp_path)
+    assert server.requests[-1] == ("/a.zip", f"bytes={have}-")
+    assert (tmp_path / "a.zip").read_bytes() == CONTENT
+
+
+def test_a_part_of_another_file_is_thrown_away(tmp_path, server):
+    (tmp_path / ".a.zip.part").write_bytes(b"something else")
+    assert get(entry(server.url), tmp_path).read_bytes() == CONTENT
+    assert [wanted for _, wanted in server.requests] == ["bytes=14-", None]
+
+
+def test_the_next_mirror_is_asked(tmp_path, server):
+    server.behave = ["404", "wrong file", "well"]
+    urls = [server.url.replace("a.zip", name) for name in ("first", "second", "third")]
+    get(entry(*urls), tmp_path)
+    assert [path for path, _ in server.requests] == ["/first", "/second", "/third"]
+
+
+def test_a_dead_server_is_named(tmp_path, server):
+    dead = server.url.replace(str(server.server_port), "1")
+    with pytest.raises(DataError, match="ConnectionError"):
+        get(entry(dead), tmp_path, attempts=2)
+
+
+def test_nothing_is_asked_without_the_licence_or_an_address(tmp_path, server):
+    with pytest.raises(DataError, match="licence of 'mine' is not accepted: be kind") as caught:
+        get(entry(server.url), tmp_path, accept_licence=False)
+    assert "http://page" in caught.value.remedy
+    with pytest.raises(DataError, match="cannot be fetched unattended") as caught:
+        get(entry(), tmp_path)
+    assert "a.zip" in caught.value.remedy
+    assert server.requests == []
+
+
+def test_a_file_without_a_known_digest_is_not_believed(tmp_path, server):
+    what = entry(server.url)
+    blank = dataclasses.replace(what.archives[0], sha256=None)
+    with pytest.raises(DataError, match="no digest"):
+        get(dataclasses.replace(what, archives=(blank,)), tmp_path)
+
+
+def test_md5_is_compared_where_nothing_better_is_known(tmp_path, server):
+    what = entry(server.url, known_size=False)
+    archive = what.archives[0]
+    for digest, right in ((hashlib.md5(CONTENT).hexdigest(), True), ("0" * 32, False)):
+        changed = dataclasses.replace(archive, sha256=None, md5=digest)
+        if right:
+            get(dataclasses.replace(what, archives=(changed,)), tmp_path).unlink()
+        else:
+            with pytest.raises(DataError, match="md5 is"):
+                get(dataclasses.replace(what, archives=(changed,)), tmp_path)
+
+
+def test_a_file_that_is_there_is_not_fetched(tmp_path, server):
+    (tmp_path / "a.zip").write_bytes(b"mine")
+    assert get(entry(server.url), tmp_path).read_bytes() == b"mine"
+    assert server.requests == []
+
+
+def test_progress_reaches_the_size(tmp_path, server):
+    seen = []
+    get(entry(server.url), tmp_path, progress=lambda done, total, text: seen.append((done, total)))
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_everything_with_an_address_in_the_catalogue_has_a_digest():
+    with_urls = [
+        archive for item in catalog.load().values() for archive in item.archives if archive.urls
+    ]
+    assert len(with_urls) >= 5
+    assert all(archive.sha256 or archive.md5 for archive in with_urls)
