@@ -64,12 +64,9 @@ def test_standardise_uses_the_training_split_alone(splits):
     scaled = normalise.apply({"name": "standardise", "epsilon": 0.0}, splits)
     train = splits["train"].features.astype(np.float64)
     deviation = train.std(axis=0)
-    usable = [0, 1, 3, 4, 5]
     for split, part in splits.items():
         expected = (part.features - train.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
-        np.testing.assert_allclose(
-            scaled[split].features[:, usable], expected[:, usable], rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(scaled[split].features, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.usefixtures("_any_block_size")

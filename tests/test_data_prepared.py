@@ -163,6 +163,17 @@ def test_anything_else_is_not_replaced(tmp_path, splits):
     assert (tmp_path / "home/letter.txt").read_text() == "dear"
     (tmp_path / "empty").mkdir()
     write_prepared(tmp_path / "empty", splits, META)
+    (tmp_path / "raw/train").mkdir(parents=True)
+    with pytest.raises(DataError, match="not a prepared data set"):
+        write_prepared(tmp_path / "raw", splits, META)
+
+
+def test_a_prepared_data_set_without_its_record_is_replaced(tmp_path, splits):
+    write_prepared(tmp_path / "data", splits, META)
+    before = tree(tmp_path / "data")
+    (tmp_path / "data/prepared.json").unlink()
+    write_prepared(tmp_path / "data", splits, META)
+    assert tree(tmp_path / "data") == before
 
 
 def test_a_failure_leaves_what_was_there_and_no_rest(tmp_path, splits):

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from directrank.data import kernels, svmlight
+from directrank.data.archives import open_archive
+from directrank.data.catalog import raw_folder
 from directrank.data.svmlight import TextFormat, parse, read_svmlight
 from directrank.errors import DataError
 
@@ -152,12 +154,12 @@ def test_table_lines_with_too_few_or_too_many_values_are_errors(tmp_path):
 
 
 def test_the_first_of_several_bad_lines_is_reported_whatever_the_pieces(tmp_path):
-    good = b"1 qid:1 1:1 2:2\n"
+    good = b"1 qid:1 1:1 2:2\n\n# c\n"
     text = good * 500 + b"bad\n" + good * 500 + b"worse\n"
     for piece in (64, 1000, 1 << 20):
         with pytest.raises(DataError) as caught:
             values(text, 2, piece)
-        assert caught.value.line == 501
+        assert caught.value.line == 1501
 
 
 def test_quarantine_keeps_the_good_lines_and_counts_the_bad(tmp_path):
@@ -309,6 +311,43 @@ def test_valid_files_are_read_as_scikit_learn_reads_them(rows, piece):
     np.testing.assert_array_equal(np.concatenate([b.features for b in blocks]), x.toarray())
     np.testing.assert_array_equal(np.concatenate([b.labels for b in blocks]), y)
     np.testing.assert_array_equal(np.concatenate([b.query_ids for b in blocks]), q)
+
+
+@pytest.fixture(scope="module")
+def raw_member():
+    """A member of an archive in the raw folder, as bytes; skips where the archive is not there."""
+
+    def read_member(archive: str, member: str) -> bytes:
+        path = raw_folder() / archive
+        if not path.is_file():
+            pytest.skip(f"{archive} is not in {raw_folder().resolve()}")
+        with open_archive(path).open(member) as stream:
+            return b"".join(iter(lambda: stream.read(1 << 20), b""))
+
+    return read_member
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("archive", "member", "n_features", "counts"),
+    [
+        ("MSLR-sample.zip", "MSLR-sample/all.txt", 136, [10_880, 5_909, 2_568, 305, 118]),
+        ("OHSUMED.zip", "OHSUMED/QueryLevelNorm/Fold1/train.txt", 45, [6_052, 1_765, 1_402]),
+    ],
+)
+def test_real_files_are_read_as_scikit_learn_reads_them(
+    raw_member, archive, member, n_features, counts
+):
+    text = raw_member(archive, member)
+    x, y, q = load_svmlight_file(
+        io.BytesIO(text), n_features=n_features, dtype=np.float32, query_id=True
+    )
+    blocks = list(parse(io.BytesIO(text), TextFormat(n_features), member))
+    np.testing.assert_array_equal(np.concatenate([b.features for b in blocks]), x.toarray())
+    np.testing.assert_array_equal(np.concatenate([b.query_ids for b in blocks]), q)
+    labels = np.concatenate([b.labels for b in blocks])
+    np.testing.assert_array_equal(labels, y)
+    assert np.bincount(labels.astype(int)).tolist() == counts
 
 
 def test_works_where_no_cache_can_be_written(tmp_path, monkeypatch):

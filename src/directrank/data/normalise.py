@@ -203,7 +203,8 @@ def _standardised(
     splits: Splits, prepare: Callable[[np.ndarray], np.ndarray], epsilon: float
 ) -> Transform:
     mean, deviation = _moments(splits["train"], prepare)
-    return lambda block, starts: (prepare(block) - mean) / (deviation + epsilon)
+    scale = _scale(deviation + epsilon)
+    return lambda block, starts: (prepare(block) - mean) / scale
 
 
 def _moments(

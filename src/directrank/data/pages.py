@@ -73,8 +73,8 @@ def splits_table(record: dict[str, Any]) -> pd.DataFrame:
         }
         for level, count in enumerate(split["labels"]):
             row[f"label {level}"] = count / split["documents"]
-        for key, value in split["list_length"].items():
-            row[f"{key} list"] = value
+        for key in ("shortest", "median", "mean", "longest"):
+            row[f"{key} list"] = split["list_length"][key]
         rows.append(row)
     return pd.DataFrame(rows)
 

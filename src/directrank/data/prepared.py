@@ -23,6 +23,7 @@ import contextlib
 import csv
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -179,7 +180,7 @@ def replacing(out: str | Path) -> Iterator[Path]:
     neither empty nor a prepared data set is never replaced.
     """
     out = Path(out)
-    if out.exists() and not (out / _RECORD).is_file() and (out.is_file() or any(out.iterdir())):
+    if out.exists() and not _may_be_replaced(out):
         raise DataError(
             "exists and is not a prepared data set", "name another folder with --out", file=out
         )
@@ -194,6 +195,19 @@ def replacing(out: str | Path) -> Iterator[Path]:
             yield folder
         finally:
             os.close(lock)
+
+
+def _may_be_replaced(out: Path) -> bool:
+    """Whether ``out`` is an empty folder or a prepared data set, perhaps without its record.
+
+    A workflow deletes the record, which is its output, before it prepares a data set again.
+    """
+    if not out.is_dir():
+        return False
+    names = {path.name for path in out.iterdir()}
+    written = {"store", "features.csv", *SPLITS}
+    ours = all(name in written or re.fullmatch(r"Fold\d+", name) for name in names)
+    return not names or _RECORD in names or (ours and (out / "store/features.npy").is_file())
 
 
 def _remove_unless_locked(folder: Path) -> None:

@@ -23,7 +23,7 @@ FACTS = (
 )  # fmt: skip
 MAX_TERMS = 7
 
-# Standard normals per page: named latents first, then one column per term of each drawn stream.
+# The standard normals and the uniforms of a page, and the standard normals of a query, by name.
 _LATENTS = (
     "topic", "popularity", "spam", "body_length", "anchor_length", "title_length", "url_length",
     "body", "anchor", "title", "url", "slashes", "in_links", "out_links", "page_rank", "site_rank",
@@ -113,7 +113,7 @@ class _Draws:
     """Everything random about some queries, before any computation."""
 
     offsets: np.ndarray
-    query_uniforms: np.ndarray  # [Q, 2 + MAX_TERMS]
+    query_uniforms: np.ndarray  # [Q, 3]
     query_normals: np.ndarray  # [Q, len(_QUERY_NORMALS) + MAX_TERMS]
     query_latents: np.ndarray  # [Q, len(_LATENTS)]
     normals: np.ndarray  # [N, len(_LATENTS)]
@@ -132,7 +132,7 @@ def _draw(names: Sequence[str | int], queries: Sequence[int], lengths: Lengths) 
         counts.append(n)
         parts.append(
             (
-                stream.random(2 + MAX_TERMS),
+                stream.random(3),
                 stream.standard_normal(len(_QUERY_NORMALS) + MAX_TERMS),
                 stream.standard_normal(len(_LATENTS)),
                 stream.integers(0, 2**63, dtype=np.uint64),

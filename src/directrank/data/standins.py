@@ -133,7 +133,12 @@ def generate_chunks(
 
     Memory is that of one chunk (up to 12 KB per document while it is made), so a set of millions of
     documents can be written without being held. Chunks joined are equal to :func:`generate`.
+
+    Raises:
+        ConfigError: as :func:`resolve`, and for an unknown split.
     """
+    if split not in SPLITS:
+        raise ConfigError(f"{name}: no split '{split}'", suggest(split, SPLITS))
     resolved = resolve(name, settings)
     shape = profile(name)
     count = resolved.queries.get(split, 0)

@@ -50,7 +50,7 @@ def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
 
     Padding at the end is minus infinity, and what is returned there has no meaning.
     """
-    if ordered.shape[1] == 0:
+    if ordered.numel() == 0:
         return ordered, ordered
     top = ordered.amax(1, keepdim=True)
     top = top.masked_fill(torch.isneginf(top), 0.0)

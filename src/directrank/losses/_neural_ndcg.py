@@ -157,6 +157,10 @@ def _chunk(
     return value, gradient * there
 
 
+#: Smaller sums count as empty: their inverse, squared, would overflow float32.
+LEAST = 1e-18
+
+
 class _Scaling:
     """Sinkhorn scaling of P to ``diag(u) P diag(v)``, of which only vectors are kept.
 
@@ -175,8 +179,10 @@ class _Scaling:
         self, P: Tensor, there: Tensor, iterations: int, tolerance: float, rows_first: bool
     ) -> None:
         self.P, self.there, self.rows_first = P, there, rows_first
-        alone = len(P) == 1  # a single list goes on until all is done, and has no padding
-        self.full = alone
+        # A single list has no padding, and all of it goes on or is done; only probabilities that
+        # have underflowed can leave it an empty sum.
+        alone = len(P) == 1
+        self.full = alone and bool(P.amax(1).min() > LEAST)
         first = second = there
         self.rounds: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
         for number in range(iterations):
@@ -226,7 +232,7 @@ class _Scaling:
     def _inverse(self, sums: Tensor) -> Tensor:
         if self.full:
             return sums.reciprocal()
-        return torch.where(sums > 0, self.there / sums, self.there)
+        return torch.where(sums > LEAST, self.there / sums, self.there)
 
 
 def _masked(values: Tensor, done: Tensor | None) -> Tensor:

@@ -29,7 +29,7 @@ def softrank(
 
     Without a cut-off the cubic recursion is not needed. The rank of document j, less one, is a sum
     of independent contests, so that ``E[z^r] = Π_i (1 - p_ij (1 - z))`` for any z; and the discount
-    is a sum of few powers, ``D(r) = Σ_m w_m z_m^r``, to 1e-8 in float32 and 1e-13 in float64.
+    is a sum of few powers, ``D(r) = Σ_m w_m z_m^r``, to 1e-8 in float32 and 1e-12 in float64.
 
     Args:
         scores: ``[B, L]``, the means of the Gaussians.
@@ -91,7 +91,7 @@ def powers_of_discount(length: int, dtype: torch.dtype) -> tuple[list[float], li
     """Bases ``z_m`` and weights ``w_m`` with ``1/log2(2 + r) ≈ Σ_m w_m z_m^r``, ``0 ≤ r < length``.
 
     Least squares of the relative error over a geometric grid of decay rates; the fewest terms that
-    reach 1e-8 (float32) or 1e-13 (float64).
+    reach 1e-8 (float32) or, before rounding, 1e-13 (float64).
     """
     goal = 1e-13 if dtype == torch.float64 else 1e-8
     size = 1 << max(4, (length - 1).bit_length())

@@ -66,7 +66,8 @@ def gumbel_noise(scores: Tensor, mask: Tensor, generator: torch.Generator | None
         scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
     )
     tiny = torch.finfo(scores.dtype).tiny
-    return (-torch.log(-torch.log(uniform.clamp_min(tiny)).clamp_min(tiny))).masked_fill(~mask, 0.0)
+    exponential = (-torch.log(uniform.clamp_min(tiny))).clamp_min(tiny)
+    return (-torch.log(exponential)).masked_fill(~mask, 0.0)
 
 
 def _or_one(sums: Tensor) -> Tensor:

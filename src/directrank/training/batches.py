@@ -11,6 +11,9 @@ from torch import Tensor
 
 from directrank.lists import RankedLists, concatenated_ranges
 
+#: Pairs of a padded group of lists that take less time than another call of a loss would.
+SMALL_BUCKET = 1 << 18
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -93,13 +96,16 @@ class Feeder:
         )
 
 
-def buckets(lengths: np.ndarray, waste: float = 0.25) -> list[np.ndarray]:
+def buckets(
+    lengths: np.ndarray, waste: float = 0.25, small: int = SMALL_BUCKET
+) -> list[np.ndarray]:
     """Group lists of similar length, so that padding each group wastes little.
 
     Args:
         lengths: int ``[B]``, documents per list.
         waste: a list goes into a group whose longest list is at most ``1 / (1 - waste)`` times as
-            long (or at most 8 documents longer: tiny lists are not worth a group each).
+            long.
+        small: padded pairs (lists × longest²) that are not worth a further group.
 
     Returns:
         The positions of the lists of each group, longest group first; together all of them.
@@ -108,8 +114,8 @@ def buckets(lengths: np.ndarray, waste: float = 0.25) -> list[np.ndarray]:
     groups, begin = [], 0
     while begin < len(order):
         longest = lengths[order[begin]]
-        least = min(longest * (1 - waste), longest - 8)
-        end = int(np.searchsorted(-lengths[order], -least, side="right"))
+        end = int(np.searchsorted(-lengths[order], -longest * (1 - waste), side="right"))
+        end = min(max(end, begin + small // max(int(longest), 1) ** 2), len(order))
         groups.append(order[begin:end])
         begin = end
     return groups

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as serialise
 from torch import Tensor, nn
 
 from directrank import models
 from directrank.errors import ConfigError, TrainingError
 from directrank.evaluation import metrics_per_query
-from directrank.io import digest_of
+from directrank.io import atomic_path, digest_of
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
 from directrank.schema import package_schema, suggest
@@ -276,7 +276,8 @@ def _fitted(
         return score(model, lists, dtype, device)[0].numpy()
 
     def save(path: Path) -> None:
-        save_file(chosen.state, path.with_name(path.name + ".safetensors"))
+        with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:
+            temporary.write_bytes(serialise(chosen.state))
 
     kept = chosen.best_epoch if training["keep"] == "best" else chosen.epochs
     return Fitted(

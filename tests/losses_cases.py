@@ -1,0 +1,65 @@
+"""What the tests of the losses share: every loss by name, and random lists."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+#: name → hyper-parameters it cannot do without.
+LOSSES: dict[str, dict] = {
+    "rmse": {},
+    "ranknet": {},
+    "lambdarank": {},
+    "listnet": {},
+    "listmle": {},
+    "wassrank": {},
+    "softrank": {},
+    "approx_ndcg": {},
+    "approx_ap": {},
+    "approx_precision": {"k": 3},
+    "neural_ndcg": {},
+    "neural_ndcg_transposed": {},
+    "twin_precision": {"k": 3},
+    "twin_ap": {},
+    "twin_ndcg": {},
+    "twin_nerr": {},
+}
+
+#: Losses that are minus a relaxed metric: 0 where the query has no relevant document.
+METRIC_LOSSES = [
+    name for name in LOSSES if name.startswith(("approx", "neural", "twin", "softrank"))
+]
+
+#: Losses that are sums over pairs of documents with different labels.
+PAIR_LOSSES = ["ranknet", "lambdarank"]
+
+
+def random_lists(
+    B: int,
+    L: int,
+    *,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+    scale: float = 1.0,
+    levels: int = 5,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores without ties, labels and a mask with holes; the first lists are the odd ones.
+
+    List 0 has no relevant document, list 1 no document at all, list 2 equal labels.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    scores = scale * torch.randn(B, L, generator=generator, dtype=torch.float64).to(dtype)
+    labels = torch.randint(0, levels, (B, L), generator=generator).to(dtype)
+    mask = torch.rand(B, L, generator=generator) > 0.25
+    labels[0] = 0
+    mask[1] = False
+    labels[2] = 3
+    return scores, labels, mask
+
+
+def value_and_gradient(loss, scores: Tensor, labels: Tensor, mask: Tensor, **options):
+    """The loss ``[B]`` and the gradient of its sum ``[B, L]``."""
+    scores = scores.detach().clone().requires_grad_()
+    value = loss(scores, labels, mask, **options)
+    (gradient,) = torch.autograd.grad(value.sum(), scores)
+    return value.detach(), gradient

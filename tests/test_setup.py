@@ -1,0 +1,58 @@
+import importlib.util
+import re
+import subprocess
+
+import yaml
+
+
+def environment_writer(root):
+    spec = importlib.util.spec_from_file_location("from_lock", root / "envs/from_lock.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_conda_environment_states_the_lock_files_versions(root):
+    writer = environment_writer(root)
+    assert (root / "envs/study.yaml").read_text(encoding="utf-8") == writer.text()
+    listed = yaml.safe_load(writer.text())["dependencies"][-1]["pip"]
+    assert "torch==2.13.0" in listed
+    assert all(re.fullmatch(r"[a-z0-9_.-]+==\S+", entry) for entry in listed)
+
+
+def test_everything_the_package_asks_for_is_pinned_with_digests(root):
+    writer = environment_writer(root)
+    lock = (root / "requirements.lock").read_text(encoding="utf-8")
+    pins = writer.pins()
+    for name in writer.needed():
+        assert name in pins, name
+    for block in re.split(r"\n(?=\S)", lock):
+        if re.match(r"[A-Za-z0-9]", block):
+            assert "--hash=sha256:" in block, block[:60]
+
+
+def test_the_readme_opens_with_the_two_commands_and_the_makefile_has_them(root):
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert "make reproduce" in readme[:2500]
+    assert "make test" in readme[:2500]
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    for target in ("setup", "reproduce", "test", "bench", "real", "lint"):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_no_real_data_is_tracked(root):
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+    assert not [name for name in tracked if name.startswith(("data/raw/", "data/prepared/"))]
+
+
+def test_the_citation_file_names_the_five_papers(root):
+    citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    assert sorted(entry["year"] for entry in citation["references"]) == [
+        2006,
+        2010,
+        2019,
+        2020,
+        2021,
+    ]
