@@ -165,7 +165,7 @@ def wassrank(scores, labels, mask, gradient="autograd", lam=0.1, iterations=10, 
 
 
 def twin_ranks(scores, labels, mask, gradient="type3", alpha_b=1.0):
-    """Exact ranks (scores without ties) whose gradient is that of the type, from its closed form."""
+    """Exact ranks (scores without ties) with the gradient of the type, from its closed form."""
     z = _pairs(scores)
     b = torch.sigmoid(alpha_b * z).detach()
     u = torch.sign(_pairs(labels))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import os
 import random
@@ -21,7 +22,8 @@ import pytest
 import yaml
 
 from directrank.data import catalog
-from directrank.data.prepare import prepare, verify
+from directrank.data.archives import open_archive
+from directrank.data.prepare import _locate, prepare, verify
 from directrank.data.prepared import SPLITS, open_dataset, read_record, ring_split
 from directrank.data.svmlight import read_svmlight
 from directrank.errors import ConfigError, DataError
@@ -492,3 +494,53 @@ def test_the_command_line_prepares_a_fold_of_ohsumed(tmp_path):
     assert "16140 documents" in done.stdout
     assert open_dataset(tmp_path / "o/Fold1/test").n_documents == 3383
     assert json.loads((tmp_path / "o/prepared.json").read_text())["folds"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        (entry.name, number)
+        for entry in catalog.load().values()
+        for number in range(len(entry.layouts))
+    ],
+)
+def test_every_layout_of_the_catalogue_is_found(tmp_path, name, number):
+    entry = catalog.get(name)
+    layout = entry.layouts[number]
+    wanted = {file: f"Top/{layout.member(*file)}" for file in entry.files}
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for path in [*wanted.values(), "Top/readme.txt"]:
+            archive.writestr(path, "x")
+    assert _locate(entry, open_archive(tmp_path / "a.zip")) == wanted
+
+
+def test_the_version_of_letor_that_is_wanted_is_chosen(tmp_path):
+    entry = catalog.get("td2003")
+    with zipfile.ZipFile(tmp_path / "Gov.zip", "w") as archive:
+        for version in ("Feature_null", "Feature_min", "QueryLevelNorm"):
+            for task in ("2003_td_dataset", "2004_td_dataset"):
+                for fold, split in entry.files:
+                    archive.writestr(f"Gov/{version}/{task}/Fold{fold}/{split}.txt", "x")
+    found = _locate(entry, open_archive(tmp_path / "Gov.zip"))
+    assert found[2, "vali"] == "Gov/QueryLevelNorm/2003_td_dataset/Fold2/vali.txt"
+
+
+def test_a_tar_in_a_tar_and_a_table_are_prepared(world, tmp_path):
+    rows = [f"{i % 3}\t{i // 4}\t{i}\t0.5\t-{i}e-1\n" for i in range(12)]
+    inner, outer = tmp_path / "inner.tar.bz2", world.raw / "mine.tgz"
+    with tarfile.open(inner, "w:bz2") as archive:
+        for number, split in enumerate(("train", "valid", "test")):
+            text = "".join(rows[4 * number : 4 * number + 4]).encode()
+            info = tarfile.TarInfo(f"deep/set1.{split}.tsv")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+    with tarfile.open(outer, "w:gz") as archive:
+        archive.add(inner, "dataset/inner.tar.bz2")
+    names = {"train": "train", "vali": "valid", "test": "test"}
+    world.declare(text={"lines": "table"}, layouts=[{"path": "set1.{split}.tsv", "splits": names}])
+    world.prepare()
+    vali = open_dataset(world.out / "vali")
+    assert vali.query_ids.tolist() == [1]
+    np.testing.assert_array_equal(
+        vali.features, np.array([[i, 0.5, float(f"-{i}e-1")] for i in range(4, 8)], np.float32)
+    )

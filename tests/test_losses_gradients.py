@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-import losses_plain
 import pytest
 import torch
-from losses_cases import random_lists, value_and_gradient
 
+import losses_plain
 from directrank import losses
+from losses_cases import random_lists, value_and_gradient
 
 SMOOTH = [
     ("rmse", {}),
@@ -136,9 +136,7 @@ def test_twin_rank_jacobian_is_the_table_of_derivatives(gradient):
     for i in range(7):
         chosen = mask[:, i]
         (row,) = torch.autograd.grad(ranks[:, i][chosen].sum(), leaf, retain_graph=True)
-        (expected,) = torch.autograd.grad(
-            plain[:, i][chosen].sum(), plain_leaf, retain_graph=True
-        )
+        (expected,) = torch.autograd.grad(plain[:, i][chosen].sum(), plain_leaf, retain_graph=True)
         torch.testing.assert_close(row, expected)
 
 
@@ -149,9 +147,7 @@ def test_twin_type_1_is_even_and_types_2_and_3_are_odd(gradient, sign):
 
     scores = torch.tensor([[0.4, 1.1]], dtype=torch.float64, requires_grad=True)
     labels = torch.tensor([[2.0, 0.0]], dtype=torch.float64)
-    ranks = TwinRanking(
-        scores, labels, torch.ones(1, 2, dtype=torch.bool), gradient=gradient
-    ).ranks
+    ranks = TwinRanking(scores, labels, torch.ones(1, 2, dtype=torch.bool), gradient=gradient).ranks
     rows = [torch.autograd.grad(ranks[0, i], scores, retain_graph=True)[0][0] for i in (0, 1)]
     g_01, g_10 = -rows[0][0], -rows[1][1]
     torch.testing.assert_close(rows[0][1], g_01, msg="dr_i/ds_j = g_ij")
@@ -196,4 +192,4 @@ def test_wassrank_dual_gradient_is_the_potential_through_the_softmax():
     _, plain = value_and_gradient(losses_plain.wassrank, scores, labels, mask, gradient="dual")
     torch.testing.assert_close(gradient, plain)
     assert gradient[3:].abs().max() > 1e-3
-    torch.testing.assert_close(gradient.sum(1), torch.zeros(4, dtype=torch.float64), atol=1e-12, rtol=0)
+    assert gradient.sum(1).abs().max() < 1e-12

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from losses_cases import random_lists, value_and_gradient
 
 from directrank import losses, metrics
 from directrank.errors import ConfigError
+from losses_cases import random_lists, value_and_gradient
 
 METRICS = ["ndcg", "average_precision", "precision", "reciprocal_rank", "err", "nerr"]
 RELAXATIONS = [

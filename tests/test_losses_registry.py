@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from losses_cases import LOSSES
 
 from directrank import losses
 from directrank.errors import ConfigError
+from losses_cases import LOSSES
 
 
 def test_the_registry_holds_every_loss_and_its_function_carries_the_name():

@@ -1,4 +1,4 @@
-"""What must not change a loss, and what must not break it: the failures seen in public libraries."""
+"""What must not change a loss, and what must not break it, as it does in public libraries."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 import torch
-from losses_cases import LOSSES, METRIC_LOSSES, PAIR_LOSSES, random_lists, value_and_gradient
 
 from directrank import losses
 from directrank.errors import DirectrankError
+from losses_cases import LOSSES, METRIC_LOSSES, PAIR_LOSSES, random_lists, value_and_gradient
 
 #: ListMLE shuffles ties, so invariances are seen on labels without ties.
 UNTIED = ["listmle"]
@@ -175,7 +175,7 @@ def test_large_scores_are_finite(name, size, dtype):
 @pytest.mark.parametrize("name", ["ranknet", "lambdarank"])
 @pytest.mark.parametrize("gap", [25.0, 60.0, 100.0, 120.0, 1e4])
 def test_a_wrongly_ordered_pair_keeps_its_full_force_at_any_gap(name, gap):
-    """allRank's LambdaRank force is 0 from 25 on, PT-Ranking's RankNet's from 120, pytorchltr's NaN."""
+    """Elsewhere it is 0 from 25 (allRank) or 120 (PT-Ranking) on, or NaN (pytorchltr)."""
     scores, labels = torch.tensor([[0.0, gap]]), torch.tensor([[1.0, 0.0]])
     value, gradient = value_and_gradient(losses.get(name), scores, labels, None)
     weight = 1.0 if name == "ranknet" else 1 - 1 / torch.log2(torch.tensor(3.0)).item()
@@ -213,10 +213,8 @@ def test_no_pair_is_no_nan(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_lists_of_5000_documents_take_little_memory_and_stay_finite(name):
-    if name == "softrank" or name.startswith("neural"):
-        n = 600  # quadratic in memory or slow here; the full length is in the long tests
-    else:
-        n = 5000
+    # Quadratic in memory or slow: these see the full length in the long tests.
+    n = 600 if name.startswith(("softrank", "neural")) else 5000
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(1, n, generator=generator)
     labels = (torch.rand(1, n, generator=generator) < 0.02).float() * 2
@@ -236,7 +234,9 @@ def test_the_expensive_losses_stay_finite_on_5000_documents(name):
     assert torch.isfinite(gradient).all()
 
 
-@pytest.mark.parametrize("name", [*PAIR_LOSSES, "approx_ndcg", "approx_ap", "twin_ndcg", "wassrank"])
+@pytest.mark.parametrize(
+    "name", [*PAIR_LOSSES, "approx_ndcg", "approx_ap", "twin_ndcg", "wassrank"]
+)
 def test_no_tensor_of_all_pairs_is_kept_or_made(name):
     """The largest tensor alive is a block, not [B, L, L]."""
     B, L = 8, 1200

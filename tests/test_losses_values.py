@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-import losses_plain
 import pytest
 import torch
-from losses_cases import random_lists, value_and_gradient
 
+import losses_plain
 from directrank import losses
+from losses_cases import random_lists, value_and_gradient
 
 VARIANTS = [
     ("ranknet", {}),
@@ -232,7 +232,9 @@ def test_transposed_neural_ndcg_is_the_same_function_once_sinkhorn_converged():
     other = value_and_gradient(losses.neural_ndcg_transposed, scores, labels, mask, **options)
     torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)
     early = losses.neural_ndcg(scores, labels, mask, iterations=1)
-    assert not torch.allclose(early, losses.neural_ndcg_transposed(scores, labels, mask, iterations=1))
+    assert not torch.allclose(
+        early, losses.neural_ndcg_transposed(scores, labels, mask, iterations=1)
+    )
 
 
 def test_powers_of_the_discount_reach_their_accuracy():

@@ -65,6 +65,7 @@ def parts(pages: Pages) -> dict[str, np.ndarray]:
         "clicks": _clicks(facts),
         "quality": _quality(facts, covered),
         "topic": pages.topic,
+        "turned": kind * pages.topic,
         "level": pages.level[q],
         "noise": pages.noise,
     }

@@ -27,7 +27,7 @@ def approx_ndcg(
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
-        alpha: steepness of the sigmoid (10: Bruch2019, Yu2020; 1: Pobrotyn2021; 50 to 300: Qin2010).
+        alpha: steepness of the ranks (Bruch2019, Yu2020: 10; Pobrotyn2021: 1; Qin2010: 50-300).
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))`` (Qin2010
             eq. 16); None takes the whole list.
         beta: steepness of the truncation.

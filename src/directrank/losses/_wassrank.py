@@ -36,8 +36,8 @@ def wassrank(
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
-        gradient: ``dual``, the dual potential after the last round as in the released code (Yu2020),
-            or ``autograd``, through the rounds.
+        gradient: ``dual``, the dual potential after the last round as in the released code
+            (Yu2020), or ``autograd``, through the rounds.
         lam: strength of the entropy.
         iterations: Sinkhorn rounds.
         gap, base, penalty: of the cost; defaults are the grid search's of the released code, whose

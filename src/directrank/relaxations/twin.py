@@ -19,8 +19,8 @@ class TwinRanking:
 
     With ``z = s_i - s_j``, ``b = sigmoid(alpha_b z)`` and ``u = sign(y_i - y_j)`` the derivative
     ``g_ij`` of ``out_ij`` by z is ``alpha_b b (1 - b)`` (type1), ``u alpha_b b (1 - b)`` (type2) or
-    ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so ``dr_i/ds_i = -Σ_j g_ij``
-    and ``dr_i/ds_j = g_ij``. Types 2 and 3 are the derivative of no function.
+    ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so
+    ``dr_i/ds_i = -Σ_j g_ij`` and ``dr_i/ds_j = g_ij``. Types 2 and 3 derive from no function.
 
     The four expectations carry Yu2020's objectives: what depends on the order of the labels alone
     is constant, and the rank r of the document at place i enters as ``i / r`` where an indicator
