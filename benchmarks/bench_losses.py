@@ -137,9 +137,10 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
         sys.path.append(folder)
     # allRank's losses need a constant of its data module, which imports what is not needed here.
     for missing, names in {
-        "torchvision": (),
+        "torchvision": ("transforms",),
         "torchvision.transforms": ("Compose",),
         "gcsfs": (),
+        "pkg_resources": ("Requirement", "resource_filename"),
         "flatten_dict": ("flatten",),
     }.items():
         try:
@@ -156,30 +157,19 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
         from allrank.models.losses.listNet import listNet
         from allrank.models.losses.neuralNDCG import neuralNDCG, neuralNDCG_transposed
         from allrank.models.losses.pointwise import pointwise_rmse
-        from allrank.models.losses.rankNet import rankNet
     except ImportError:
         return None
     return {
         "rmse": lambda s, y: pointwise_rmse(s, y, 5),
         "listnet": listNet,
         "listmle": listMLE,
-        "ranknet": lambda s, y: _faster(rankNet, _lambda_ranknet(lambdaLoss), s, y),
+        # The faster of its two RankNets.
+        "ranknet": lambda s, y: lambdaLoss(s, y, weighing_scheme="rankNet_scheme"),
         "lambdarank": lambda s, y: lambdaLoss(s, y, weighing_scheme="lambdaRank_scheme"),
         "approx_ndcg": lambda s, y: approxNDCGLoss(s, y, alpha=10.0),
         "neural_ndcg": lambda s, y: neuralNDCG(s, y, max_iter=30),
         "neural_ndcg_transposed": lambda s, y: neuralNDCG_transposed(s, y, max_iter=30),
     }
-
-
-def _lambda_ranknet(lambda_loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    return lambda s, y: lambda_loss(s, y, weighing_scheme="rankNet_scheme")
-
-
-def _faster(
-    _slow: Callable[..., Tensor], fast: Callable[..., Tensor], s: Tensor, y: Tensor
-) -> Tensor:
-    """allRank has RankNet twice; the fairer comparison is with the faster one."""
-    return fast(s, y)
 
 
 CONTESTANTS: dict[str, Callable[[str, str], Callable[[], None] | None]] = {
@@ -198,7 +188,9 @@ def times(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, lis
         step()
     found: dict[str, list[float]] = {who: [] for who in steps}
     spent = dict.fromkeys(steps, 0.0)
-    while any(spent[who] < seconds and len(found[who]) < 50 or len(found[who]) < 3 for who in steps):
+    while any(
+        spent[who] < seconds and len(found[who]) < 50 or len(found[who]) < 3 for who in steps
+    ):
         for who, step in steps.items():
             if (spent[who] >= seconds or len(found[who]) >= 50) and len(found[who]) >= 3:
                 continue
@@ -247,9 +239,7 @@ def rax_times(
         environment = os.environ | {"XLA_FLAGS": flags, "OMP_NUM_THREADS": str(threads)}
         if threads == 1 and hasattr(os, "sched_setaffinity"):
             command = ["taskset", "-c", "0", *command]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return {(row.pop("loss"), row.pop("shape")): row for row in json.loads(done.stdout)}
 
 
@@ -310,7 +300,8 @@ def write(rows: list[dict], folder: Path) -> None:
         cells = []
         for who in libraries:
             row = next(
-                (r for r in rows if (r["loss"], r["shape"], r["library"]) == (name, shape, who)), None
+                (r for r in rows if (r["loss"], r["shape"], r["library"]) == (name, shape, who)),
+                None,
             )
             if row is None:
                 cells.append("–")

@@ -33,7 +33,6 @@ def losses() -> dict:
             s, y, where=m, lambdaweight_fn=rax.dcg_lambdaweight
         ),
         "approx_ndcg": lambda s, y, m: -approx_ndcg(s, y, where=m),
-        "rmse": lambda s, y, m: rax.pointwise_mse_loss(s, y, where=m),
     }
 
 

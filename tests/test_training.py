@@ -190,3 +190,17 @@ def test_saved_weights_are_the_models(data, tmp_path):
     fitted.save(tmp_path / "model-0")
     weight = load_file(tmp_path / "model-0.safetensors")["layer.weight"].numpy()
     assert np.allclose(data.test.features @ weight[0, :, 0], fitted.predict(data.test), atol=1e-6)
+
+
+def test_candidates_that_differ_in_steepness_share_a_call_and_differ_in_their_values(data):
+    settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0)]
+    lists = data.train
+    scores = torch.from_numpy(np.tile(lists.features[:, 1], 3)).double()
+    labels = torch.from_numpy(np.tile(lists.labels, 3)).double()
+    together = Objective(settings, "mean", [torch.Generator()] * 3)
+    assert len(together._calls) == 1
+    values = together(scores, labels, np.tile(lists.lengths, 3))
+    n = lists.n_documents
+    for number, setting in enumerate(settings):
+        alone = Objective([setting], "mean", [torch.Generator()])
+        assert torch.allclose(values[number], alone(scores[:n], labels[:n], lists.lengths)[0])

@@ -15,7 +15,7 @@ def approx_ndcg(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    alpha: float = 10.0,
+    alpha: float | Tensor = 10.0,
     k: int | None = None,
     beta: float = 10.0,
     gain: str = "exp2",
@@ -27,7 +27,8 @@ def approx_ndcg(
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
-        alpha: steepness of the ranks (Bruch2019, Yu2020: 10; Pobrotyn2021: 1; Qin2010: 50-300).
+        alpha: steepness of the ranks (Bruch2019, Yu2020: 10; Pobrotyn2021: 1; Qin2010: 50-300);
+            a tensor ``[B, 1]`` sets it per query.
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))`` (Qin2010
             eq. 16); None takes the whole list.
         beta: steepness of the truncation.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked
 
 
@@ -23,7 +24,9 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
     """
     scores, labels, mask = checked(scores, labels, mask)
     # The lowest finite number instead of minus infinity: a list of padding alone stays free of NaN.
-    lowest = torch.finfo(scores.dtype).min
-    target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
-    logs = torch.log_softmax(scores.masked_fill(~mask, lowest), dim=1)
-    return -(target * logs.masked_fill(~mask, 0.0)).sum(1)
+    hidden, lowest = ~mask, torch.finfo(scores.dtype).min
+    target = torch.softmax(labels.masked_fill(hidden, lowest), dim=1)
+    logs = torch.log_softmax(scores.detach().masked_fill(hidden, lowest), dim=1)
+    slope = logs.exp().sub_(target).masked_fill_(hidden, 0.0)
+    value = -target.mul_(logs.masked_fill_(hidden, 0.0)).sum(1)
+    return with_gradient(scores, value, slope)

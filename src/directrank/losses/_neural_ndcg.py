@@ -94,7 +94,8 @@ def _mean_loss(
     values = []
     for _ in range(max(samples, 1)):
         noisy = scores + noise * gumbel_noise(scores, mask, generator) if samples else scores
-        value, gradient = _value_and_gradient(noisy.detach(), gains, mask, k, tau, rounds)
+        wanted = noisy.requires_grad and torch.is_grad_enabled()
+        value, gradient = _value_and_gradient(noisy.detach(), gains, mask, k, tau, rounds, wanted)
         values.append(with_gradient(noisy, -value, -gradient))
     return sum(values) / len(values)
 
@@ -107,8 +108,9 @@ def _value_and_gradient(
     k: int | None,
     tau: float,
     rounds: tuple[int, float, bool],
+    gradient_wanted: bool,
 ) -> tuple[Tensor, Tensor]:
-    """``Σ_r D(r) (P gains)_r`` per list, ``[B]``, and its gradient, ``[B, L]``."""
+    """``Σ_r D(r) (P gains)_r`` per list, ``[B]``, and its gradient (or 0), ``[B, L]``."""
     packing = Packing(gains.abs().sum(1, keepdim=True).expand_as(gains) > 0, mask)
     s, g, real = packing.pack(scores), packing.pack(gains), packing.real
     ranks = torch.arange(1, scores.shape[1] + 1, dtype=s.dtype, device=s.device)
@@ -117,17 +119,29 @@ def _value_and_gradient(
         d = d * (ranks <= k)
     value = s.new_zeros(len(s))
     gradient = torch.zeros_like(s)
-    for chunk in packing.chunks(packing.budget // 4):
+    for chunk in packing.chunks(CHUNK * packing.budget):
         part, width = chunk.lists, slice(chunk.columns)
         value[part], gradient[part, width] = _chunk(
-            s[part, width], g[part, width], d[width], real[part, width], tau, rounds
+            s[part, width],
+            g[part, width],
+            d[width],
+            real[part, width],
+            tau,
+            rounds,
+            gradient_wanted,
         )
     return packing.unpack_lists(value), packing.unpack(gradient)
 
 
 def _chunk(
-    s: Tensor, g: Tensor, d: Tensor, real: Tensor, tau: float, rounds: tuple[int, float, bool]
-) -> tuple[Tensor, Tensor]:
+    s: Tensor,
+    g: Tensor,
+    d: Tensor,
+    real: Tensor,
+    tau: float,
+    rounds: tuple[int, float, bool],
+    gradient_wanted: bool,
+) -> tuple[Tensor, Tensor | float]:
     """Value and gradient of a few lists; their matrices P are the only ``[b, n, n]`` tensors."""
     n = real.sum(1, keepdim=True)
     ranks = torch.arange(1, s.shape[1] + 1, dtype=s.dtype, device=s.device)
@@ -143,6 +157,8 @@ def _chunk(
     u, v = scaling.u, scaling.v
     wanted, given = u * d, v * g
     value = (wanted * _right(P, given)).sum(1)
+    if not gradient_wanted:
+        return value, 0.0
     left, right = scaling.adjoint(d * _right(P, given), g * _left(wanted, P))
     left, right = [-wanted, *left], [given, *right]
     # -P̄ is a sum of outer products; through the softmax only its products with P are needed.
@@ -156,6 +172,10 @@ def _chunk(
     gradient = by_slope + by_apart * _right(sign, there) + _right(sign, by_apart * there)
     return value, gradient * there
 
+
+#: Many small products of a chunk's matrices with vectors share one call; that they leave the
+#: second-level cache costs less than calls would.
+CHUNK = 4
 
 #: Smaller sums count as empty: their inverse, squared, would overflow float32.
 LEAST = 1e-18
@@ -179,10 +199,8 @@ class _Scaling:
         self, P: Tensor, there: Tensor, iterations: int, tolerance: float, rows_first: bool
     ) -> None:
         self.P, self.there, self.rows_first = P, there, rows_first
-        # A single list has no padding, and all of it goes on or is done; only probabilities that
-        # have underflowed can leave it an empty sum.
-        alone = len(P) == 1
-        self.full = alone and bool(P.amax(1).min() > LEAST)
+        # Without padding, sums are empty only where probabilities have underflowed.
+        self.full = bool(there.all()) and bool(P.amax(1).min() > LEAST)
         first = second = there
         self.rounds: list[tuple[Tensor, Tensor, Tensor, Tensor | None]] = []
         for number in range(iterations):
@@ -190,23 +208,25 @@ class _Scaling:
             off = self._off(first * sums)
             if number == 0:  # later rounds leave the sums of the second side at one
                 off = torch.maximum(off, self._off(second * self._to_second(first)))
-            going = (off > tolerance).unsqueeze(1)
-            if not bool(going.any()):
+            done = (off <= tolerance).unsqueeze(1)
+            n_done = int(done.sum())
+            if n_done == len(P):
                 break
-            before = second
-            if alone:
-                first = self._inverse(sums)
-                second = self._inverse(self._to_second(first))
-            else:
-                first = torch.where(going, self._inverse(sums), first)
-                second = torch.where(going, self._inverse(self._to_second(first)), second)
-            self.rounds.append((before, first, second, None if alone else ~going))
+            before, kept = second, first
+            first = self._inverse(sums)
+            if n_done:
+                first = torch.where(done, kept, first)
+            second = self._inverse(self._to_second(first))
+            if n_done:
+                second = torch.where(done, before, second)
+            self.rounds.append((before, first, second, done if n_done else None))
         self.u, self.v = (first, second) if rows_first else (second, first)
 
     def adjoint(self, u_bar: Tensor, v_bar: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """P's adjoint from those of u and v, as minus a sum of outer products ``left ⊗ right``."""
         first_bar, second_bar = (u_bar, v_bar) if self.rows_first else (v_bar, u_bar)
         firsts, seconds = [], []
+        nothing = torch.zeros_like(u_bar)
         for before, first, second, done in reversed(self.rounds):
             by_second = _masked(second_bar * second * second, done)
             first_bar = first_bar - self._to_first(by_second)
@@ -214,7 +234,8 @@ class _Scaling:
             firsts += [first, by_first]
             seconds += [by_second, before]
             if done is None:
-                first_bar, second_bar = torch.zeros_like(first_bar), -self._to_second(by_first)
+                # What came before this round is overwritten in it.
+                first_bar, second_bar = nothing, -self._to_second(by_first)
             else:
                 first_bar = first_bar * done
                 second_bar = torch.where(done, second_bar, -self._to_second(by_first))
@@ -227,7 +248,8 @@ class _Scaling:
         return _left(values, self.P) if self.rows_first else _right(self.P, values)
 
     def _off(self, sums: Tensor) -> Tensor:
-        return ((sums - 1).abs() * self.there).amax(1)
+        apart = sums.sub(1).abs_()
+        return (apart if self.full else apart.mul_(self.there)).amax(1)
 
     def _inverse(self, sums: Tensor) -> Tensor:
         if self.full:

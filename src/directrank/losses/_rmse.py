@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked
 
 
@@ -25,7 +26,11 @@ def rmse(
         root has no derivative, the gradient is 0.
     """
     scores, labels, mask = checked(scores, labels, mask)
-    output = scores if levels is None else levels * torch.sigmoid(scores)
-    squares = ((labels - output) ** 2 * mask).sum(1) / mask.sum(1).clamp_min(1)
-    positive = squares > 0
-    return torch.where(positive, torch.where(positive, squares, 1.0).sqrt(), 0.0)
+    output = scores.detach() if levels is None else levels * torch.sigmoid(scores.detach())
+    error = (output - labels).masked_fill_(~mask, 0.0)
+    count = mask.sum(1).clamp_min_(1)
+    value = ((error * error).sum(1) / count).sqrt()
+    slope = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)
+    if levels is not None:
+        slope *= output * (1 - output / levels)
+    return with_gradient(scores, value, slope)

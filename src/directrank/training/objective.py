@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +16,22 @@ from torch import Tensor
 from directrank import losses
 from directrank.lists import concatenated_ranges, pad, padded_positions
 from directrank.training.batches import buckets
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a loss for neighbouring models of a stack.
+
+    Attributes:
+        first, last: the models ``first … last - 1``.
+        loss: the loss with the hyper-parameters that these models share.
+        varied: hyper-parameters in which they differ, float64 ``[last - first]`` each.
+    """
+
+    first: int
+    last: int
+    loss: Callable[..., Tensor]
+    varied: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,51 +59,63 @@ class Objective:
         per_model = len(lengths) // len(self.settings)
         starts = np.cumsum(lengths) - lengths
         values, counts = [], []
-        for models, loss in self._groups():
-            first, last = models[0] * per_model, (models[-1] + 1) * per_model
-            value, relevant = _padded_loss(
-                loss, scores, labels, starts[first:last], lengths[first:last]
-            )
-            values.append(value.view(len(models), per_model).sum(1))
-            counts.append(relevant.view(len(models), per_model).sum(1))
+        for call in self._calls:
+            lists = slice(call.first * per_model, call.last * per_model)
+            value, relevant = _padded_loss(call, scores, labels, starts[lists], lengths[lists])
+            values.append(value.view(-1, per_model).sum(1))
+            counts.append(relevant.view(-1, per_model).sum(1))
         total = torch.cat(values)
         if self.reduction == "sum":
             return total
         return total / torch.cat(counts).clamp_min(1)
 
-    def _groups(self) -> list[tuple[list[int], Callable[..., Tensor]]]:
-        """Neighbouring models that share one call of a loss; one that draws is called per model."""
-        groups = []
-        for mapping, members in groupby(
-            range(len(self.settings)), key=lambda model: dict(self.settings[model])
-        ):
-            options = dict(mapping)
-            loss = losses.get(options.pop("name"))
+    @cached_property
+    def _calls(self) -> list[Call]:
+        """As few calls as the losses allow; a loss that draws is called once per model."""
+        calls = []
+        for key, members in groupby(range(len(self.settings)), key=self._shared):
             models = list(members)
+            options = dict(key)
+            loss = losses.get(options.pop("name"))
             if "generator" in inspect.signature(loss).parameters:
-                groups += [
-                    ([m], partial(loss, **options, generator=self.generators[m])) for m in models
+                calls += [
+                    Call(m, m + 1, partial(loss, **options, generator=self.generators[m]))
+                    for m in models
                 ]
-            else:
-                groups.append((models, partial(loss, **options)))
-        return groups
+                continue
+            names = self.settings[models[0]].keys() - key.keys()
+            varied = {
+                name: torch.tensor([self.settings[m][name] for m in models], dtype=torch.float64)
+                for name in sorted(names)
+            }
+            calls.append(Call(models[0], models[-1] + 1, partial(loss, **options), varied))
+        return calls
+
+    def _shared(self, model: int) -> dict[str, Any]:
+        """The settings that models of one call must share: those that take no tensor."""
+        settings = self.settings[model]
+        parameters = inspect.signature(losses.get(settings["name"])).parameters
+        return {
+            name: value
+            for name, value in settings.items()
+            if name == "name" or "Tensor" not in str(parameters[name].annotation)
+        }
 
 
 def _padded_loss(
-    loss: Callable[..., Tensor],
-    scores: Tensor,
-    labels: Tensor,
-    starts: np.ndarray,
-    lengths: np.ndarray,
+    call: Call, scores: Tensor, labels: Tensor, starts: np.ndarray, lengths: np.ndarray
 ) -> tuple[Tensor, Tensor]:
     """The loss ``[B]`` of each list, and 1 or 0 where it has a relevant document or not."""
+    per_model = len(lengths) // (call.last - call.first)
     values, relevant, order = [], [], []
     for group in buckets(lengths):
         rows = torch.from_numpy(concatenated_ranges(starts[group], lengths[group]))
         rows = rows.to(scores.device)
         mask, index = padded_positions(torch.from_numpy(lengths[group]).to(scores.device))
         padded_labels = pad(labels[rows], mask, index)
-        values.append(loss(pad(scores[rows], mask, index), padded_labels, mask))
+        models = torch.from_numpy(group // per_model)
+        varied = {name: value[models, None].to(scores) for name, value in call.varied.items()}
+        values.append(call.loss(pad(scores[rows], mask, index), padded_labels, mask, **varied))
         relevant.append(((padded_labels > 0) & mask).any(1))
         order.append(group)
     back = torch.from_numpy(np.argsort(np.concatenate(order))).to(scores.device)
