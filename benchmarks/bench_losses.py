@@ -50,7 +50,12 @@ LOSSES = [
     "twin_precision", "twin_ap", "twin_ndcg", "twin_nerr",
     "neural_ndcg", "neural_ndcg_transposed",
 ]  # fmt: skip
-OPTIONS = {"approx_precision": {"k": 10}}
+#: allRank's Sinkhorn takes 50 rounds and cannot be told otherwise.
+OPTIONS = {
+    "approx_precision": {"k": 10},
+    "neural_ndcg": {"iterations": 50},
+    "neural_ndcg_transposed": {"iterations": 50},
+}
 
 #: With which of another library's losses a loss is compared: its own, or the nearest kin.
 KIN = {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"} | {
@@ -167,8 +172,8 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
         "ranknet": lambda s, y: lambdaLoss(s, y, weighing_scheme="rankNet_scheme"),
         "lambdarank": lambda s, y: lambdaLoss(s, y, weighing_scheme="lambdaRank_scheme"),
         "approx_ndcg": lambda s, y: approxNDCGLoss(s, y, alpha=10.0),
-        "neural_ndcg": lambda s, y: neuralNDCG(s, y, max_iter=30),
-        "neural_ndcg_transposed": lambda s, y: neuralNDCG_transposed(s, y, max_iter=30),
+        "neural_ndcg": neuralNDCG,
+        "neural_ndcg_transposed": neuralNDCG_transposed,
     }
 
 
@@ -189,7 +194,7 @@ def times(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, lis
     found: dict[str, list[float]] = {who: [] for who in steps}
     spent = dict.fromkeys(steps, 0.0)
     while any(
-        spent[who] < seconds and len(found[who]) < 50 or len(found[who]) < 3 for who in steps
+        (spent[who] < seconds and len(found[who]) < 50) or len(found[who]) < 3 for who in steps
     ):
         for who, step in steps.items():
             if (spent[who] >= seconds or len(found[who]) >= 50) and len(found[who]) >= 3:

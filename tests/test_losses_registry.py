@@ -58,6 +58,7 @@ def test_modules_of_a_loss_are_those_its_value_depends_on():
     assert modules == sorted(modules)
     assert losses.modules_of("rmse") == [
         "directrank.errors",
+        "directrank.losses._gradient",
         "directrank.losses._rmse",
         "directrank.relaxations._inputs",
     ]

@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 import yaml
+
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
 RUNS = 4  # of the tiny edition

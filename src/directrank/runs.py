@@ -71,6 +71,7 @@ def execute(
         "name": name,
         "spec": dict(spec),
         "data": origin,
+        "seeds": "directrank.seeds.derive_seed of the run's name, the trial and the purpose",
         "environment": environment(),
         "threads": threads,
         "device": device,

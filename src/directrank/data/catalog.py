@@ -118,7 +118,7 @@ def get(name: str, path: str | Path | None = None) -> Entry:
             name=name,
             label_levels=original.label_levels if original else 2,
             title=f"stand-in for {original.title if original else name}",
-            generator="directrank.data.standins:generate",
+            generator="directrank.data.standins:generate_splits",
         )
     raise ConfigError(f"unknown data set '{name}'", suggest(name, [*entries, *standins.names()]))
 

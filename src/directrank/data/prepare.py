@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +20,7 @@ from directrank.data.catalog import Entry
 from directrank.data.prepared import SPLITS, Store, ring_order, ring_split, ring_splits, split_name
 from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
 from directrank.errors import ConfigError, DataError
+from directrank.lists import RankedLists
 
 Note = Callable[[str], None]
 #: Split by name to its range of queries in the store.
@@ -404,23 +406,38 @@ def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
 def _generate(
     entry: Entry, settings: Mapping[str, Any], out: str | Path, note: Note
 ) -> dict[str, Any]:
+    """Write what a generator makes, of which no more than a chunk is held at a time.
+
+    A generator returns, for each split by name, its lists or an iterator over chunks of them.
+    """
     module, function = entry.generator.split(":")
     note(f"generating {entry.name}")
     generate = getattr(import_module(module), function)
     standin = entry.name.endswith(catalog.STANDIN)
     splits = generate(entry.name, settings) if standin else generate(settings)
-    highest = max(int(lists.labels.max()) for lists in splits.values())
-    meta = {
-        "name": entry.name,
-        "title": entry.title,
-        "origin": "standin" if standin else "generated",
-        "standin": standin,
-        "label_levels": max(entry.label_levels, highest + 1),
-        "folds": None,
-        "source": {"generator": entry.generator, "settings": dict(settings)},
+    chunks = {
+        name: iter([lists] if isinstance(lists, RankedLists) else lists)
+        for name, lists in splits.items()
     }
-    note("writing")
-    return prepared.write_prepared(out, splits, meta)
+    start = next(iter(chunks))
+    first = next(chunks[start])
+    chunks[start] = chain([first], chunks[start])
+    with prepared.replacing(out) as folder:
+        with Store(folder / "store", first.n_features) as store:
+            for name, lists in chunks.items():
+                store.write_part(name, lists)
+            highest = int(store.highest_label)
+        meta = {
+            "name": entry.name,
+            "title": entry.title,
+            "origin": "standin" if standin else "generated",
+            "standin": standin,
+            "label_levels": max(entry.label_levels, highest + 1),
+            "folds": None,
+            "source": {"generator": entry.generator, "settings": dict(settings)},
+        }
+        note("counting")
+        return prepared.finish(folder, store, store.parts, meta)
 
 
 def default_threads() -> int:

@@ -25,7 +25,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -148,23 +148,13 @@ def write_prepared(
         order, ranges = list(splits), {name: (i, i + 1) for i, name in enumerate(splits)}
     else:
         order, ranges = ring_order(folds), ring_splits(folds)
-    n_features = {lists.n_features for lists in splits.values()}
-    if len(n_features) != 1:
-        raise DataError(
-            f"splits differ in their number of features: {sorted(n_features)}", file=out
-        )
     with replacing(out) as folder:
-        with Store(folder / "store", n_features.pop()) as store:
+        with Store(folder / "store", splits[order[0]].n_features) as store:
             for name in order:
                 if name in store.parts:
                     store.repeat(name)
-                    continue
-                lists = splits[name]
-                for start in range(0, lists.n_documents, ROWS):
-                    store.append(
-                        lists.features[start : start + ROWS], lists.labels[start : start + ROWS]
-                    )
-                store.end_part(name, lists.offsets - lists.offsets[0], lists.query_ids)
+                else:
+                    store.write_part(name, [splits[name]])
         queries = {
             name: (store.bounds[first], store.bounds[last])
             for name, (first, last) in ranges.items()
@@ -231,6 +221,7 @@ class Store:
         parts: for each part by name, the range of queries that holds it (the first one, if it is
             repeated).
         bounds: the positions in the store's queries at which the parts begin, and the end.
+        highest_label: of the documents written so far.
     """
 
     def __init__(self, folder: Path, n_features: int) -> None:
@@ -244,6 +235,7 @@ class Store:
         self.minimum = np.full(n_features, np.inf, np.float32)
         self.maximum = np.full(n_features, -np.inf, np.float32)
         self.non_zero = np.zeros(n_features, np.int64)
+        self.highest_label = -np.inf
         self.parts: dict[str, tuple[int, int]] = {}
         self.bounds = [0]
         self._features = _NpyWriter(folder / "features.npy", np.dtype("<f4"), (n_features,))
@@ -278,6 +270,7 @@ class Store:
         if not len(labels):
             return
         self._gather_ranges(features, self.minimum, self.maximum, self.non_zero)
+        self.highest_label = max(self.highest_label, labels.max())
         self._features.append(features)
         self._labels.append(labels)
 
@@ -306,6 +299,31 @@ class Store:
         self._query_ids.append(np.asarray(query_ids, np.int64))
         self.bounds.append(self.bounds[-1] + len(query_ids))
         self.parts.setdefault(name, (self.bounds[-2], self.bounds[-1]))
+
+    def write_part(self, name: str, chunks: Iterable[RankedLists]) -> None:
+        """Write the part ``name`` from lists that follow one another; they are not kept.
+
+        Raises:
+            DataError: there is no list, or lists differ in their number of features.
+        """
+        lengths, query_ids = [np.zeros(1, np.int64)], []
+        for lists in chunks:
+            if lists.n_features != self.n_features:
+                raise DataError(
+                    f"splits differ in their number of features: {self.n_features} and, in "
+                    f"'{name}', {lists.n_features}",
+                    "give every document the same features",
+                    file=self.folder,
+                )
+            for start in range(0, lists.n_documents, ROWS):
+                self.append(
+                    lists.features[start : start + ROWS], lists.labels[start : start + ROWS]
+                )
+            lengths.append(lists.lengths)
+            query_ids.append(lists.query_ids)
+        if not query_ids:
+            raise DataError("holds no query", "check the input and the filters", file=name)
+        self.end_part(name, np.cumsum(np.concatenate(lengths)), np.concatenate(query_ids))
 
     def part(self, name: str) -> RankedLists:
         """A part that was ended, memory-mapped."""

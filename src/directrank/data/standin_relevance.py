@@ -1,11 +1,11 @@
 """What makes an imaginary page relevant: effects that classes of models find more or less easily.
 
 The signal is meant to separate *classes of models* in the order known from the real collections
-(boosted trees, deep networks, one hidden layer, linear). It is a sum of parts: a small linear one;
-gated ones, whose sign depends on the kind of query or of page, which a linear model cannot
-represent and a network can; and ones that set in at thresholds or within bands, often on
-heavy-tailed columns, which trees find most easily. It knows nothing of losses or metrics, and no
-number was chosen by comparing them.
+(boosted trees, deep networks, one hidden layer, linear). It is a sum of parts: linear ones; gated
+ones, whose sign depends on the kind of query or of page, which a linear model cannot represent and
+a network can; and ones that set in at thresholds or within bands, often on heavy-tailed columns,
+which trees find most easily. It knows nothing of losses, and no number was chosen by comparing
+them.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def parts(pages: Pages) -> dict[str, np.ndarray]:
         "clicks": _clicks(facts),
         "quality": _quality(facts, covered),
         "topic": pages.topic,
+        # What a tail query asks of a page's topic, a head query does not want.
         "turned": kind * pages.topic,
         "level": pages.level[q],
         "noise": pages.noise,

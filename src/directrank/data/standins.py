@@ -100,6 +100,8 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
             f"{name}: queries: {result.queries}",
             f"'full', or a number for some of {', '.join(SPLITS)}",
         )
+    if not any(result.queries.values()):
+        raise ConfigError(f"{name}: no split has a query", "name a number under 'queries'")
     if not result.mean_length >= 1 or result.max_length < 1:
         raise ConfigError(f"{name}: mean_length and max_length must be at least 1")
     if result.noise < 0:
@@ -118,9 +120,21 @@ def generate(name: str, settings: Mapping[str, Any] | None = None) -> dict[str, 
         one :class:`RankedLists` per split that has queries; query ids count from 1 through train,
         vali and test.
     """
+    splits = generate_splits(name, settings)
+    return {split: _join(list(chunks)) for split, chunks in splits.items()}
+
+
+def generate_splits(
+    name: str, settings: Mapping[str, Any] | None = None
+) -> dict[str, Iterator[RankedLists]]:
+    """The splits of :func:`generate`, each as the iterator of :func:`generate_chunks`.
+
+    Raises:
+        ConfigError: as :func:`resolve`.
+    """
     resolved = resolve(name, settings)
     return {
-        split: _join(list(generate_chunks(name, split, settings)))
+        split: generate_chunks(name, split, settings)
         for split in SPLITS
         if resolved.queries.get(split, 0)
     }

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked
+from directrank.relaxations._sorting import descending_order
 
 
 def listmle(
@@ -68,11 +69,6 @@ def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
 
 def shuffled_order(labels: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
     """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``."""
-    noise = torch.rand(labels.shape, generator=generator, dtype=torch.float64, device=labels.device)
-    if not labels.is_cuda and bool((labels == labels.round()).all()):
-        # Whole labels and noise below one sort as one key.
-        keys = (labels + noise).masked_fill_(~mask, -torch.inf)
-        return torch.sort(keys, dim=1, descending=True).indices
-    shuffle = noise.argsort(1)
-    keys = labels.masked_fill(~mask, -torch.inf).gather(1, shuffle)
-    return shuffle.gather(1, torch.sort(keys, dim=1, descending=True, stable=True).indices)
+    noise = torch.rand(labels.shape, generator=generator, device=labels.device)
+    shuffle = descending_order(noise, torch.ones_like(mask))
+    return shuffle.gather(1, descending_order(labels.gather(1, shuffle), mask.gather(1, shuffle)))

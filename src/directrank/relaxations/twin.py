@@ -143,7 +143,8 @@ def _order(
     """Positions by falling score, int64 ``[B, L]``; ties in random order where they are broken."""
     if not break_ties:
         return descending_order(scores, mask)
-    shuffle = torch.rand(scores.shape, generator=generator, device=scores.device).argsort(1)
+    noise = torch.rand(scores.shape, generator=generator, device=scores.device)
+    shuffle = descending_order(noise, torch.ones_like(mask))
     order = descending_order(scores.gather(1, shuffle), mask.gather(1, shuffle))
     return shuffle.gather(1, order)
 
