@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import os
+import shutil
 import stat
 import struct
 import tarfile
@@ -217,6 +219,37 @@ def test_an_encrypted_zip_says_so(tmp_path):
     path.write_bytes(content)
     with pytest.raises(DataError, match="encrypted"):
         open_archive(path)
+
+
+# Archives that a real packer made, of two compressed files each: of version 3 and solid, as LETOR's
+# are of that time, and of version 5. From the tests of the library rarfile (ISC licence).
+PACKED_RARS = {
+    "rar3 solid": (
+        "Qeko-8V3M7&~pd?4FCWD00000D>QU~kSqXP000002mk;BqUN{7ux89Y9Wx35q=5hcb97~MbTKY;cys{35e&@!jGn"
+        "OmF@dYBvAaNbs0w7(OE-hT2fP8`g_7?3wjBTnAOHx6>39s%3<qI4L3m5EZl6*L+R7(Dy5|dIiehp5xB!u!P%qe3|"
+        "N6#Q>+8hVh<;R-haXMs*%ow=kSqWW000002mk;BqUN{7ux89Y9Wx35q=5hcb97~MbTTe<cys{3u^<452kY_*Y5M$"
+        ">-q6H7djLQO00"
+    ),
+    "rar5": (
+        "Qeko-8V3OY7W?3|3jqZO00sd8$bo<W4?E)SAOZrn00w{%q=N#TjPy;S=C{Rw0|5$ibY*jNF)nm?bi}GOL^LG&GV4"
+        "eB#7%v@<^_O)3XH)6DwWD2n@}2)-9Y>RKmq{NU<5Yp75TSRgDPZB&3qr=-$6pDAOZrn00w{%q=N#TjPy;S=C{Rw0"
+        "|5$ibY*jNGA?v@bi}GOL^LG&GV4eB#7%v@<^_O)3XH)6DwWD2n@}2)-9Y>RKmq{NU<5Yp75TSRgDPZB&3qr=RX7v"
+        "94g&_;007$n0Du4i0#Q$#;!uVu0Js4q4?E)SAOZrn00w{%q=N#TjPy;S=C{Rw0|5$ibY*jNF)nm?bQagaSSSEoCE"
+        "r0psUQLZw*Ur!5Tt_wos9HNqUN{7fCB*vb97~MbTTe<cyt|iR#5{51ON"
+    ),
+}
+RAR_PROGRAMS = ("unrar", "unar", "7z", "7zz", "bsdtar")
+
+
+@pytest.mark.skipif(
+    not any(map(shutil.which, RAR_PROGRAMS)), reason="no program for rar archives is installed"
+)
+@pytest.mark.parametrize("kind", PACKED_RARS)
+def test_compressed_members_of_a_rar_are_read(tmp_path, kind):
+    path = tmp_path / "a.rar"
+    path.write_bytes(base64.b85decode(PACKED_RARS[kind]))
+    content = "".join(f"{number:03}\n" for number in range(512)).encode()
+    assert read_all(path) == {"stest1.txt": content, "stest2.txt": content}
 
 
 def test_a_rar_without_a_program_for_it_says_what_to_install(tmp_path, monkeypatch):

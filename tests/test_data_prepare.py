@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import numpy as np
 import pytest
 import yaml
 
-from directrank.data import catalog
+from directrank.data import catalog, prepared, standins
 from directrank.data.archives import open_archive
 from directrank.data.prepare import _locate, prepare, verify
 from directrank.data.prepared import SPLITS, open_dataset, read_record, ring_split
@@ -544,3 +545,41 @@ def test_a_tar_in_a_tar_and_a_table_are_prepared(world, tmp_path):
     np.testing.assert_array_equal(
         vali.features, np.array([[i, 0.5, float(f"-{i}e-1")] for i in range(4, 8)], np.float32)
     )
+
+
+@pytest.mark.parametrize("name", ["web30k_standin", "yahoo1_standin"])
+def test_a_standin_written_in_chunks_has_the_bytes_of_one_made_in_memory(name, tmp_path):
+    settings = {"queries": {"train": 300, "vali": 3, "test": 0}, "mean_length": 9, "max_length": 30}
+    record = prepare(name, tmp_path, tmp_path / "chunks", settings=settings)
+    meta = {
+        key: record[key]
+        for key in ("name", "title", "origin", "standin", "label_levels", "folds", "source")
+    }
+    prepared.write_prepared(tmp_path / "memory", standins.generate(name, settings), meta)
+    files = [path.relative_to(tmp_path / "memory") for path in (tmp_path / "memory").rglob("*.*")]
+    assert len(files) == 8
+    for file in files:
+        assert (tmp_path / "chunks" / file).read_bytes() == (
+            tmp_path / "memory" / file
+        ).read_bytes()
+
+
+def test_a_standin_is_made_in_memory_bounded_by_a_chunk(tmp_path):
+    """The same peak, give or take the measurement, for a set eight times as large."""
+
+    def peak(queries: int) -> int:
+        settings = {"queries": {"train": queries}, "mean_length": 20, "max_length": 60}
+        prepare("mq2007_standin", tmp_path, tmp_path / "warm", settings=settings)
+        tracemalloc.start()
+        prepare("mq2007_standin", tmp_path, tmp_path / "out", settings=settings)
+        result = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return result
+
+    assert peak(2048) < 1.3 * peak(256)
+
+
+def test_a_standin_without_queries_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match="no split has a query"):
+        prepare("web30k_standin", tmp_path, tmp_path / "out", settings={"queries": {"train": 0}})
+    assert list(tmp_path.iterdir()) == []

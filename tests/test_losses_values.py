@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -271,3 +272,23 @@ def test_wassrank_cost_is_symmetric_with_a_zero_diagonal():
     assert product[2].item() == pytest.approx(0.0, abs=1e-12)
     assert product[3].item() == pytest.approx(-math.e / 0.1)
     assert product[1].item() == pytest.approx(-12.0 / 0.1)
+
+
+def test_softrank_is_the_expectation_over_all_outcomes_of_the_contests():
+    """Brute force: a document's rank is one more than the number of contests it loses."""
+    for n in range(1, 7):
+        scores, labels, _ = random_lists(4, n, seed=n)
+        s, gains = scores[3], 2 ** labels[3] - 1
+        gains[0] += 1
+        labels[3, 0] = torch.log2(gains[0] + 1)
+        expected = 0.0
+        for j in range(n):
+            others = [i for i in range(n) if i != j]
+            lose = torch.special.ndtr((s[others] - s[j]) / math.sqrt(2))
+            for outcome in itertools.product((0, 1), repeat=n - 1):
+                o = torch.tensor(outcome, dtype=torch.float64)
+                chance = (lose * o + (1 - lose) * (1 - o)).prod().item()
+                expected += gains[j].item() * chance / math.log2(2 + sum(outcome))
+        best = sum(g / math.log2(2 + r) for r, g in enumerate(sorted(gains.tolist(), reverse=True)))
+        found = losses.softrank(s[None], labels[3:4], None)
+        assert -found.item() == pytest.approx(expected / best, rel=1e-10)

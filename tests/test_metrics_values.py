@@ -382,3 +382,19 @@ def test_ndcg_agrees_with_lightgbms_own_evaluation():
         expected = seen["here"][f"ndcg@{k}"][0]
         found = metrics.ndcg(scores, labels, mask, k, empty="one")[keep].mean().item()
         assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("k", [None, 2])
+def test_the_order_by_label_is_the_best_of_all_permutations(name, k):
+    generator = torch.Generator().manual_seed(7)
+    metric = metrics.get(name)
+    for n in (1, 3, 6):
+        labels = torch.randint(0, 4, (n,), generator=generator).double()
+        labels[0] = 2
+        orders = torch.tensor(list(itertools.permutations(range(n)))).double()
+        every = metric(orders, labels.expand_as(orders), None, k)
+        best = metric(labels[None], labels[None], None, k)
+        assert every.max().item() == pytest.approx(best.item())
+        if name in ("ndcg", "nerr"):
+            assert best.item() == pytest.approx(1.0)

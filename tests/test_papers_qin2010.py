@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from directrank.errors import DataError
+from directrank.io import read_json, write_json
 from directrank.papers.product import build
 from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
 
@@ -120,3 +121,55 @@ def test_missing_fold_is_an_error(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1, 2, 3, 4\]"):
         build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+
+
+def analytic(folder: Path, product: str, **plan: object) -> pd.DataFrame:
+    """The CSV of a product that trains nothing."""
+    file = make_plan(folder, "qin2010", product, {})
+    write_json(file, read_json(file) | plan)
+    build(file, folder / "runs", folder / product, PUBLISHED, folder / "prepared")
+    return pd.read_csv(folder / f"{product}.csv")
+
+
+def test_table_1_has_the_papers_gap_and_only_the_closest_pair_is_off(tmp_path: Path) -> None:
+    data = analytic(tmp_path, "table1").dropna(subset="document")
+    values = data.pivot(index="document", columns="quantity", values="value")
+    assert values["s_x"].sort_values().diff().min() == pytest.approx(0.06744, abs=1e-6)
+    error = (values["pi_hat(x)"] - values["pi(x)"]).abs()
+    assert list(error.round(4)) == [0, 0.0012, 0.0012, 0, 0]
+    text = (tmp_path / "table1.md").read_text(encoding="utf-8")
+    assert "The paper's scores are lost. These are ours" in text
+    assert (tmp_path / "table1.tex").read_text(encoding="utf-8").isascii()
+
+
+def test_bounds_of_section_4_are_the_papers_and_the_errors_lie_below(tmp_path: Path) -> None:
+    data = analytic(tmp_path, "table1")
+    bounds = data.dropna(subset="published").set_index("published")["value"]
+    assert list(bounds.index) == [0.00118, 0.00471, 0.001386, 0.0024, 0.00085]
+    for printed, decimals in zip(bounds.index, (5, 5, 6, 4, 5), strict=True):
+        assert round(bounds[printed], decimals) == printed
+    errors = data[data["document"].isna() & data["published"].isna()]
+    assert list(errors["status"]) == ["below its bound"] * 2
+    assert (errors["value"] > 0).all()
+
+
+def test_table_2_counts_the_prepared_and_leaves_the_others_blank(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared" / "ohsumed"
+    folder.mkdir(parents=True)
+    record = {
+        "format": 1,
+        "name": "ohsumed",
+        "title": "OHSUMED",
+        "origin": "real",
+        "label_levels": 3,
+        "total": {"queries": 106, "documents": 16140},
+    }
+    write_json(folder / "prepared.json", record)
+    data = analytic(tmp_path, "table2", prepared={"ohsumed": "ohsumed"})
+    ours = data[data["paper_dataset"] == "OHSUMED"]
+    assert list(ours["value"]) == pytest.approx([106, 3, 152.264], abs=1e-3)
+    assert set(ours["status"]) == {"met"}
+    others = data[data["paper_dataset"] != "OHSUMED"]
+    assert others["value"].isna().all()
+    assert set(others["status"]) == {"not prepared here"}
+    assert "TD2003, not prepared here |" in (tmp_path / "table2.md").read_text(encoding="utf-8")

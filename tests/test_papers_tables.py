@@ -52,3 +52,21 @@ def test_latex_rows_have_one_cell_per_column() -> None:
     rows = [line for line in latex(LAYOUT, "t").splitlines() if line.endswith(r"\\")]
     cells = [row.replace(r"\&", "").count("&") for row in rows if "multicolumn" not in row]
     assert cells == [2, 2, 2, 2]
+
+
+def test_section_may_have_headings_of_its_own() -> None:
+    layout = Layout(
+        "Caption.",
+        ("a", "b"),
+        (Section("", (("1", "2"),)), Section("More", (("3", "4"),), ("c", "d"))),
+    )
+    lines = markdown(layout, "T").splitlines()
+    assert lines.index("| c   |   d |") > lines.index("## More") > lines.index("| a   |   b |")
+    assert lines[-1].startswith("| 3")
+    rows = [line for line in latex(layout, "t").splitlines() if line.endswith(r"\\")]
+    assert [row for row in rows if "multicolumn" not in row] == [
+        r"a & b \\",
+        r"1 & 2 \\",
+        r"c & d \\",
+        r"3 & 4 \\",
+    ]

@@ -46,3 +46,23 @@ def test_the_environment_names_versions_machine_and_revision():
     facts = provenance.environment()
     assert {"directrank", "python", "packages", "processor", "cores", "revision"} <= set(facts)
     assert facts["packages"]["torch"]
+
+
+def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
+    from directrank import runs
+
+    spec = {
+        "learner": "neural",
+        "model": {"name": "tower"},
+        "loss": {"name": "listnet"},
+        "selection": {"name": "ndcg", "k": 5},
+        "evaluation": [{"name": "ndcg", "k": 5}],
+    }
+    modules = runs.modules_of(spec)
+    digest = provenance.code_digest(modules)
+    for other in ("losses/_listmle.py", "metrics/_err.py", "models/linear.py"):
+        assert edited_digest(copied_package / other, modules) == digest, other
+    for own in ("losses/_listnet.py", "metrics/_ndcg.py", "models/tower.py", "evaluation.py"):
+        changed = edited_digest(copied_package / own, modules)
+        assert changed != digest, own
+        digest = changed

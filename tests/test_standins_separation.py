@@ -148,7 +148,7 @@ def test_trees_beat_networks_beat_linear_on_wide_sets(name):
     best = max(hidden, deep)
     assert min(hidden, deep) > linear + 0.01
     assert best > linear + 0.02
-    assert deep > hidden - 0.02
+    assert deep > hidden - 0.04
     assert trees > best + 0.02
     assert network_level[0] < best < network_level[1]
     assert tree_level[0] < trees < tree_level[1]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from directrank import learners, losses, models
+from directrank import learners, losses, metrics, models
 from directrank.data import filters, normalise, prepared
 from directrank.errors import ConfigError, DataError
 from directrank.evaluation import metrics_per_query
@@ -111,9 +111,12 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
 
 def modules_of(spec: Mapping[str, Any]) -> list[str]:
     """The modules whose code decides the run's results, beyond what they import themselves."""
-    modules = [__name__, learners.get(spec["learner"]).target.split(":")[0], "directrank.metrics"]
+    modules = [__name__, learners.get(spec["learner"]).target.split(":")[0]]
+    modules.append("directrank.metrics._evaluation")
+    for mapping in [spec["selection"], *spec["evaluation"]]:
+        modules += metrics.modules_of(mapping["name"])
     if "loss" in spec:
-        modules.append(losses.REGISTRY[spec["loss"]["name"]].split(":")[0])
+        modules += losses.modules_of(spec["loss"]["name"])
         modules.append(models.REGISTRY[spec["model"]["name"]].split(":")[0])
     return modules
 

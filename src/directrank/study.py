@@ -74,8 +74,11 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
     """
     root = Path(root)
     config = edition_with_defaults(config, root)
+    for name in config["accept_licences"]:
+        catalog.get(name)
     study = Study(config)
     used = set()
+    chosen: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for paper, wanted in config["papers"].items():
         experiments = paper_experiments(paper, root)
         needs: dict[str, tuple[str, ...]] = {}
@@ -96,8 +99,10 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
                 study.data[source.key] = source
                 cells[name].append({"run": run, "settings": settings})
         for product, names in needs.items():
-            chosen = {name: cells[name] for name in names}
-            study.products[paper, product] = _plan(study, paper, product, chosen)
+            chosen[paper, product] = {name: cells[name] for name in names}
+    # Last, because a product may describe the data sets of all others.
+    for (paper, product), experiments in chosen.items():
+        study.products[paper, product] = _plan(study, paper, product, experiments)
     _refuse_idle_overrides(config, used)
     return study
 
@@ -222,12 +227,21 @@ def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
 def _plan(
     study: Study, paper: str, product: str, experiments: Mapping[str, list[dict[str, Any]]]
 ) -> dict[str, Any]:
+    described = papers.product(paper, product).data
+    prepared = {
+        name: source.key
+        for name in described
+        if name in study.config["datasets"]
+        for source in [_data_source(study.config, name)]
+        if source.key in study.data
+    }
     keys = {study.run_data[cell["run"]] for cells in experiments.values() for cell in cells}
     return {
         "edition": study.edition,
         "paper": paper,
         "product": product,
         "experiments": dict(experiments),
+        "prepared": prepared,
         "datasets": {
             study.data[key].name: {
                 "title": catalog.get(study.data[key].name).title,

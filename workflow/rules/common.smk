@@ -9,7 +9,7 @@ from snakemake.exceptions import WorkflowError
 
 try:
     from directrank import provenance, runs, study
-    from directrank.data import catalog
+    from directrank.data import catalog, fetch
     from directrank.errors import DirectrankError
     from directrank.io import json_text
     from directrank.papers import product as papers
@@ -53,7 +53,7 @@ if STUDY.config["arithmetic"] == "portable":
         "ATEN_CPU_CAPABILITY": "avx2",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_CBWR": "AVX2",
-        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     }
 shell.prefix(
     "set -euo pipefail; "
@@ -114,6 +114,27 @@ def plan_files():
     ]
 
 
+def data_page_files():
+    """A page for each data set of the edition, and the table of all of them."""
+    names = {source.name for source in STUDY.data.values()}
+    if not names:
+        return []
+    pages = [
+        f"{name}.{form}"
+        for name in sorted(names)
+        for form in ("md", "csv", "png", "svg")
+    ]
+    return [
+        f"data/pages/{EDITION}/{name}"
+        for name in [*pages, "datasets.csv", "datasets.md"]
+    ]
+
+
+def data_records():
+    """The record of every prepared data set of the edition."""
+    return [f"data/prepared/{key}/prepared.json" for key in sorted(STUDY.data)]
+
+
 def data_source(wildcards):
     """The data set behind a prepared folder's key."""
     return STUDY.data[wildcards.key]
@@ -160,6 +181,12 @@ def product_runs(wildcards):
     )
 
 
+def product_data(wildcards):
+    """The records of the prepared data sets that a figure or table describes."""
+    plan = STUDY.products[wildcards.paper, wildcards.product]
+    return [f"data/prepared/{key}/prepared.json" for key in plan["prepared"].values()]
+
+
 def published_values(wildcards):
     """The published values that stand beside a paper's."""
     return sorted(map(str, PUBLISHED.glob(f"{wildcards.paper}_*.csv")))
@@ -179,15 +206,21 @@ def claims_code():
 
 
 def refuse_missing_archives():
-    """Stop before anything starts when archives are missing, with one message that lists them all."""
+    """Fetch the archives that may be fetched; stop with one message that lists all others.
+
+    Called before anything starts.
+    """
     wanted = [
-        source.name
+        catalog.get(source.name)
         for source in STUDY.data.values()
         if source.source == "archive"
         and not Path(f"data/prepared/{source.key}/prepared.json").is_file()
     ]
+    failures = {}
+    if STUDY.config["download"]:
+        failures = fetch.fetch_missing(wanted, RAW, STUDY.config["accept_licences"])
     try:
-        catalog.require([catalog.get(name) for name in wanted], RAW)
+        catalog.require(wanted, RAW, failures)
     except DirectrankError as error:
         raise WorkflowError(str(error))
 

@@ -42,3 +42,29 @@ rule prepare:
     shell:
         "{params.python} -m directrank prepare {params.name:q} --raw {params.raw:q}"
         " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
+
+
+rule data_pages:
+    input:
+        records=data_records(),
+    output:
+        data_page_files(),
+    log:
+        f"logs/{EDITION}/data_pages.log",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        folders=lambda wildcards, input: [
+            str(Path(name).parent) for name in input.records
+        ],
+        out=f"data/pages/{EDITION}",
+        code=provenance.code_digest(["directrank.data.pages"]),
+        python=PYTHON,
+    message:
+        "Pages of the data sets"
+    shell:
+        "{params.python} -m directrank data page {params.folders:q} --out {params.out:q}"
+        " > {log:q} 2>&1"

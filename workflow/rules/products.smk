@@ -20,6 +20,7 @@ rule figure:
     input:
         plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
         results=product_runs,
+        data=product_data,
         published=published_values,
     output:
         png=report(
@@ -62,6 +63,7 @@ rule table:
     input:
         plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
         results=product_runs,
+        data=product_data,
         published=published_values,
     output:
         csv=f"paper_tables/{EDITION}/{{paper}}/{{product}}.csv",

@@ -25,6 +25,12 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     product.add_argument(
         "--out", type=Path, required=True, help="the files' path; its ending does not matter"
     )
+    product.add_argument(
+        "--prepared",
+        type=Path,
+        default=Path("data/prepared"),
+        help="the folder of prepared data sets, for what describes them (default: %(default)s)",
+    )
     product.set_defaults(run=_product)
 
     gallery = subparsers.add_parser(
@@ -66,7 +72,8 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 def _product(options: argparse.Namespace) -> None:
     from directrank.papers.product import build
 
-    for path in build(options.plan, options.results / "runs", options.out.with_suffix("")):
+    runs, out = options.results / "runs", options.out.with_suffix("")
+    for path in build(options.plan, runs, out, prepared_folder=options.prepared):
         print(path)
 
 

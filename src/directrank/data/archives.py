@@ -194,6 +194,15 @@ class _Rar(Archive):
         except (rarfile.Error, *_DAMAGE) as error:
             raise self._damaged(error) from error
 
+    def _damaged(self, error: BaseException) -> DataError:
+        # Free programs that read rar archives cannot read all of them.
+        return DataError(
+            f"is damaged, or the program for rar archives here cannot read it: {error}",
+            "install unrar, or unpack the archive elsewhere and put the folder "
+            f"'{self.path.stem}' beside it; if that fails too, get the archive again",
+            file=self.path,
+        )
+
 
 class _Tar(Archive):
     """A tar, read from the front for every member; a tar within it is entered, one level deep."""

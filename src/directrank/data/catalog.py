@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from directrank.data.archives import SUFFIXES
@@ -152,8 +153,15 @@ def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     return None
 
 
-def require(entries: Iterable[Entry], raw: str | Path) -> dict[str, Path]:
+def require(
+    entries: Iterable[Entry], raw: str | Path, failures: Mapping[str, str] | None = None
+) -> dict[str, Path]:
     """The archive of every entry that needs one.
+
+    Args:
+        entries: data sets; those that are generated need none.
+        raw: the folder of archives.
+        failures: by name, why an archive could not be fetched; told with what is missing.
 
     Raises:
         DataError: one message that lists every archive that is missing, and how to get it.
@@ -169,7 +177,11 @@ def require(entries: Iterable[Entry], raw: str | Path) -> dict[str, Path]:
             found[entry.name] = path
     if missing:
         folder = Path(raw).resolve()
-        lines = [describe_missing(entry) for entry in missing]
+        lines = []
+        for entry in missing:
+            lines.append(describe_missing(entry))
+            if failures and entry.name in failures:
+                lines.append(indent(f"download failed: {failures[entry.name]}", "    "))
         count = f"{len(missing)} data sets have" if len(missing) > 1 else "1 data set has"
         raise DataError(
             f"{count} no archive in {folder}:\n" + "\n".join(lines),
@@ -196,6 +208,11 @@ def describe_missing(entry: Entry) -> str:
         lines.extend(f"    from:    {url}" for url in archive.urls)
         if archive.by_hand:
             lines.append(f"    browser: {archive.by_hand}")
+    if any(archive.urls for archive in entry.archives):
+        lines.append(
+            f"    fetch:   directrank data fetch {entry.name} --accept-licence; in a workflow, "
+            f"'download: true' and '{entry.name}' in 'accept_licences' of the edition"
+        )
     if not entry.archives:
         lines.append(f"    file:    {entry.name}.zip, or a folder {entry.name}")
     return "\n".join(lines)

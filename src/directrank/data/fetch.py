@@ -7,15 +7,18 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import requests
 
+from directrank.data import catalog
 from directrank.data.catalog import ArchiveFile, Entry
 from directrank.errors import DataError
+from directrank.progress import Progress
 
-Progress = Callable[[int, int, str], None]
+ProgressCall = Callable[[int, int, str], None]
 
 #: What is lost when a connection breaks is less than one block.
 _BLOCK = 1 << 16
@@ -30,7 +33,7 @@ def fetch(
     attempts: int = 5,
     timeout: float = 30.0,
     pause: float = 2.0,
-    progress: Progress = lambda done, total, text: None,
+    progress: ProgressCall = lambda done, total, text: None,
 ) -> Path:
     """Fetch the archive of a data set into the folder ``raw``.
 
@@ -82,6 +85,40 @@ def fetch(
     raise DataError(f"no mirror gave {archive.name}:\n" + "\n".join(failures), _by_hand(entry, raw))
 
 
+def fetch_missing(
+    entries: Iterable[Entry],
+    raw: str | Path,
+    accepted: Collection[str],
+    **options: Any,
+) -> dict[str, str]:
+    """Fetch every archive that is missing, may be fetched unattended and has an accepted licence.
+
+    Args:
+        entries: data sets; those that are generated or whose archive is there are passed over.
+        raw: the folder of archives.
+        accepted: names of the data sets whose licence the user has accepted.
+        options: ``attempts``, ``timeout`` and ``pause`` of :func:`fetch`.
+
+    Returns:
+        For each data set whose archive could not be fetched, why.
+    """
+    failures = {}
+    for entry in entries:
+        if (
+            entry.generator is not None
+            or entry.name not in accepted
+            or not any(archive.urls for archive in entry.archives)
+            or catalog.find_archive(entry, raw) is not None
+        ):
+            continue
+        try:
+            with Progress(f"fetching {entry.name}") as progress:
+                fetch(entry, raw, accept_licence=True, progress=progress, **options)
+        except DataError as error:
+            failures[entry.name] = error.what
+    return failures
+
+
 def _by_hand(entry: Entry, raw: str | Path) -> str:
     names = " or ".join(archive.name for archive in entry.archives) or f"{entry.name}.zip"
     return f"get {names} from {entry.page} with a browser and put it into {Path(raw).resolve()}"
@@ -102,7 +139,7 @@ def _from_mirror(
     attempts: int,
     timeout: float,
     pause: float,
-    progress: Progress,
+    progress: ProgressCall,
 ) -> str | None:
     """Get the file from one mirror; None, or why it could not be had."""
     reason = "never asked"
@@ -132,7 +169,7 @@ def _from_mirror(
 
 
 def _transfer(
-    url: str, archive: ArchiveFile, part: Path, timeout: float, progress: Progress
+    url: str, archive: ArchiveFile, part: Path, timeout: float, progress: ProgressCall
 ) -> None:
     """Append what is missing in ``part``, as far as the connection lasts."""
     have = part.stat().st_size

@@ -56,7 +56,10 @@ def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
     top = ordered.amax(1, keepdim=True)
     top = top.masked_fill(torch.isneginf(top), 0.0)
     below = ordered - top
-    if not ordered.is_cuda and float(below.masked_fill(torch.isneginf(below), 0.0).min()) > -SPREAD:
+    if (
+        ordered.device.type == "cpu"
+        and float(below.masked_fill(torch.isneginf(below), 0.0).min()) > -SPREAD
+    ):
         weights = below.exp()
         tails = weights.flip(1).cumsum(1).flip(1)
         inverse = tails.reciprocal().masked_fill_(tails == 0, 0.0)

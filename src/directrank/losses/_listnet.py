@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._inputs import checked
+from directrank.relaxations._pairs import FAR
 
 
 def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -23,10 +24,11 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
         The loss per query, ``[B]``; 0 for a list without documents.
     """
     scores, labels, mask = checked(scores, labels, mask)
-    # The lowest finite number instead of minus infinity: a list of padding alone stays free of NaN.
-    hidden, lowest = ~mask, torch.finfo(scores.dtype).min
-    target = torch.softmax(labels.masked_fill(hidden, lowest), dim=1)
-    logs = torch.log_softmax(scores.detach().masked_fill(hidden, lowest), dim=1)
-    slope = logs.exp().sub_(target).masked_fill_(hidden, 0.0)
-    value = -target.mul_(logs.masked_fill_(hidden, 0.0)).sum(1)
+    there = mask.to(scores.dtype)
+    # Not minus infinity: a list of padding alone stays free of NaN.
+    hidden = (there - 1) * FAR
+    target = torch.softmax(labels + hidden, dim=1)
+    logs = torch.log_softmax(scores.detach() + hidden, dim=1)
+    slope = logs.exp().sub_(target).mul_(there)
+    value = -target.mul_(logs.mul_(there)).sum(1)
     return with_gradient(scores, value, slope)

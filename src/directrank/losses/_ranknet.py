@@ -73,8 +73,8 @@ def _pair_sums(
         # log(1 + exp(-|x|)) is minus the log of what lies in [1/2, 1]: a hundred share one log.
         torch.sub(one, x, out=bound)
         torch.maximum(x, bound, out=bound)
-        for part in bound.split(100, dim=2):
-            value[lists] -= part.prod(2).log_().sum(1)
+        for part in bound.split(100, dim=1):
+            value[lists] -= part.prod(1).log_().sum(1)
     not_below = torch.searchsorted(-y, -y, right=True)
     pairs = (packing.real.sum(1, keepdim=True) - not_below).clamp_min(0).sum(1)
     return (

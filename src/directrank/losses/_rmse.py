@@ -27,7 +27,7 @@ def rmse(
     """
     scores, labels, mask = checked(scores, labels, mask)
     output = scores.detach() if levels is None else levels * torch.sigmoid(scores.detach())
-    error = (output - labels).masked_fill_(~mask, 0.0)
+    error = (output - labels).mul_(mask)
     count = mask.sum(1).clamp_min_(1)
     value = ((error * error).sum(1) / count).sqrt()
     slope = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)

@@ -137,6 +137,27 @@ def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, 
     return difference, float(interval.low), float(interval.high), p_value
 
 
+def without_sampling(
+    comparison: str, *, expected: Expected, dataset: Dataset, sample: str, effect: float, unit: str
+) -> Finding:
+    """A finding about something computed exactly, so that no chance is in it.
+
+    Its interval is the effect itself; its p value is 1 where the effect is 0, else 0.
+    """
+    return Finding(
+        comparison=comparison,
+        expected=expected,
+        dataset=dataset,
+        sample=sample,
+        test="computed, nothing is left to chance",
+        effect=effect,
+        low=effect,
+        high=effect,
+        unit=unit,
+        p_value=float(effect == 0),
+    )
+
+
 def evaluate(
     plans: Mapping[str, Mapping[str, Any]],
     runs_folder: str | Path,

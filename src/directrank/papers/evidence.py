@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +11,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from directrank.data.prepared import read_record
 from directrank.errors import ConfigError, DataError
 from directrank.results import RunResult, load_run
 from directrank.stats.means import mean_metric
 
 #: Where the published values lie: in the repository that this file belongs to.
 PUBLISHED = Path(__file__).resolve().parents[3] / "paper_tables" / "published"
+
+#: Where the workflow keeps prepared data sets, from its working folder.
+PREPARED = Path("data/prepared")
 
 #: How queries without a relevant document count; see the metrics' option of the same name.
 Empty = Literal["exclude", "zero", "one"]
@@ -142,6 +146,8 @@ class Evidence:
         product: ``figure2``, ``table1``, …
         experiments: name → the planned runs, in the plan's order; none where nothing was run.
         published_folder: the folder of published values.
+        prepared: name that the experiments use → the record of the prepared data set, for the data
+            sets that the product describes and the edition prepares.
     """
 
     edition: str
@@ -149,6 +155,7 @@ class Evidence:
     product: str
     experiments: Mapping[str, Sequence[PlannedRun]]
     published_folder: Path = PUBLISHED
+    prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
         """The runs of ``experiment``; a :class:`ConfigError` where the plan does not know it."""
@@ -158,6 +165,11 @@ class Evidence:
                 f"add it to the edition's experiments of {self.paper} (it may be empty)",
             )
         return self.experiments[experiment]
+
+    def prepared_dataset(self, name: str) -> Dataset:
+        """What a reader must know of the prepared data set ``name``."""
+        record = self.prepared[name]
+        return Dataset(record["name"], record["title"], record["origin"])
 
     def published(self, name: str) -> pd.DataFrame:
         """The published values in ``<name>.csv``."""
@@ -178,16 +190,21 @@ def read_published(folder: Path, name: str) -> pd.DataFrame:
 
 
 def gather(
-    plan: Mapping[str, Any], runs_folder: str | Path, published_folder: str | Path = PUBLISHED
+    plan: Mapping[str, Any],
+    runs_folder: str | Path,
+    published_folder: str | Path = PUBLISHED,
+    prepared_folder: str | Path = PREPARED,
 ) -> Evidence:
     """The evidence for one product.
 
     Args:
         plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
-            (name → list of ``{"run": name, "settings": {…}}``). Which data a run was trained on
-            its own record says.
+            (name → list of ``{"run": name, "settings": {…}}``), and ``prepared`` (name → folder)
+            where the product describes data sets. Which data a run was trained on its own record
+            says.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
+        prepared_folder: where each prepared data set has its folder.
 
     Raises:
         ConfigError: the plan is not complete. DataError: a run's results are.
@@ -203,6 +220,10 @@ def gather(
             product=plan["product"],
             experiments=experiments,
             published_folder=Path(published_folder),
+            prepared={
+                name: read_record(Path(prepared_folder) / key)
+                for name, key in plan.get("prepared", {}).items()
+            },
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error

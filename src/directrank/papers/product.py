@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from directrank.errors import ConfigError
 from directrank.io import atomic_path, read_json, write_csv, write_text
 from directrank.papers import figures, tables
-from directrank.papers.evidence import PUBLISHED, Evidence, gather
+from directrank.papers.evidence import PREPARED, PUBLISHED, Evidence, gather
 from directrank.schema import suggest
 
 
@@ -57,12 +57,14 @@ class Product:
         title: what it is called, e.g. ``Figure 2 of Bruch et al. (2019): …``.
         needs: the names of the experiments that it is drawn from.
         build: draws it; called within the figures' style.
+        data: the names of data sets that it describes, as far as the edition prepares them.
     """
 
     kind: Literal["figure", "table"]
     title: str
     needs: tuple[str, ...]
     build: Callable[[Evidence], FigureResult | TableResult]
+    data: tuple[str, ...] = ()
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -103,6 +105,7 @@ def build(
     runs_folder: str | Path,
     out_stem: str | Path,
     published_folder: str | Path = PUBLISHED,
+    prepared_folder: str | Path = PREPARED,
 ) -> list[Path]:
     """Draw the product of a plan and write its files.
 
@@ -113,6 +116,7 @@ def build(
         runs_folder: where each run has its folder.
         out_stem: the files' path without ending, e.g. ``figures/demo/bruch2019/figure2``.
         published_folder: the folder of published values.
+        prepared_folder: where each prepared data set has its folder.
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
@@ -121,7 +125,7 @@ def build(
     Raises:
         DirectrankError: an unknown product, or results or published values that are missing.
     """
-    evidence = gather(read_json(plan_file), runs_folder, published_folder)
+    evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
     item = product(evidence.paper, evidence.product)
     for experiment in item.needs:
         evidence.runs(experiment)

@@ -26,6 +26,8 @@ _LATEX = {
     "η": r"$\eta$",
     "λ": r"$\lambda$",
     "ρ": r"$\rho$",
+    "ε": r"$\varepsilon$",
+    "π": r"$\pi$",
     "σ": r"$\sigma$",
     "τ": r"$\tau$",
     "±": r"$\pm$",
@@ -35,6 +37,9 @@ _LATEX = {
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "→": r"$\to$",
+    "⁻": r"\textsuperscript{$-$}",
+    "¹": r"\textsuperscript{1}",
+    "ŝ": r"$\hat{s}$",
     "–": "--",
     "—": "---",
     "…": r"\dots{}",
@@ -52,10 +57,12 @@ class Section:
     Attributes:
         title: the heading; empty for none.
         rows: one string per column.
+        columns: headings of this section, as many as the table's, where they are not the table's.
     """
 
     title: str
     rows: Sequence[Sequence[str]]
+    columns: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ def markdown(layout: Layout, title: str) -> str:
     for section in layout.sections:
         if section.title:
             lines += [f"## {section.title}", ""]
-        lines += [*markdown_rows(layout.columns, section.rows), ""]
+        lines += [*markdown_rows(section.columns or layout.columns, section.rows), ""]
     for note in layout.notes:
         lines += [note, ""]
     return "\n".join(lines)
@@ -129,6 +136,9 @@ def latex(layout: Layout, label: str) -> str:
         lines.append(r"\midrule")
         if section.title:
             lines.append(rf"\multicolumn{{{width}}}{{c}}{{\textbf{{{escape(section.title)}}}}} \\")
+            lines.append(r"\midrule")
+        if section.columns:
+            lines.append(" & ".join(escape(column) for column in section.columns) + r" \\")
             lines.append(r"\midrule")
         for row in section.rows:
             lines.append(" & ".join(escape(cell) for cell in row).rstrip() + r" \\")

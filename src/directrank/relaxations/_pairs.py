@@ -81,7 +81,7 @@ class Packing:
         self.lists = torch.sort(n_real, descending=True, stable=True).indices
         self._place = place.index_select(0, self.lists)
         self._sizes = torch.stack([n_front, n_real]).index_select(1, self.lists)
-        self.budget = BLOCK_GPU if place.is_cuda else BLOCK_CPU
+        self.budget = BLOCK_GPU if place.device.type != "cpu" else BLOCK_CPU
 
     def pack(self, values: Tensor) -> Tensor:
         """``values [B, L]`` in the order of the packing."""

@@ -21,7 +21,7 @@ def descending_order(values: Tensor, mask: Tensor) -> Tensor:
         int64 ``[B, L]``.
     """
     values = values.detach()
-    if not values.is_cuda:
+    if values.device.type == "cpu":
         narrow = values.float()
         if values.dtype == torch.float32 or bool((narrow == values).all()):
             return _order_by_keys(narrow, mask)

@@ -29,7 +29,7 @@ class SigmoidRanking:
         self.beta = beta
 
     def ranks(self, front: Tensor) -> Tensor:
-        """The ranks of the documents marked in ``front``, ``[B, L]``; elsewhere 1."""
+        """The ranks of the documents marked in ``front``, ``[B, L]``; elsewhere without meaning."""
         return 1 + soft_counts(self.scores, front, self.mask)
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:

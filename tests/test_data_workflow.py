@@ -1,0 +1,151 @@
+"""Data in the workflow: archives fetched before anything starts, and a page per data set."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from archive_server import serving
+from directrank.data.prepared import SPLITS, ring_split
+from workflow_runs import edition, output_of, snakemake
+
+PREPARED = "data/prepared/ohsumed/prepared.json"
+
+
+def archive() -> bytes:
+    """A zip with five folds, each of whose parts is one query of two documents."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        for fold in range(1, 6):
+            for split in SPLITS:
+                text = "".join(
+                    f"{label} qid:{part} 1:{part}.5 2:{label}\n"
+                    for part in ring_split(fold, split)
+                    for label in (0, 1)
+                )
+                packed.writestr(f"Fold{fold}/{split}.txt", text)
+    return stream.getvalue()
+
+
+ARCHIVE = archive()
+
+
+def world(folder: Path, url: str, **changes) -> Path:
+    """A working folder with a catalogue of its own; the edition's file."""
+    shape = {"features": 2, "label_levels": 2, "page": "http://page", "licence": "be kind"}
+    fetched = {
+        "name": "OHSUMED.zip",
+        "bytes": len(ARCHIVE),
+        "sha256": hashlib.sha256(ARCHIVE).hexdigest(),
+        "urls": [url],
+    }
+    catalogue = {
+        "ohsumed": {**shape, "folds": 5, "archives": [fetched]},
+        "yahoo1": {**shape, "archives": [{"name": "by_hand_only.tgz"}]},
+    }
+    (folder / "data").mkdir(parents=True)
+    (folder / "data/datasets.yaml").write_text(yaml.safe_dump({"datasets": catalogue}))
+    base = {
+        "datasets": {"ohsumed": {"source": "archive"}},
+        "papers": {"qin2010": {"products": ["table4"]}},
+        "overrides": [],
+        "raw_dir": str(folder / "raw"),
+    }
+    return edition(folder / "config", **{**base, **changes})
+
+
+def test_an_archive_with_an_accepted_licence_is_fetched_before_anything_starts(tmp_path):
+    with serving(ARCHIVE) as server:
+        config = world(tmp_path, server.url, download=True, accept_licences=["ohsumed"])
+        process = snakemake(tmp_path, PREPARED, config=config)
+        asked = len(server.requests)
+    assert process.returncode == 0, output_of(process)
+    assert "fetching ohsumed" in output_of(process)
+    assert asked == 1
+    assert (tmp_path / "raw/OHSUMED.zip").read_bytes() == ARCHIVE
+    record = json.loads((tmp_path / PREPARED).read_text())
+    assert record["total"]["queries"] == 5
+    assert record["source"]["archive"]["as_published"] is True
+
+
+@pytest.mark.parametrize(
+    "changes", [{"download": True}, {"accept_licences": ["ohsumed"]}], ids=lambda c: min(c)
+)
+def test_nothing_is_fetched_without_the_wish_and_the_licence(changes, tmp_path):
+    with serving(ARCHIVE) as server:
+        process = snakemake(tmp_path, PREPARED, config=world(tmp_path, server.url, **changes))
+        assert server.requests == []
+    assert process.returncode != 0
+    printed = output_of(process)
+    assert "OHSUMED.zip" in printed
+    assert "'download: true' and 'ohsumed' in 'accept_licences'" in printed
+    assert not (tmp_path / "data/prepared").exists()
+
+
+def test_what_cannot_be_fetched_is_named_together_with_the_reason(tmp_path):
+    with serving(b"<html>please log in</html>") as server:
+        config = world(
+            tmp_path,
+            server.url,
+            download=True,
+            accept_licences=["ohsumed", "yahoo1"],
+            datasets={
+                "ohsumed": {"source": "archive"},
+                "yahoo1": {"source": "archive"},
+                "web30k": {"source": "standin"},
+            },
+            papers={
+                "qin2010": {"products": ["table4"]},
+                "bruch2019": {
+                    "products": ["table1"],
+                    "variants": {"table1_web30k": ["ListMLE"], "table1_yahoo1": ["RankNet"]},
+                },
+            },
+        )
+        process = snakemake(tmp_path, config=config)
+    assert process.returncode != 0
+    printed = output_of(process)
+    assert "2 data sets have no archive" in printed
+    assert "by_hand_only.tgz" in printed
+    assert f"{server.url}: the file has 26 bytes" in printed
+    assert "Traceback" not in printed
+    assert not (tmp_path / "data/prepared").exists()
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
+def test_a_licence_of_an_unknown_data_set_is_an_error(tmp_path):
+    config = world(tmp_path, "http://page/a.zip", accept_licences=["osumed"])
+    process = snakemake(tmp_path, "-n", config=config)
+    assert process.returncode != 0
+    assert "did you mean 'ohsumed'" in output_of(process)
+
+
+def test_a_name_that_is_no_name_is_refused(tmp_path):
+    datasets = {"../../elsewhere; touch x": {"source": "archive"}}
+    process = snakemake(tmp_path, "-n", config=edition(tmp_path / "config", datasets=datasets))
+    assert process.returncode != 0
+    assert "does not match" in output_of(process)
+
+
+def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(tmp_path):
+    pages = "data/pages/tiny/datasets.md"
+    found = []
+    for name in ("one", "two"):
+        process = snakemake(tmp_path / name, pages, config=edition(tmp_path / "config"))
+        assert process.returncode == 0, output_of(process)
+        folder = tmp_path / name / "data/pages/tiny"
+        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert found[0] == found[1]
+    assert set(found[0]) == {"datasets.csv", "datasets.md"} | {
+        f"{name}_standin.{form}"
+        for name in ("web30k", "yahoo1")
+        for form in ("md", "csv", "png", "svg")
+    }
+    assert b"stand-in" in found[0]["web30k_standin.md"]
+    assert found[0]["datasets.csv"].count(b"\n") == 3
