@@ -8,9 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from directrank import study
+from directrank.errors import DataError
 from directrank.io import read_json, write_json
 from directrank.papers import claims, pobrotyn2021
 from directrank.papers.product import build
+from directrank.schema import read_yaml
 from papers_synthetic import PUBLISHED, make_plan
 
 
@@ -113,6 +116,23 @@ def test_table_2_says_of_a_standin_that_it_is_one(tmp_path: Path) -> None:
     assert set(ours["status"]) == {"stand-in"} == set(ours["data"].str.strip())
     assert ours["value"].iloc[1] == 20
     assert ours["difference"].iloc[1] == 20 - 18919
+
+
+def test_plan_of_table_2_names_the_data_sets_that_the_edition_prepares(root: Path) -> None:
+    demo = read_yaml(root / "config/demo.yaml")
+
+    def prepared(config: dict[str, Any]) -> dict[str, str]:
+        return study.load(config, root).products["pobrotyn2021", "table2"]["prepared"]
+
+    (key,) = prepared(demo).values()
+    assert key.startswith("web30k_standin-")
+    nothing_trained = {"pobrotyn2021": demo["papers"]["pobrotyn2021"]}
+    assert prepared(demo | {"papers": nothing_trained, "overrides": []}) == {}
+
+
+def test_missing_record_of_a_prepared_data_set_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a prepared data set"):
+        built(tmp_path, "table2", prepared={"web30k": "web30k"})
 
 
 def test_istellas_training_queries_are_those_before_validation_was_set_apart() -> None:

@@ -60,7 +60,7 @@ rule data_pages:
         folders=lambda wildcards, input: [
             str(Path(name).parent) for name in input.records
         ],
-        out=f"data/pages/{EDITION}",
+        out=lambda wildcards, output: str(Path(output[0]).parent),
         code=provenance.code_digest(["directrank.data.pages"]),
         python=PYTHON,
     message:
