@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ``content`` at every path; ``behave`` says what goes wrong with each request in turn."""
+    """Serves ``content`` at every path; ``behave`` says what goes wrong with each request."""
 
     daemon_threads = True
 
