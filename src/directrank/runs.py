@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from directrank import learners, losses, metrics, models
 from directrank.data import filters, normalise, prepared
 from directrank.errors import ConfigError, DataError
 from directrank.evaluation import metrics_per_query
-from directrank.learning import FitJob, Fitted, Splits
+from directrank.learning import FitJob, Fitted, Progress, Splits, no_progress
 from directrank.lists import RankedLists
 from directrank.provenance import environment
 from directrank.results import write_run
@@ -32,7 +32,7 @@ def execute(
     *,
     threads: int = 1,
     device: str = "auto",
-    progress: Callable[[int, int, str], None] = lambda done, total, text: None,
+    progress: Progress = no_progress,
 ) -> None:
     """Train and evaluate the run ``spec`` and write its result files into ``out``.
 
@@ -128,14 +128,14 @@ def _fit_all(
     name: str,
     threads: int,
     device: str,
-    progress: Callable[[int, int, str], None],
+    progress: Progress,
 ) -> list[list[Fitted]]:
     """One list of fitted candidates per trial."""
     learner = learners.get(spec["learner"])
     fit = learner.load()
     total = spec["trials"] * len(plan)
 
-    def job(trial: int, report: Callable[[int, int, str], None]) -> FitJob:
+    def job(trial: int, report: Progress) -> FitJob:
         return FitJob(name, trial, spec["selection"], threads, device, report)
 
     if learner.neural:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -14,6 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from directrank.errors import ConfigError
+from directrank.registry import nearest
 
 
 def read_yaml(path: str | Path) -> Any:
@@ -47,10 +47,7 @@ def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """A remedy for the unknown ``name``: the nearest known one, or all of them."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    every = f"known are: {', '.join(known)}"
-    return f"did you mean '{near[0]}'? {every}" if near else every
+    return nearest(name, sorted(known))
 
 
 def _path(error: ValidationError) -> str:

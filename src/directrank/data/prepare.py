@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
@@ -438,8 +437,3 @@ def _generate(
         }
         note("counting")
         return prepared.finish(folder, store, store.parts, meta)
-
-
-def default_threads() -> int:
-    """As many threads as processors that this process may use, at most 4."""
-    return min(4, len(os.sched_getaffinity(0)))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch import nn
 
 from directrank.errors import ConfigError
+from directrank.registry import look_up
 from directrank.schema import suggest
 
 #: name → module:function
@@ -33,11 +33,8 @@ def build(
         ConfigError: an unknown scorer, or a setting that it does not have or that is missing.
     """
     options = dict(settings)
-    name = options.pop("name", None)
-    if name not in REGISTRY:
-        raise ConfigError(f"unknown model '{name}'", suggest(str(name), REGISTRY))
-    module, function_name = REGISTRY[name].split(":")
-    function = getattr(import_module(module), function_name)
+    name = str(options.pop("name", None))
+    function = look_up(REGISTRY, name, "model")
     known = [
         key
         for key, parameter in inspect.signature(function).parameters.items()
