@@ -83,7 +83,7 @@ def product_files(kind):
         for paper, name in STUDY.products
         for item in [papers.product(paper, name)]
         if item.kind == kind
-        for suffix in item.suffixes
+        for suffix in (*item.suffixes, *([papers.TIMES] if item.timed else []))
     ]
 
 

@@ -89,6 +89,34 @@ rule table:
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
+rule times:
+    input:
+        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
+        results=product_runs,
+        data=product_data,
+        published=published_values,
+    output:
+        f"{{top}}/{EDITION}/{{paper}}/{{product}}{papers.TIMES}",
+    log:
+        f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.log",
+    wildcard_constraints:
+        top="figures|paper_tables",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        python=PYTHON,
+        results=subpath(input.plan, ancestor=3),
+        code=paper_code,
+    message:
+        "Measured times of {wildcards.product} of {wildcards.paper}"
+    shell:
+        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
+        " --times --out {output:q} > {log:q} 2>&1"
+
+
 rule gallery:
     input:
         figure_svgs(),

@@ -31,6 +31,11 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         default=Path("data/prepared"),
         help="the folder of prepared data sets, for what describes them (default: %(default)s)",
     )
+    product.add_argument(
+        "--times",
+        action="store_true",
+        help="write the file of its measured times, --out, and nothing else",
+    )
     product.set_defaults(run=_product)
 
     gallery = subparsers.add_parser(
@@ -70,9 +75,12 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 
 
 def _product(options: argparse.Namespace) -> None:
-    from directrank.papers.product import build
+    from directrank.papers.product import build, build_times
 
     runs, out = options.results / "runs", options.out.with_suffix("")
+    if options.times:
+        print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
+        return
     for path in build(options.plan, runs, out, prepared_folder=options.prepared):
         print(path)
 

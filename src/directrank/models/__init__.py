@@ -1,7 +1,10 @@
 """Scorers: what turns a document's features into a score.
 
 A scorer is made by a function ``name(n_features, generators, **settings)`` and holds one model per
-generator; ``forward(features [M, N, F], rows [M, N] | None)`` gives scores ``[M, N]``.
+generator; ``forward(features [M, N, F], rows bool [M, N] | None, lengths int [M, B] | None)`` gives
+scores ``[M, N]``. ``rows`` marks real documents, ``lengths`` (numpy) says how many documents each
+query of a model's batch has, in their order; a scorer that sees documents one by one ignores it.
+Documents of whole queries are passed, in training and in scoring.
 """
 
 from __future__ import annotations

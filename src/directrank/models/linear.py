@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +18,12 @@ class Linear(nn.Module):
         super().__init__()
         self.layer = layer
 
-    def forward(self, features: Tensor, rows: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        features: Tensor,
+        rows: Tensor | None = None,
+        lengths: np.ndarray | None = None,
+    ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``."""
         return self.layer(features).squeeze(-1)
 

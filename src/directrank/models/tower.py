@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,7 +28,12 @@ class Tower(nn.Module):
         self.norms = nn.ModuleList(norms)
         self.output = output
 
-    def forward(self, features: Tensor, rows: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        features: Tensor,
+        rows: Tensor | None = None,
+        lengths: np.ndarray | None = None,
+    ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]``; ``rows`` marks the real documents."""
         x = features if self.input_norm is None else self.input_norm(features, rows)
         for layer, norm in zip(self.hidden, self.norms, strict=True):

@@ -19,6 +19,9 @@ from directrank.papers import figures, tables
 from directrank.papers.evidence import PREPARED, PUBLISHED, Evidence, gather
 from directrank.schema import suggest
 
+#: Ending of the file of measured times that stands beside a timed product's files.
+TIMES = "_times.csv"
+
 
 @dataclass(frozen=True)
 class FigureResult:
@@ -28,11 +31,14 @@ class FigureResult:
         figure: drawn within :func:`directrank.papers.figures.style`.
         data: the plotted numbers, intervals included.
         caption: data set (real or stand-in), scale, trials, interval and edition, in sentences.
+        times: of a product that is ``timed``: the measured times that it plots. They are kept apart
+            because no two runs measure the same.
     """
 
     figure: Figure
     data: pd.DataFrame
     caption: str
+    times: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,12 @@ class TableResult:
     Attributes:
         data: tidy; one row per number, with its interval, its origin and its status.
         layout: for Markdown and LaTeX; its caption says what a figure's caption says.
+        times: as for a figure.
     """
 
     data: pd.DataFrame
     layout: tables.Layout
+    times: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class Product:
         needs: the names of the experiments that it is drawn from.
         build: draws it; called within the figures' style.
         data: the names of data sets that it describes, as far as the edition prepares them.
+        timed: whether it has measured times, which go to a file of their own (:data:`TIMES`).
     """
 
     kind: Literal["figure", "table"]
@@ -65,10 +74,11 @@ class Product:
     needs: tuple[str, ...]
     build: Callable[[Evidence], FigureResult | TableResult]
     data: tuple[str, ...] = ()
+    timed: bool = False
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The files' endings."""
+        """The files' endings; measured times have a file of their own, see :data:`TIMES`."""
         return (
             (".png", ".pdf", ".svg", ".csv") if self.kind == "figure" else (".csv", ".md", ".tex")
         )
@@ -148,6 +158,29 @@ def build(
         paths.append(stem.with_name(stem.name + suffix))
         _write(paths[-1], files[suffix])
     return paths
+
+
+def build_times(
+    plan_file: str | Path, runs_folder: str | Path, out: str | Path, **folders: str | Path
+) -> Path:
+    """Write the measured times of a timed product to ``out``, a CSV file.
+
+    Args:
+        plan_file, runs_folder: as for :func:`build`.
+        out: the file.
+        folders: ``published_folder`` and ``prepared_folder``, as for :func:`build`.
+
+    Raises:
+        ConfigError: the product has no measured times.
+    """
+    evidence = gather(read_json(plan_file), runs_folder, **folders)
+    item = product(evidence.paper, evidence.product)
+    with figures.style():
+        times = item.build(evidence).times
+    if times is None:
+        raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
+    write_csv(out, times)
+    return Path(out)
 
 
 def _write(path: Path, content: bytes | str | pd.DataFrame) -> None:

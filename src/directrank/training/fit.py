@@ -7,7 +7,7 @@ own parameters, random streams, early stopping and result, equal to what it woul
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,10 +127,22 @@ def score(model: nn.Module, lists: RankedLists, dtype: torch.dtype, device: torc
     feeder = Feeder(lists, dtype, device)
     parts = []
     with torch.no_grad():
-        for begin in range(0, lists.n_documents, SCORING_CHUNK):
-            rows = feeder.features[begin : begin + SCORING_CHUNK].to(device, dtype)
-            parts.append(model(rows[None]).cpu())
+        for first, last in _whole_queries(lists.offsets, SCORING_CHUNK):
+            begin, end = lists.offsets[first], lists.offsets[last]
+            rows = feeder.features[begin:end].to(device, dtype)
+            lengths = feeder.lengths[None, first:last]
+            parts.append(model(rows[None], None, lengths).cpu())
     return torch.cat(parts, dim=1)
+
+
+def _whole_queries(offsets: np.ndarray, documents: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries that together have at most ``documents`` documents, or are one query."""
+    first, queries = 0, len(offsets) - 1
+    while first < queries:
+        last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
 
 
 def _train_stack(
@@ -213,7 +225,8 @@ def _epoch(
     for begin in range(0, order.shape[1], size):
         batch = feeder.draw(order[:, begin : begin + size], cuts)
         try:
-            scores = model(batch.features, batch.rows).flatten()[batch.positions]
+            lengths = batch.lengths.reshape(len(order), -1)
+            scores = model(batch.features, batch.rows, lengths).flatten()[batch.positions]
             values = objective(scores, batch.labels, batch.lengths)
             optimizer.zero_grad(set_to_none=True)
             if values.requires_grad:
