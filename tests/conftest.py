@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from workflow_runs import output_of, snakemake
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -22,3 +24,12 @@ def root() -> Path:
 def raw_dir() -> Path:
     """The folder of real archives: DIRECTRANK_RAW, else data/raw."""
     return Path(os.environ.get("DIRECTRANK_RAW", ROOT / "data/raw"))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The folder of the tiny edition, run whole; tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("tiny")
+    process = snakemake(folder)
+    assert process.returncode == 0, output_of(process)
+    return folder

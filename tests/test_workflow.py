@@ -9,15 +9,6 @@ from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 RUNS = 4  # of the tiny edition
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The tiny edition, run whole."""
-    folder = tmp_path_factory.mktemp("tiny")
-    process = snakemake(folder)
-    assert process.returncode == 0, output_of(process)
-    return folder
-
-
 def planned(process) -> dict[str, int]:
     """Jobs per rule of a dry run."""
     lines = [line.split() for line in (process.stdout + process.stderr).splitlines()]
@@ -34,6 +25,7 @@ def test_an_edition_leaves_its_figures_tables_claims_and_results(finished):
     for form in ("csv", "md", "tex"):
         assert (finished / f"paper_tables/tiny/bruch2019/table1.{form}").stat().st_size > 100
     assert (finished / "paper_tables/tiny/claims.md").stat().st_size > 100
+    assert (finished / "report/tiny/report.html").stat().st_size > 10_000
     records = list((finished / "results/tiny/runs").glob("*/run.json"))
     assert len(records) == RUNS
     for path in records:

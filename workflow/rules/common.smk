@@ -229,6 +229,7 @@ def closing_words():
     """What a reader opens now."""
     return (
         f"\nEdition '{EDITION}' is complete.\n"
+        f"  report   report/{EDITION}/report.html\n"
         f"  figures  figures/{EDITION}/\n"
         f"  tables   paper_tables/{EDITION}/\n"
         f"  claims   paper_tables/{EDITION}/claims.md\n"

@@ -168,3 +168,37 @@ rule claims:
     shell:
         "{params.python} -m directrank claims {input.plans:q} --results {params.results:q}"
         " --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule report_page:
+    input:
+        plans=plan_files(),
+        results=run_records(),
+        figures=figure_svgs(),
+        tables=[name for name in product_files("table") if name.endswith(".md")],
+        claims=f"paper_tables/{EDITION}/claims.csv",
+        templates=sorted(
+            map(str, (ROOT / "src/directrank/report/templates").iterdir())
+        ),
+    output:
+        f"report/{EDITION}/report.html",
+    log:
+        f"logs/{EDITION}/report.log",
+    benchmark:
+        f"logs/{EDITION}/report.benchmark.tsv"
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        python=PYTHON,
+        results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
+        tables=subpath(input.claims, parent=True),
+        figures=f"figures/{EDITION}",
+        code=provenance.code_digest(["directrank.report.build"]),
+    message:
+        "The report of this edition"
+    shell:
+        "{params.python} -m directrank report {input.plans:q} --results {params.results:q}"
+        " --figures {params.figures:q} --tables {params.tables:q} --out {output:q} > {log:q} 2>&1"

@@ -48,7 +48,10 @@ def write(svg_files: Sequence[str | Path], out: str | Path) -> None:
     write_text(out, "\n".join(lines))
 
 
+def natural(name: str) -> list[int | str]:
+    """A key that sorts numbers as numbers: ``figure2`` before ``figure10``."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 def _order(file: Path) -> tuple[str, list[int | str]]:
-    """By paper, then with numbers as numbers: figure2 before figure10."""
-    parts = re.split(r"(\d+)", file.stem)
-    return file.parent.name, [int(part) if part.isdigit() else part for part in parts]
+    return file.parent.name, natural(file.stem)

@@ -1,0 +1,64 @@
+"""Writing the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from directrank import __version__
+from directrank.io import write_text
+from directrank.report.content import MEANS, anchor, duration, gather
+
+#: How a verdict is shown beside its words: not by colour alone.
+SIGNS = {"holds": "✓", "does not hold": "✗", "cannot tell": "?", "not measured here": "–"}
+
+
+def write(
+    plan_files: Sequence[str | Path],
+    results: str | Path,
+    claims_csv: str | Path,
+    figures_folder: str | Path,
+    tables_folder: str | Path,
+    out: str | Path,
+) -> None:
+    """Write the report of an edition as one HTML file that loads nothing else.
+
+    Args:
+        plan_files: the plans of the edition's products (JSON).
+        results: the edition's results, such as ``results/demo``.
+        claims_csv: the verdicts, such as ``paper_tables/demo/claims.csv``.
+        figures_folder: such as ``figures/demo``.
+        tables_folder: such as ``paper_tables/demo``.
+        out: the file, such as ``report/demo/report.html``.
+
+    Raises:
+        DirectrankError: plans of several editions, or files that are missing.
+    """
+    report = gather(plan_files, results, claims_csv, figures_folder, tables_folder, out)
+    environment = Environment(
+        loader=PackageLoader("directrank.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "number": _number, "p": _p}
+    environment.globals |= {
+        "anchor": anchor,
+        "signs": SIGNS,
+        "headings": list(MEANS),
+        "version": __version__,
+    }
+    write_text(out, environment.get_template("report.html.j2").render(report=report))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}".replace("-", "−")
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
