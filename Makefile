@@ -4,6 +4,8 @@
 # make help        every target
 
 PYTHON ?= python3.11
+# What `make test-slurm` submits.
+SLURM_EDITION ?= config/demo.yaml
 CORES  ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 # PyTorch comes from the same index as everything else. Where that index has a CUDA build, that is
 # what is installed; TORCH_INDEX names an index of other builds (CPU, another CUDA), as PyTorch's
@@ -16,7 +18,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long bench lint format lock clean
+.PHONY: help setup reproduce real paper test test-long test-slurm bench lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -45,6 +47,10 @@ test: $(READY)  ## every test that takes seconds
 
 test-long: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m long
+
+test-slurm: $(READY)  ## an edition through a real Slurm on this machine, compared with a local run (root, Debian)
+	tests/slurm/cluster.sh up
+	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION); status=$$?; tests/slurm/cluster.sh down; exit $$status
 
 bench: $(READY)  ## benchmarks; writes benchmarks/results
 	$(BIN)/python benchmarks/run.py

@@ -177,9 +177,7 @@ rule report_page:
         figures=figure_svgs(),
         tables=[name for name in product_files("table") if name.endswith(".md")],
         claims=f"paper_tables/{EDITION}/claims.csv",
-        templates=sorted(
-            map(str, (ROOT / "src/directrank/report/templates").iterdir())
-        ),
+        templates=sorted(map(str, (ROOT / "src/directrank/report/templates").iterdir())),
     output:
         f"report/{EDITION}/report.html",
     log:

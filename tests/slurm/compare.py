@@ -1,0 +1,77 @@
+"""Run an edition through Slurm and on this machine, and compare what comes out, byte for byte.
+
+    tests/slurm/cluster.sh up
+    python tests/slurm/compare.py --configfile config/demo.yaml
+    tests/slurm/cluster.sh down
+
+Both runs start from nothing, in folders of their own. Ends with 0 if every CSV is the same. Files
+of measured times need only exist in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: What a test on one node needs besides the profile: it is small, and its file system has no delay.
+ONE_NODE = (
+    "--slurm-no-account",
+    "--slurm-init-seconds-before-status-checks=1",
+    "--seconds-between-status-checks=1",
+    "--latency-wait=5",
+    "--slurm-logdir=logs/slurm",
+)
+
+
+def run(folder: Path, configfile: Path, profile: str, *options: str) -> float:
+    """Run the workflow in ``folder`` with a profile; seconds it took."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--directory", str(folder), "--configfile", str(configfile)]
+    command += ["--workflow-profile", str(ROOT / "workflow/profiles" / profile), *options]
+    subprocess.run(command, check=True, cwd=ROOT)
+    return time.perf_counter() - began
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """Every CSV that a run leaves, by its path; those of measured times without their content."""
+    return {
+        str(path.relative_to(folder)): b"" if path.stem.endswith("_times") else path.read_bytes()
+        for top in ("figures", "paper_tables")
+        for path in sorted((folder / top).rglob("*.csv"))
+    }
+
+
+def main() -> int:
+    """Compare; 0 if all is the same, 1 if not."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--configfile", type=Path, default=ROOT / "config/demo.yaml")
+    parser.add_argument(
+        "--folder", type=Path, help="a folder on a shared file system (default: a temporary one)"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir=options.folder) as name:
+        local, cluster = Path(name) / "local", Path(name) / "slurm"
+        cores = os.cpu_count() or 1
+        local_seconds = run(local, options.configfile, "default", f"--cores={cores}")
+        slurm_seconds = run(cluster, options.configfile, "slurm", f"--cores={cores}", *ONE_NODE)
+        here, there = tables(local), tables(cluster)
+    print(f"here {local_seconds:.0f} s, through Slurm {slurm_seconds:.0f} s")
+    different = [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
+    for name in different:
+        print(f"differs: {name}")
+    print(f"{len(here)} CSV files, {len(different)} differ")
+    return int(bool(different) or not here)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
