@@ -1,15 +1,14 @@
-"""Normalisation: computed at each opening, beside copies that were computed once and stored.
+"""Normalisation: stored once and opened, beside computing it in memory for every run.
 
     python benchmarks/bench_normalise.py                500 000 documents of 136 features
 
-For each normalisation: ``compute`` makes the scaled array from the prepared one, which is what a
-run does; ``load`` reads a stored copy of the scaled array into memory, which is what a run would do
-instead; ``store`` writes that copy, once per data set, fold and normalisation. Files are read from
-the page cache, the case that is best for stored copies. ``epoch`` is, for comparison, one pass of
-training over the same documents by the smallest network of Bruch2019 (64, 32, 16), measured on a
-tenth of them: what a run does many times. Times are the fastest of several, passed
-and of the processor. Writes ``benchmarks/results/normalise.csv`` (measured times: they differ from
-run to run).
+For each normalisation: ``make`` is the first run that wants it, which computes the copy in blocks
+and stores it with its digests; ``open`` is every later one; ``read`` is one pass over the opened
+features in the order of the file, from the page cache, to show what opening put off; ``compute``
+makes the same arrays in memory from the prepared ones, which every run would do if nothing were
+stored. Times are the fastest of several (``make``: one), passed and of the processor. ``load`` is
+the number of processes that wanted a core when the measurement began, its own among them. Writes
+``benchmarks/results/normalise.csv`` (measured times: they differ from run to run).
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from directrank.data import normalise
+from directrank.data.normalised import copies, open_splits
+from directrank.data.prepared import SPLITS, open_dataset, write_prepared
 from directrank.lists import RankedLists
 
 HERE = Path(__file__).resolve().parent
@@ -34,56 +34,72 @@ ROWS_PER_QUERY = 120
 NAMES = ("query_zscore", "query_minmax", "standardise", "log_standardise")
 
 
-def write_lists(folder: Path, n_rows: int) -> RankedLists:
-    """Heavy-tailed features on disk, memory-mapped as a prepared data set is."""
+def write_data(folder: Path, n_rows: int) -> None:
+    """A prepared data set of heavy-tailed features: three fifths to train on, a fifth for each."""
     rng = np.random.default_rng(30)
-    features = np.lib.format.open_memmap(
-        folder / "features.npy", "w+", np.float32, (n_rows, N_FEATURES)
-    )
-    for start in range(0, n_rows, 1 << 14):
-        block = features[start : start + (1 << 14)]
-        block[:] = rng.lognormal(1, 2, block.shape)
-    features.flush()
-    offsets = np.append(np.arange(0, n_rows, ROWS_PER_QUERY), n_rows)
-    return RankedLists(
-        np.load(folder / "features.npy", mmap_mode="r"),
-        np.zeros(n_rows, np.float32),
-        offsets,
-        np.arange(len(offsets) - 1),
-    )
+    splits = {}
+    for split, share in zip(SPLITS, (0.6, 0.2, 0.2), strict=True):
+        offsets = np.arange(0, round(n_rows * share) + 1, ROWS_PER_QUERY)
+        features = np.empty((offsets[-1], N_FEATURES), np.float32)
+        for start in range(0, len(features), 1 << 14):
+            block = features[start : start + (1 << 14)]
+            block[:] = rng.lognormal(1, 2, block.shape)
+        labels = (np.arange(len(features)) % 5 == 0).astype(np.float32)
+        splits[split] = RankedLists(features, labels, offsets, np.arange(len(offsets) - 1))
+    meta = {"name": "bench", "origin": "generated", "label_levels": 2, "folds": None}
+    write_prepared(folder, splits, meta)
 
 
-def train_epoch(lists: RankedLists) -> None:
-    """One epoch of gradient steps on batches of 128 lists, squared error, one thread."""
-    import torch
-
-    torch.set_num_threads(1)
-    layers: list[torch.nn.Module] = []
-    for fan_in, fan_out in pairwise((N_FEATURES, 64, 32, 16)):
-        layers += [
-            torch.nn.Linear(fan_in, fan_out),
-            torch.nn.BatchNorm1d(fan_out),
-            torch.nn.ReLU(),
-        ]
-    network = torch.nn.Sequential(*layers, torch.nn.Linear(16, 1))
-    optimizer = torch.optim.Adagrad(network.parameters(), lr=0.01)
-    size = 128 * ROWS_PER_QUERY
-    for start in range(0, lists.n_documents, size):
-        batch = torch.from_numpy(np.array(lists.features[start : start + size]))
-        optimizer.zero_grad()
-        network(batch).square().mean().backward()
-        optimizer.step()
+def timed(function: Callable[[], object]) -> tuple[float, float]:
+    """Seconds that passed, and of the processor."""
+    began, before = time.perf_counter(), time.process_time()
+    function()
+    return time.perf_counter() - began, time.process_time() - before
 
 
 def fastest(function: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Seconds that passed and seconds of the processor, the least of each."""
-    passed, worked = [], []
-    for _ in range(repeats):
-        began, before = time.perf_counter(), time.process_time()
-        function()
-        passed.append(time.perf_counter() - began)
-        worked.append(time.process_time() - before)
+    """The least of several, each for itself."""
+    passed, worked = zip(*(timed(function) for _ in range(repeats)), strict=True)
     return min(passed), min(worked)
+
+
+def measure(data: Path, name: str, repeats: int) -> dict[str, object]:
+    """The row of one normalisation."""
+    load = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+    known = {copy.folder for copy in copies(data)}
+
+    def opened() -> dict[str, RankedLists]:
+        return open_splits(data, None, {}, {"name": name})
+
+    def read() -> None:
+        for part in splits.values():
+            for start in range(0, part.n_documents, 1 << 14):
+                part.features[start : start + (1 << 14)].sum(dtype=np.float32)
+
+    def compute() -> None:
+        normalise.apply({"name": name}, {split: open_dataset(data / split) for split in SPLITS})
+
+    making = timed(opened)
+    (copy,) = (copy for copy in copies(data) if copy.folder not in known)
+    opening = fastest(opened, repeats)
+    splits = opened()
+    reading = fastest(read, repeats)
+    computing = fastest(compute, repeats)
+    return {
+        "normalisation": name,
+        "documents": sum(part.n_documents for part in splits.values()),
+        "copy_megabytes": round(copy.bytes / 1e6),
+        "make_seconds": round(making[0], 3),
+        "make_processor_seconds": round(making[1], 3),
+        "open_seconds": round(opening[0], 4),
+        "open_processor_seconds": round(opening[1], 4),
+        "read_seconds": round(reading[0], 3),
+        "read_processor_seconds": round(reading[1], 3),
+        "compute_seconds": round(computing[0], 3),
+        "compute_processor_seconds": round(computing[1], 3),
+        "cores": os.cpu_count(),
+        "load": load,
+    }
 
 
 def main() -> None:
@@ -94,47 +110,20 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=HERE / "results")
     options = arguments.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    rows = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        lists = write_lists(Path(folder), options.rows)
-        tenth = lists.select(np.arange(lists.n_queries // 10))
-        train_epoch(tenth)  # the first pass pays for imports and memory
-        epoch = [10 * seconds for seconds in fastest(lambda: train_epoch(tenth), options.repeats)]
-        print(f"one epoch of training  {epoch[0]:6.2f} s ({epoch[1]:6.2f} processor)")
-        copy = Path(folder) / "scaled.npy"
+        data = Path(folder) / "data"
+        write_data(data, options.rows)
+        few = Path(folder) / "few"
+        write_data(few, 10 * ROWS_PER_QUERY)
+        open_splits(few, None, {}, {"name": NAMES[0]})  # compiles loops
+        rows = []
         for name in NAMES:
-
-            def compute(name: str = name) -> np.ndarray:
-                return normalise.apply({"name": name}, {"train": lists})["train"].features
-
-            def store(scaled: np.ndarray) -> None:
-                with open(copy, "wb") as file:
-                    np.save(file, scaled)
-                    file.flush()
-                    os.fsync(file.fileno())
-
-            scaled = compute()
-            computing = fastest(compute, options.repeats)
-            storing = fastest(lambda scaled=scaled: store(scaled), 1)
-            loading = fastest(lambda: np.load(copy), options.repeats)
-            del scaled
-            row = {
-                "normalisation": name,
-                "documents": options.rows,
-                "copy_megabytes": round(copy.stat().st_size / 1e6),
-                "compute_seconds": round(computing[0], 3),
-                "compute_processor_seconds": round(computing[1], 3),
-                "store_seconds": round(storing[0], 3),
-                "store_processor_seconds": round(storing[1], 3),
-                "load_seconds": round(loading[0], 3),
-                "load_processor_seconds": round(loading[1], 3),
-                "epoch_seconds": round(epoch[0], 3),
-                "epoch_processor_seconds": round(epoch[1], 3),
-            }
+            row = measure(data, name, options.repeats)
             rows.append(row)
             print(
-                f"{name:16} compute {computing[0]:6.2f} s ({computing[1]:6.2f} processor)   "
-                f"store {storing[0]:6.2f} s   load {loading[0]:6.2f} s ({loading[1]:.2f} processor)"
+                f"{name:16} make {row['make_seconds']:6.2f} s   "
+                f"open {row['open_seconds']:7.4f} s   read {row['read_seconds']:6.3f} s   "
+                f"compute {row['compute_seconds']:6.2f} s   copy {row['copy_megabytes']} MB"
             )
     options.out.mkdir(parents=True, exist_ok=True)
     with open(options.out / "normalise.csv", "w", newline="", encoding="utf-8") as file:

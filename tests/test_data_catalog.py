@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,26 @@ def test_a_catalogue_that_cannot_be_meant_is_refused(tmp_path, document, message
     with pytest.raises(ConfigError) as caught:
         catalog.load(file)
     assert message in str(caught.value)
+
+
+def test_the_fingerprint_is_of_what_decides_the_prepared_data(monkeypatch):
+    entry = catalog.get("istella_s")
+    same = dataclasses.replace(
+        entry,
+        page="elsewhere",
+        quirks=(),
+        archives=(dataclasses.replace(entry.archives[0], urls=()),),
+    )
+    assert catalog.fingerprint(same) == catalog.fingerprint(entry)
+    for changes in ({"text": {"clip": 5.0}}, {"expect": {}}, {"features": 221}, {"sha256": {}}):
+        other = dataclasses.replace(entry, **changes)
+        assert catalog.fingerprint(other) != catalog.fingerprint(entry)
+    standin = catalog.get("yahoo1_standin")
+    before = catalog.fingerprint(standin)
+    assert before != catalog.fingerprint(catalog.get("istella_standin"))
+    profile = {**standins.profile("yahoo1_standin"), "empty_share": 0.5}
+    monkeypatch.setattr(standins, "profile", lambda name: profile)
+    assert catalog.fingerprint(standin) != before
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():

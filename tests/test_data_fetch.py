@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from archive_server import Server, serving
+from directrank import progress as progress_module
 from directrank.data import catalog
 from directrank.data.catalog import ArchiveFile, Entry
-from directrank.data.fetch import fetch
-from directrank.errors import DataError
+from directrank.data.fetch import _refuse_plain_http, _WrongFileError, fetch
+from directrank.errors import ConfigError, DataError
+from directrank.progress import Progress
 
 CONTENT = bytes(i * 7 % 251 for i in range(3_000_000))
 
@@ -141,6 +144,12 @@ def test_nothing_is_asked_without_the_licence_or_an_address(tmp_path, server):
     assert server.requests == []
 
 
+@pytest.fixture
+def _as_if_by_https(monkeypatch):
+    monkeypatch.setattr(catalog, "is_plain_http", lambda url: False)
+
+
+@pytest.mark.usefixtures("_as_if_by_https")
 def test_a_file_without_a_known_digest_is_not_believed(tmp_path, server):
     what = entry(server.url)
     blank = dataclasses.replace(what.archives[0], sha256=None)
@@ -148,6 +157,7 @@ def test_a_file_without_a_known_digest_is_not_believed(tmp_path, server):
         get(dataclasses.replace(what, archives=(blank,)), tmp_path)
 
 
+@pytest.mark.usefixtures("_as_if_by_https")
 def test_md5_is_compared_where_nothing_better_is_known(tmp_path, server):
     what = entry(server.url, known_size=False)
     archive = what.archives[0]
@@ -158,6 +168,36 @@ def test_md5_is_compared_where_nothing_better_is_known(tmp_path, server):
         else:
             with pytest.raises(DataError, match="md5 is"):
                 get(dataclasses.replace(what, archives=(changed,)), tmp_path)
+
+
+def test_plain_http_is_taken_only_where_a_sha256_protects_the_file(tmp_path, server):
+    what = entry(server.url)
+    assert get(what, tmp_path).read_bytes() == CONTENT
+    (tmp_path / "a.zip").unlink()
+    archive = dataclasses.replace(
+        what.archives[0], sha256=None, md5=hashlib.md5(CONTENT).hexdigest()
+    )
+    with pytest.raises(DataError, match="plain http, and no sha256 is known"):
+        get(dataclasses.replace(what, archives=(archive,)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_redirect_to_plain_http_is_refused_in_the_same_way():
+    archive = ArchiveFile("a.zip", md5="0" * 32)
+    _refuse_plain_http(archive, ["https://a/b", "https://c/d"])
+    for hops in (["https://a/b", "http://c/d"], ["http://a/b", "https://c/d"], ["HTTP://a"]):
+        with pytest.raises(_WrongFileError):
+            _refuse_plain_http(archive, hops)
+        _refuse_plain_http(ArchiveFile("a.zip", sha256="0" * 64), hops)
+
+
+def test_a_catalogue_with_an_unprotected_address_is_refused(tmp_path):
+    archive = {"name": "a.zip", "md5": "0" * 32, "urls": ["https://a/a.zip", "http://b/a.zip"]}
+    content = {"features": 2, "label_levels": 2, "archives": [archive]}
+    path = tmp_path / "datasets.yaml"
+    path.write_text(yaml.safe_dump({"datasets": {"mine": content}}))
+    with pytest.raises(ConfigError, match=r"'a\.zip' has a plain http address and no sha256"):
+        catalog.load(path)
 
 
 def test_a_file_that_is_there_is_not_fetched(tmp_path, server):
@@ -173,9 +213,33 @@ def test_progress_reaches_the_size(tmp_path, server):
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
+def test_the_log_of_a_download_has_few_lines_whether_or_not_its_length_is_known(
+    tmp_path, server, capsys
+):
+    server.behave = ["no length"]
+    for known, line in ((True, "3.00MB/3.00MB (100 %)"), (False, None)):
+        with Progress("fetching", unit="B") as progress:
+            get(entry(server.url, known_size=known), tmp_path, progress=progress).unlink()
+        printed = capsys.readouterr().err.splitlines()
+        assert [line in text for text in printed] == [True] if line else printed == []
+
+
+def test_a_log_of_unknown_length_says_now_and_then_how_much_has_come(capsys, monkeypatch):
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
+    with Progress("fetching", unit="B") as progress:
+        for done in range(1, 7):
+            progress(done * 2_500_000, None, "a.zip")
+    assert capsys.readouterr().err.splitlines() == [
+        "fetching: 5.00MB, 20 s, a.zip",
+        "fetching: 10.0MB, 40 s, a.zip",
+        "fetching: 15.0MB, 60 s, a.zip",
+    ]
+
+
 def test_everything_with_an_address_in_the_catalogue_has_a_digest():
     with_urls = [
         archive for item in catalog.load().values() for archive in item.archives if archive.urls
     ]
-    assert len(with_urls) >= 5
+    assert len(with_urls) >= 4
     assert all(archive.sha256 or archive.md5 for archive in with_urls)

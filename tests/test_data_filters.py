@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from directrank.data import filters
-from directrank.data.filters import filter_queries
 from directrank.errors import ConfigError, DataError
 from directrank.lists import RankedLists
 
@@ -25,38 +24,52 @@ def lists() -> RankedLists:
     )
 
 
-def test_queries_with_too_few_documents_or_relevant_ones_go(lists):
-    kept = filter_queries(lists, min_documents=10, min_relevant=1)
-    assert kept.query_ids.tolist() == [2, 1]
-    assert kept.lengths.tolist() == [10, 11]
-    np.testing.assert_array_equal(kept.features, lists.features[16:])
-    np.testing.assert_array_equal(kept.labels, lists.labels[16:])
-
-
 @pytest.mark.parametrize(
     ("limits", "ids"),
     [
+        ({}, [5, 4, 3, 2, 1]),
         ({"min_documents": 11}, [4, 1]),
         ({"min_relevant": 1}, [5, 3, 2, 1]),
         ({"min_relevant": 2}, [1]),
         ({"min_documents": 3, "min_relevant": 1}, [5, 2, 1]),
+        ({"min_documents": 10, "min_relevant": 1}, [2, 1]),
     ],
 )
 def test_each_limit_is_the_fewest_that_may_be(lists, limits, ids):
-    assert filter_queries(lists, **limits).query_ids.tolist() == ids
+    assert lists.query_ids[filters.kept(lists, **limits)].tolist() == ids
+    assert lists.query_ids[filters.select(lists, **limits).queries].tolist() == ids
+
+
+@pytest.mark.parametrize("documents", [1, 11, 14, 1000])
+@pytest.mark.parametrize("limits", [{}, {"min_documents": 10}, {"min_relevant": 1}])
+def test_blocks_joined_are_the_queries_that_were_selected(lists, limits, documents):
+    selection = filters.select(lists, **limits)
+    expected = lists.select(selection.queries)
+    blocks = list(selection.blocks(documents))
+    for name in ("features", "labels", "query_ids"):
+        found = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(found, getattr(expected, name))
+    lengths = np.concatenate([block.lengths for block in blocks])
+    np.testing.assert_array_equal(lengths, expected.lengths)
+    assert all(block.offsets[0] == 0 for block in blocks)
+    assert all(block.n_documents <= documents or block.n_queries == 1 for block in blocks)
+    assert (selection.n_queries, selection.n_documents, selection.n_features) == (
+        expected.n_queries,
+        expected.n_documents,
+        2,
+    )
 
 
 def test_nothing_is_copied_where_nothing_goes(lists):
-    assert filter_queries(lists) is lists
+    (block,) = filters.select(lists).blocks(1000)
+    assert np.shares_memory(block.features, lists.features)
 
 
 def test_a_split_that_would_be_empty_is_an_error_that_names_it(lists):
     with pytest.raises(DataError, match="split 'vali': no query has 99 documents"):
-        filters.apply({"min_documents": 99}, {"vali": lists})
+        filters.select(lists, min_documents=99, where="split 'vali'")
 
 
-def test_every_split_is_filtered_and_unknown_settings_are_errors(lists):
-    kept = filters.apply({"min_relevant": 2}, {"train": lists, "test": lists})
-    assert [part.n_queries for part in kept.values()] == [1, 1]
+def test_unknown_settings_are_errors():
     with pytest.raises(ConfigError, match="did you mean 'min_documents'"):
-        filters.apply({"min_docs": 1}, {"train": lists})
+        filters.check({"min_docs": 1})

@@ -119,6 +119,29 @@ def test_what_cannot_be_fetched_is_named_together_with_the_reason(tmp_path):
     assert list((tmp_path / "raw").iterdir()) == []
 
 
+def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/OHSUMED.zip").write_bytes(ARCHIVE)
+    config = world(tmp_path, "http://page/a.zip")
+    assert snakemake(tmp_path, PREPARED, config=config).returncode == 0
+    before = (tmp_path / PREPARED).read_bytes()
+    (tmp_path / "raw/OHSUMED.zip").unlink()
+    # What the catalogue says for people does not matter; what the data must be does.
+    catalogue = tmp_path / "data/datasets.yaml"
+    catalogue.write_text(catalogue.read_text().replace("be kind", "be very kind"))
+    process = snakemake(tmp_path, PREPARED, config=config)
+    assert process.returncode == 0, output_of(process)
+    assert "Nothing to be done" in output_of(process)
+    catalogue.write_text(catalogue.read_text().replace("label_levels: 2", "label_levels: 3"))
+    process = snakemake(tmp_path, PREPARED, config=config)
+    assert process.returncode != 0
+    printed = output_of(process)
+    assert "1 data set has no archive" in printed
+    assert "ohsumed: prepared data are there, but by other code or settings" in printed
+    assert "Preparing data set" not in printed
+    assert (tmp_path / PREPARED).read_bytes() == before
+
+
 def test_a_licence_of_an_unknown_data_set_is_an_error(tmp_path):
     config = world(tmp_path, "http://page/a.zip", accept_licences=["osumed"])
     process = snakemake(tmp_path, "-n", config=config)

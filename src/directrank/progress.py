@@ -13,11 +13,19 @@ LOG_INTERVAL = 15.0
 
 
 class Progress:
-    """A progress display, called as ``progress(done, total, text)``; a context manager."""
+    """A progress display, called as ``progress(done, total, text)``; a context manager.
 
-    def __init__(self, title: str) -> None:
+    Args:
+        title: what is being done.
+        unit: what is counted, where that needs saying; ``B`` for bytes.
+    """
+
+    def __init__(self, title: str, unit: str = "") -> None:
         self.title = title
-        self._bar = tqdm(desc=title, file=sys.stderr) if sys.stderr.isatty() else None
+        self.unit = unit
+        self._bar = None
+        if sys.stderr.isatty():
+            self._bar = tqdm(desc=title, file=sys.stderr, unit=unit or "it", unit_scale=bool(unit))
         self._began = self._logged = time.monotonic()
 
     def __enter__(self) -> Progress:
@@ -32,8 +40,8 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def __call__(self, done: int, total: int, text: str) -> None:
-        """Show that ``done`` of ``total`` steps are done."""
+    def __call__(self, done: int, total: int | None, text: str) -> None:
+        """Show that ``done`` of ``total`` steps are done; None where their number is unknown."""
         if self._bar is not None:
             self._bar.total = total
             self._bar.set_postfix_str(text, refresh=False)
@@ -42,9 +50,12 @@ class Progress:
         now = time.monotonic()
         if now - self._logged >= LOG_INTERVAL or done == total:
             self._logged = now
-            share, elapsed = 100 * done / total, now - self._began
+            of = "" if total is None else f"/{self._shown(total)} ({100 * done / total:.0f} %)"
             print(
-                f"{self.title}: {done}/{total} ({share:.0f} %), {elapsed:.0f} s, {text}",
+                f"{self.title}: {self._shown(done)}{of}, {now - self._began:.0f} s, {text}",
                 file=sys.stderr,
                 flush=True,
             )
+
+    def _shown(self, number: int) -> str:
+        return tqdm.format_sizeof(number, self.unit, 1000) if self.unit else str(number)

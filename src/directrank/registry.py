@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,33 +34,41 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{guess}known are: {', '.join(known)}"
 
 
-def imported_modules(module: str) -> list[str]:
+@cache
+def imported_modules(module: str) -> tuple[str, ...]:
     """``module`` and the modules of its package that it imports, directly or not, sorted.
 
     Found in the source text. Packages' ``__init__`` files are left out: they name modules but
     compute nothing.
     """
-    package = module.partition(".")[0]
     found: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        spec = find_spec(name)
-        if name in found or spec is None or spec.submodule_search_locations is not None:
-            continue
-        found.add(name)
-        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
-                waiting.append(node.module)
-                waiting += [
-                    target
-                    for alias in node.names
-                    if _is_module(target := f"{node.module}.{alias.name}")
-                ]
-    return sorted(found)
+        if name not in found and (targets := _imports(name)) is not None:
+            found.add(name)
+            waiting += targets
+    return tuple(sorted(found))
 
 
+@cache
+def _imports(module: str) -> tuple[str, ...] | None:
+    """What one module imports of its own package; None for a package or what is not there."""
+    spec = find_spec(module)
+    if spec is None or spec.submodule_search_locations is not None:
+        return None
+    package = module.partition(".")[0]
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    targets: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
+            targets.append(node.module)
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            targets += [name for name in names if _is_module(name)]
+    return tuple(targets)
+
+
+@cache
 def _is_module(name: str) -> bool:
     try:
         return find_spec(name) is not None

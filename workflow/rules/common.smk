@@ -97,6 +97,11 @@ def figure_svgs():
     return [name for name in product_files("figure") if name.endswith(".svg")]
 
 
+def figures_folder(wildcards):
+    """The edition's figures."""
+    return f"figures/{EDITION}"
+
+
 def claims_files():
     """The verdicts on the papers' claims."""
     return [f"paper_tables/{EDITION}/claims.{form}" for form in ("csv", "md")]
@@ -147,6 +152,11 @@ def data_code(wildcards):
     return provenance.code_digest(
         modules + ([generator.split(":")[0]] if generator else [])
     )
+
+
+def data_entry(wildcards):
+    """A digest of what the catalogue says of a data set."""
+    return catalog.fingerprint(catalog.get(data_source(wildcards).name))
 
 
 def run_data(wildcards):
@@ -208,21 +218,28 @@ def claims_code():
 def refuse_missing_archives():
     """Fetch the archives that may be fetched; stop with one message that lists all others.
 
-    Called before anything starts.
+    Called before anything starts. What counts is which data sets are about to be prepared: also one
+    whose prepared form is there, but was made by other code or from other settings.
     """
-    wanted = [
-        catalog.get(source.name)
-        for source in STUDY.data.values()
-        if source.source == "archive"
-        and not Path(f"data/prepared/{source.key}/prepared.json").is_file()
-    ]
+    keys = sorted(
+        job.wildcards.key
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name == "prepare"
+        and STUDY.data[job.wildcards.key].source == "archive"
+    )
+    wanted = [catalog.get(STUDY.data[key].name) for key in keys]
     failures = {}
     if STUDY.config["download"]:
         failures = fetch.fetch_missing(wanted, RAW, STUDY.config["accept_licences"])
     try:
         catalog.require(wanted, RAW, failures)
     except DirectrankError as error:
-        raise WorkflowError(str(error))
+        outdated = [key for key in keys if Path(f"data/prepared/{key}").is_dir()]
+        advice = (
+            f"\n  {', '.join(outdated)}: prepared data are there, but by other code or settings "
+            "than now; `snakemake --touch` takes them as they are"
+        )
+        raise WorkflowError(str(error) + (advice if outdated else ""))
 
 
 def closing_words():

@@ -34,13 +34,15 @@ rule prepare:
     params:
         name=lambda wildcards: data_source(wildcards).name,
         out=subpath(output.record, parent=True),
-        raw=RAW,
         code=data_code,
+        entry=data_entry,
         python=PYTHON,
     message:
         "Preparing data set {params.name}"
+    # The raw folder comes from DIRECTRANK_RAW (see common.smk) and is no parameter: archives that
+    # were moved are no reason to prepare again.
     shell:
-        "{params.python} -m directrank prepare {params.name:q} --raw {params.raw:q}"
+        "{params.python} -m directrank prepare {params.name:q}"
         " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
 
 

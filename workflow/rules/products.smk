@@ -193,7 +193,7 @@ rule report_page:
         python=PYTHON,
         results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
         tables=subpath(input.claims, parent=True),
-        figures=f"figures/{EDITION}",
+        figures=figures_folder,
         code=provenance.code_digest(["directrank.report.build"]),
     message:
         "The report of this edition"

@@ -119,6 +119,22 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     page.add_argument("--out", type=Path, required=True, help="folder to write the pages into")
     page.set_defaults(run=_page)
 
+    copies = actions.add_parser(
+        "copies",
+        help="show or remove the scaled copies beside prepared data",
+        description=(
+            "Runs store the features that they scale, and the queries that they keep, beside the "
+            "prepared data: once for each normalisation. This shows those copies and their sizes. "
+            "What is removed is made again by the next run that needs it."
+        ),
+        epilog="example: directrank data copies data/prepared/* --remove",
+    )
+    copies.add_argument(
+        "folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets"
+    )
+    copies.add_argument("--remove", action="store_true", help="remove them; no run may be going on")
+    copies.set_defaults(run=_copies)
+
 
 def _add_names(parser: argparse.ArgumentParser, required: bool = False) -> None:
     parser.add_argument(
@@ -239,7 +255,7 @@ def _fetch(options: argparse.Namespace) -> None:
     for entry in _chosen(options):
         there = catalog.find_archive(entry, raw)
         if there is None:
-            with Progress(f"fetching {entry.name}") as progress:
+            with Progress(f"fetching {entry.name}", unit="B") as progress:
                 there = fetch(entry, raw, accept_licence=options.accept_licence, progress=progress)
         print(f"{entry.name}: {there}")
 
@@ -249,3 +265,21 @@ def _page(options: argparse.Namespace) -> None:
 
     for path in write_pages(options.folders, options.out):
         print(path)
+
+
+def _copies(options: argparse.Namespace) -> None:
+    from directrank.data import normalised, prepared
+
+    for folder in filter(Path.is_dir, options.folders):
+        prepared.read_record(folder)
+        for copy in normalised.copies(folder):
+            made_from = copy.made_from
+            fold = "" if made_from["fold"] is None else f", fold {made_from['fold']}"
+            settings = [
+                " ".join(f"{key} {value}" for key, value in made_from[part].items())
+                for part in ("normalisation", "filter")
+            ]
+            print(f"{copy.folder}: {copy.bytes / 1e6:.1f} MB{fold}; {'; '.join(settings)}")
+        if options.remove:
+            normalised.remove_copies(folder)
+            print(f"{folder}: no copies any more")

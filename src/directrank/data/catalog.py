@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from textwrap import indent
@@ -13,6 +13,7 @@ from typing import Any
 from directrank.data.archives import SUFFIXES
 from directrank.data.prepared import SPLITS, split_name
 from directrank.errors import ConfigError, DataError
+from directrank.io import digest_of
 from directrank.schema import check, package_schema, read_yaml, suggest
 
 #: The suffix of the name of a generated data set in the shape of a real one.
@@ -124,9 +125,31 @@ def get(name: str, path: str | Path | None = None) -> Entry:
     raise ConfigError(f"unknown data set '{name}'", suggest(name, [*entries, *standins.names()]))
 
 
+def fingerprint(entry: Entry) -> str:
+    """A digest of all that decides the prepared form of ``entry``; what is for people is left out.
+
+    For a stand-in this includes its profile.
+    """
+    from directrank.data import standins
+
+    content = asdict(entry)
+    for key in ("page", "licence", "quirks"):
+        del content[key]
+    for archive in content["archives"]:
+        del archive["urls"], archive["by_hand"]
+    if entry.name in standins.names():
+        content["profile"] = standins.profile(entry.name)
+    return digest_of(content)[:16]
+
+
 def raw_folder(raw: str | Path | None = None) -> Path:
     """The folder of archives: ``raw``, else ``DIRECTRANK_RAW``, else ``data/raw``."""
     return Path(raw or os.environ.get("DIRECTRANK_RAW") or "data/raw")
+
+
+def is_plain_http(url: str) -> bool:
+    """Whether what comes from ``url`` can be changed on its way."""
+    return not url.lower().startswith("https://")
 
 
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:
@@ -239,6 +262,13 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     )
     values["quirks"] = tuple(values.get("quirks", ()))
     entry = Entry(name=name, **values)
+    for archive in entry.archives:
+        if archive.sha256 is None and any(is_plain_http(url) for url in archive.urls):
+            raise ConfigError(
+                f"data set '{name}': '{archive.name}' has a plain http address and no sha256",
+                "give its sha256, which protects it whatever the way, an https address, or name "
+                "the address under 'by_hand'",
+            )
     known = {*entry.split_names, "total", "filtered", "active_features"}
     for key in {**entry.expect, **entry.sha256}:
         if key not in known:

@@ -1,4 +1,8 @@
-"""Fetching an archive unattended: from several mirrors, resumed, checked, and whole or absent."""
+"""Fetching an archive unattended: from several mirrors, resumed, checked, and whole or absent.
+
+Addresses are https. Some publishers offer plain http alone; that, also as the aim of a redirect, is
+taken only where the catalogue knows the file's sha256, which protects the content whatever the way.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from directrank.data.catalog import ArchiveFile, Entry
 from directrank.errors import DataError
 from directrank.progress import Progress
 
-ProgressCall = Callable[[int, int, str], None]
+ProgressCall = Callable[[int, int | None, str], None]
 
 #: What is lost when a connection breaks is less than one block.
 _BLOCK = 1 << 16
@@ -33,7 +37,7 @@ def fetch(
     attempts: int = 5,
     timeout: float = 30.0,
     pause: float = 2.0,
-    progress: ProgressCall = lambda done, total, text: None,
+    progress: ProgressCall = lambda done, of, text: None,
 ) -> Path:
     """Fetch the archive of a data set into the folder ``raw``.
 
@@ -47,7 +51,7 @@ def fetch(
         attempts: how often each mirror is asked before the next one.
         timeout: seconds without a byte after which a connection counts as dead.
         pause: seconds before a mirror is asked again, doubled each time.
-        progress: called as ``progress(bytes, of, text)``.
+        progress: called as ``progress(bytes, of, text)``; ``of`` is None where nobody knows it.
 
     Raises:
         DataError: it cannot be fetched unattended, the licence is not accepted, or no mirror gave
@@ -112,7 +116,7 @@ def fetch_missing(
         ):
             continue
         try:
-            with Progress(f"fetching {entry.name}") as progress:
+            with Progress(f"fetching {entry.name}", unit="B") as progress:
                 fetch(entry, raw, accept_licence=True, progress=progress, **options)
         except DataError as error:
             failures[entry.name] = error.what
@@ -182,6 +186,7 @@ def _transfer(
     with requests.Session() as session:
         session.max_redirects = 10
         with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
+            _refuse_plain_http(archive, [hop.url for hop in (*response.history, response)])
             if response.status_code == 416:
                 _empty(part)
                 raise _TryAgainError("the server refused the range")
@@ -211,9 +216,14 @@ def _transfer(
                     if archive.bytes is not None and have > archive.bytes:
                         file.truncate(0)
                         raise _WrongFileError(f"sent more than the {archive.bytes} bytes expected")
-                    progress(have, most or have, archive.name)
+                    progress(have, most, archive.name)
             if most is not None and have < most:
                 raise _TryAgainError(f"the connection ended after {have} of {most} bytes")
+
+
+def _refuse_plain_http(archive: ArchiveFile, urls: Iterable[str]) -> None:
+    if archive.sha256 is None and any(catalog.is_plain_http(url) for url in urls):
+        raise _WrongFileError("plain http, and no sha256 is known that would protect the file")
 
 
 def _range_start(response: requests.Response) -> int | None:

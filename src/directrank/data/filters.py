@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,47 +13,106 @@ from directrank.errors import ConfigError, DataError
 from directrank.lists import RankedLists
 from directrank.schema import suggest
 
-_DEFAULTS = {"min_documents": 1, "min_relevant": 0}
+#: Settings that leave every query in.
+DEFAULTS = {"min_documents": 1, "min_relevant": 0}
 
 
-def filter_queries(
-    lists: RankedLists, min_documents: int = 1, min_relevant: int = 0
-) -> RankedLists:
-    """The queries with enough documents, and enough of them relevant (label above 0).
+@dataclass(frozen=True)
+class Selection:
+    """Queries of lists in their order, read block by block; they are never held as a whole.
+
+    Attributes:
+        lists: where they come from; may be memory-mapped.
+        queries: their positions, int64 ``[Q]``, rising.
+    """
+
+    lists: RankedLists
+    queries: np.ndarray
+
+    @classmethod
+    def of_all(cls, lists: RankedLists) -> Selection:
+        """Every query."""
+        return cls(lists, np.arange(lists.n_queries))
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """int64 ``[Q + 1]``, as in :class:`RankedLists`."""
+        return np.concatenate([[0], np.cumsum(self.lists.lengths[self.queries])]).astype(np.int64)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, Q."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """Number of their documents."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.lists.n_features
+
+    def blocks(self, documents: int) -> Iterator[RankedLists]:
+        """The queries, as many at a time as have ``documents`` documents together, at least one."""
+        offsets, first = self.offsets, 0
+        while first < self.n_queries:
+            last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
+            last = max(last, first + 1)
+            yield self._block(self.queries[first:last])
+            first = last
+
+    def _block(self, queries: np.ndarray) -> RankedLists:
+        begin, end = int(queries[0]), int(queries[-1]) + 1
+        if end - begin > len(queries):
+            return self.lists.select(queries)
+        # Neighbours all: a view does.
+        offsets = self.lists.offsets[begin : end + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return RankedLists(
+            self.lists.features[rows],
+            self.lists.labels[rows],
+            offsets - rows.start,
+            self.lists.query_ids[begin:end],
+        )
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Raise a :class:`ConfigError` for a setting that :func:`kept` does not have."""
+    for key in settings:
+        if key not in DEFAULTS:
+            raise ConfigError(f"filter has no setting '{key}'", suggest(key, DEFAULTS))
+
+
+def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
+    """Which queries have enough documents, and enough of them relevant; bool ``[Q]``.
 
     Args:
-        lists: the queries; returned as they are where none is left out.
+        lists: the queries.
         min_documents: the fewest documents that a query may have.
-        min_relevant: the fewest relevant documents that a query may have.
+        min_relevant: the fewest relevant documents (label above 0) that a query may have.
+    """
+    return (lists.lengths >= min_documents) & (lists.relevant_counts() >= min_relevant)
+
+
+def select(
+    lists: RankedLists, min_documents: int = 1, min_relevant: int = 0, where: str = "the data"
+) -> Selection:
+    """The queries that :func:`kept` keeps; ``where`` is their name for the error.
 
     Raises:
         DataError: no query is left.
     """
-    keep = (lists.lengths >= min_documents) & (lists.relevant_counts() >= min_relevant)
-    if keep.all():
-        return lists
+    keep = kept(lists, min_documents, min_relevant)
     if not keep.any():
-        raise DataError(
-            f"no query has {min_documents} documents and {min_relevant} relevant ones",
-            "lower 'min_documents' or 'min_relevant'",
-        )
-    return lists.select(np.flatnonzero(keep))
+        raise nothing_left(where, min_documents, min_relevant)
+    return Selection(lists, np.flatnonzero(keep))
 
 
-def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
-    """:func:`filter_queries` on every split, with ``settings`` as its keyword arguments.
-
-    Raises:
-        ConfigError: an unknown setting.
-        DataError: a split from which no query is left.
-    """
-    for key in settings:
-        if key not in _DEFAULTS:
-            raise ConfigError(f"filter has no setting '{key}'", suggest(key, _DEFAULTS))
-    filtered = {}
-    for name, lists in splits.items():
-        try:
-            filtered[name] = filter_queries(lists, **settings)
-        except DataError as error:
-            raise DataError(f"split '{name}': {error.what}", error.remedy) from None
-    return filtered
+def nothing_left(where: str, min_documents: int, min_relevant: int) -> DataError:
+    """The error for a split of which no query is left."""
+    return DataError(
+        f"{where}: no query has {min_documents} documents and {min_relevant} relevant ones",
+        "lower 'min_documents' or 'min_relevant'",
+    )

@@ -1,14 +1,9 @@
-"""Scaling of features, as each paper has it, applied when a run loads its data.
+"""Scaling of features, as each paper has it.
 
 Per-query normalisations need no statistics. Global ones take theirs from the training split alone;
 the one exception is printed where it is made (:func:`log_standardise`). Everything is computed in
-float64 by blocks of whole queries and returned as float32.
-
-Computed at each opening and not stored: that saves disk, not time. Of 500 000 documents with 136
-features, scaling takes 0.5 to 2.2 s of one core and reading a stored copy 0.04 s, 12 to 55 times
-less (``benchmarks/bench_normalise.py``). But an epoch of the smallest network of the study takes
-0.6 s on them, so scaling costs a run no more than one to four of its epochs, and a copy, 272 MB for
-these, would be needed for each normalisation and, where statistics are global, for each fold.
+float64 by blocks of whole queries and becomes float32. Runs read stored copies of what is computed
+here (:mod:`directrank.data.normalised`).
 """
 
 from __future__ import annotations
@@ -19,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from directrank.data.filters import Selection
 from directrank.errors import ConfigError
 from directrank.lists import RankedLists
 from directrank.schema import suggest
@@ -26,7 +22,7 @@ from directrank.schema import suggest
 #: Rows that are scaled together; a block holds whole queries and at least one.
 ROWS = 1 << 14
 
-Splits = Mapping[str, RankedLists]
+Splits = Mapping[str, Selection]
 Transform = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From float64 features ``[n, F]`` and the starts of their queries to scaled features."""
 
@@ -41,11 +37,36 @@ MSLR_WITHOUT_LOG = (
 )
 
 
-def apply(settings: Mapping[str, Any], splits: Splits) -> dict[str, RankedLists]:
-    """Scale the features of every split.
+def fit(settings: Mapping[str, Any], splits: Splits) -> Transform | None:
+    """What scales the features of the splits; None where they stay as they are.
 
     Args:
         settings: ``name``, a key of :data:`NORMALISATIONS`, and that function's settings.
+        splits: ``train`` and any others; none is needed where :func:`is_local`.
+
+    Raises:
+        ConfigError: see :func:`check`.
+    """
+    check(settings)
+    options = dict(settings)
+    return NORMALISATIONS[options.pop("name")](splits, **options)
+
+
+def scaled(selection: Selection, transform: Transform | None) -> Iterator[RankedLists]:
+    """The queries with scaled features, float32, block by block."""
+    for block in selection.blocks(ROWS):
+        if transform is None:
+            yield block
+            continue
+        features = transform(block.features.astype(np.float64), block.offsets[:-1])
+        yield RankedLists(features.astype(np.float32), block.labels, block.offsets, block.query_ids)
+
+
+def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
+    """Scale the features of lists in memory.
+
+    Args:
+        settings: see :func:`fit`.
         splits: ``train`` and any others; the originals are not changed.
 
     Returns:
@@ -54,12 +75,18 @@ def apply(settings: Mapping[str, Any], splits: Splits) -> dict[str, RankedLists]
     Raises:
         ConfigError: see :func:`check`.
     """
-    check(settings)
-    options = dict(settings)
-    transform = NORMALISATIONS[options.pop("name")](splits, **options)
+    selections = {name: Selection.of_all(lists) for name, lists in splits.items()}
+    transform = fit(settings, selections)
     if transform is None:
         return dict(splits)
-    return {name: _transformed(lists, transform) for name, lists in splits.items()}
+    result = {}
+    for name, lists in splits.items():
+        features, row = np.empty(lists.features.shape, np.float32), 0
+        for block in scaled(selections[name], transform):
+            features[row : row + block.n_documents] = block.features
+            row += block.n_documents
+        result[name] = RankedLists(features, lists.labels, lists.offsets, lists.query_ids)
+    return result
 
 
 def check(settings: Mapping[str, Any]) -> None:
@@ -73,6 +100,11 @@ def check(settings: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"normalisation '{name}' has no setting '{key}'", suggest(key, [*known, "name"])
             )
+
+
+def is_local(settings: Mapping[str, Any]) -> bool:
+    """Whether a query's scaled features depend on that query alone, so on no split and no fold."""
+    return settings["name"] in _LOCAL
 
 
 def none(splits: Splits, clip: float | None = None) -> Transform | None:
@@ -147,8 +179,8 @@ def log_standardise(
     sign[list(negate)] = -1.0
     logged = np.ones(n_features, bool)
     logged[list(without_log)] = False
-    for lists in splits.values():
-        for block, _, _ in _blocks(lists):
+    for selection in splits.values():
+        for block in _features(selection):
             logged &= (_clipped(block, clip) * sign >= 0).all(axis=0)
 
     def prepare(block: np.ndarray) -> np.ndarray:
@@ -175,7 +207,7 @@ def signed_log_standardise(
 
     mean, deviation = _moments(splits["train"], clipped)
     third = np.zeros(splits["train"].n_features)
-    for block, _, _ in _blocks(splits["train"]):
+    for block in _features(splits["train"]):
         third += (((clipped(block) - mean) / _scale(deviation)) ** 3).sum(axis=0)
     logged = third / splits["train"].n_documents > skewness
 
@@ -200,6 +232,7 @@ NORMALISATIONS: dict[str, Callable[..., Transform | None]] = {
         signed_log_standardise,
     )
 }
+_LOCAL = {"none", "query_zscore", "query_minmax"}
 
 
 def _standardised(
@@ -211,41 +244,28 @@ def _standardised(
 
 
 def _moments(
-    lists: RankedLists, prepare: Callable[[np.ndarray], np.ndarray]
+    selection: Selection, prepare: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and population standard deviation ``[F]`` of the prepared features, in two passes."""
-    total = np.zeros(lists.n_features)
-    low, high = np.full((2, lists.n_features), [[np.inf], [-np.inf]])
-    for block, _, _ in _blocks(lists):
+    total = np.zeros(selection.n_features)
+    low, high = np.full((2, selection.n_features), [[np.inf], [-np.inf]])
+    for block in _features(selection):
         block = prepare(block)
         total += block.sum(axis=0)
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
     # A constant column is its own mean exactly; a rounded mean would leave noise to be scaled up.
-    mean = np.where(low == high, low, total / lists.n_documents)
-    squares = np.zeros(lists.n_features)
-    for block, _, _ in _blocks(lists):
+    mean = np.where(low == high, low, total / selection.n_documents)
+    squares = np.zeros(selection.n_features)
+    for block in _features(selection):
         squares += ((prepare(block) - mean) ** 2).sum(axis=0)
-    return mean, np.sqrt(squares / lists.n_documents)
+    return mean, np.sqrt(squares / selection.n_documents)
 
 
-def _blocks(lists: RankedLists) -> Iterator[tuple[np.ndarray, np.ndarray, slice]]:
-    """Float64 copies of whole queries, the starts of the queries in them, and their rows."""
-    offsets = lists.offsets
-    first = 0
-    while first < lists.n_queries:
-        last = int(np.searchsorted(offsets, offsets[first] + ROWS, side="right")) - 1
-        last = max(last, first + 1)
-        rows = slice(int(offsets[first]), int(offsets[last]))
-        yield lists.features[rows].astype(np.float64), offsets[first:last] - rows.start, rows
-        first = last
-
-
-def _transformed(lists: RankedLists, transform: Transform) -> RankedLists:
-    features = np.empty(lists.features.shape, np.float32)
-    for block, starts, rows in _blocks(lists):
-        features[rows] = transform(block, starts)
-    return RankedLists(features, lists.labels, lists.offsets, lists.query_ids)
+def _features(selection: Selection) -> Iterator[np.ndarray]:
+    """Float64 copies of the features, block by block."""
+    for block in selection.blocks(ROWS):
+        yield block.features.astype(np.float64)
 
 
 def _clipped(block: np.ndarray, clip: float | None) -> np.ndarray:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from io import RawIOBase
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from directrank import io
-from directrank.data import catalog, prepared
+from directrank.data import catalog, filters, prepared
 from directrank.data.archives import Archive, open_archive
 from directrank.data.catalog import Entry
 from directrank.data.prepared import SPLITS, Store, ring_order, ring_split, ring_splits, split_name
@@ -133,7 +134,7 @@ class _Reader:
         self.threads = threads
         self.note = note
         self.quarantine = Quarantine(None)
-        note(f"opening {path.name}")
+        note(f"opening {path}")
         self.archive: Archive = open_archive(path)
         self.members = _locate(entry, self.archive)
         self.format = TextFormat(
@@ -147,7 +148,7 @@ class _Reader:
         return f"{self.archive.path.name}/{self.members[fold, split]}"
 
     @contextlib.contextmanager
-    def open(self, fold: int | None, split: str) -> Iterator[IO[bytes]]:
+    def open(self, fold: int | None, split: str) -> Iterator[RawIOBase]:
         """The file as a stream; when it was read to its end, its digest is compared."""
         member = self.members[fold, split]
         self.note(f"reading {member}")
@@ -165,7 +166,7 @@ class _Reader:
             )
         self.found[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
 
-    def blocks(self, stream: IO[bytes], fold: int | None, split: str) -> Iterator[Block]:
+    def blocks(self, stream: RawIOBase, fold: int | None, split: str) -> Iterator[Block]:
         """The documents of a file that :meth:`open` gave."""
         where = self.where(fold, split)
         handler = self.quarantine.handler(where) if self.quarantine.path is not None else None
@@ -202,7 +203,7 @@ class _Reader:
         return {"archive": archive, "files": self.found}
 
 
-class _Hashing:
+class _Hashing(RawIOBase):
     """A stream that hashes what is read from it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -210,11 +211,14 @@ class _Hashing:
         self.digest = hashlib.sha256()
         self.bytes = 0
 
-    def read(self, size: int) -> bytes:
-        block = self._stream.read(size)
-        self.digest.update(block)
-        self.bytes += len(block)
-        return block
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        count = self._stream.readinto(buffer)
+        self.digest.update(buffer[:count])
+        self.bytes += count
+        return count
 
 
 def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]:
@@ -394,12 +398,10 @@ def _check_counts(entry: Entry, record: Mapping[str, Any], store: Store, whole: 
 
 def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
     """Counts of what a filter leaves; from labels and offsets alone, features are not touched."""
-    offsets = np.load(store.folder / "offsets.npy")[: store.n_distinct + 1]
-    labels = np.load(store.folder / "labels.npy", mmap_mode="r")[: offsets[-1]]
-    lengths = np.diff(offsets)
-    relevant = np.add.reduceat((labels > 0).astype(np.int64), offsets[:-1])
-    keep = (lengths >= limits["min_documents"]) & (relevant >= limits["min_relevant"])
-    return {"queries": int(keep.sum()), "documents": int(lengths[keep].sum())}
+    lists = prepared.open_store(store.folder.parent)
+    keep = filters.kept(lists, **{key: limits[key] for key in filters.DEFAULTS})
+    keep[store.n_distinct :] = False
+    return {"queries": int(keep.sum()), "documents": int(lists.lengths[keep].sum())}
 
 
 def _generate(

@@ -42,6 +42,9 @@ ROWS = 1 << 14
 
 _RECORD = "prepared.json"
 _SPLIT = "split.json"
+_STORE = "store"
+#: The folder of copies with scaled features; see :mod:`directrank.data.normalised`.
+COPIES = "normalised"
 
 
 def open_dataset(folder: str | Path) -> RankedLists:
@@ -54,11 +57,34 @@ def open_dataset(folder: str | Path) -> RankedLists:
         DataError: it is not a split of a prepared data set, or the store is damaged.
     """
     folder = Path(folder)
+    first, last = split_range(folder)
+    return _of_store(folder / io.read_json(folder / _SPLIT)["store"], first, last)
+
+
+def open_store(folder: str | Path) -> RankedLists:
+    """All that the prepared data set in ``folder`` stores, repeated parts included, memory-mapped.
+
+    Raises:
+        DataError: the store is damaged.
+    """
+    return _of_store(Path(folder) / _STORE)
+
+
+def split_range(folder: str | Path) -> tuple[int, int]:
+    """The range of the store's queries that is the split in ``folder``.
+
+    Raises:
+        DataError: it is not a split of a prepared data set.
+    """
     try:
-        split = io.read_json(folder / _SPLIT)
+        first, last = io.read_json(Path(folder) / _SPLIT)["queries"]
     except OSError:
-        raise _no_split(folder) from None
-    store = folder / split["store"]
+        raise _no_split(Path(folder)) from None
+    return first, last
+
+
+def _of_store(store: Path, first: int = 0, last: int | None = None) -> RankedLists:
+    """The queries ``first:last`` of a store; ``last`` None is its end."""
     try:
         features, labels, offsets, query_ids = (
             np.load(store / f"{name}.npy", mmap_mode="r")
@@ -66,7 +92,7 @@ def open_dataset(folder: str | Path) -> RankedLists:
         )
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"the store is damaged: {error}", _AGAIN, file=store) from None
-    first, last = split["queries"]
+    last = len(offsets) - 1 if last is None else last
     offsets = np.asarray(offsets[first : last + 1])
     rows = slice(int(offsets[0]), int(offsets[-1]))
     if len(features) < rows.stop or len(labels) < rows.stop or len(query_ids) < last:
@@ -149,7 +175,7 @@ def write_prepared(
     else:
         order, ranges = ring_order(folds), ring_splits(folds)
     with replacing(out) as folder:
-        with Store(folder / "store", splits[order[0]].n_features) as store:
+        with Store(folder / _STORE, splits[order[0]].n_features) as store:
             for name in order:
                 if name in store.parts:
                     store.repeat(name)
@@ -195,7 +221,7 @@ def _may_be_replaced(out: Path) -> bool:
     if not out.is_dir():
         return False
     names = {path.name for path in out.iterdir()}
-    written = {"store", "features.csv", *SPLITS}
+    written = {_STORE, "features.csv", COPIES, *SPLITS}
     ours = all(name in written or re.fullmatch(r"Fold\d+", name) for name in names)
     return not names or _RECORD in names or (ours and (out / "store/features.npy").is_file())
 

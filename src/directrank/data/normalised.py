@@ -1,0 +1,222 @@
+"""The splits that a run reads: queries left out and features scaled once, stored, memory-mapped.
+
+A copy is itself a prepared data set, in ``normalised/<key>`` of the one that it was made from. Its
+key is a digest of all that decides its content, so runs with the same data, filter and
+normalisation share one, and nothing that was made otherwise is ever taken for it. Normalisations
+within each query are the same in every fold: one copy of the whole store serves all folds. Those
+with statistics of a training split have a copy for each fold.
+
+The first run that wants a copy makes it, block by block, while others that want the same one wait;
+a lock that dies with its owner keeps them apart. It appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank import io, lists
+from directrank.data import filters, normalise, prepared
+from directrank.data.filters import Selection
+from directrank.data.prepared import SPLITS, Store
+from directrank.errors import DataError
+from directrank.lists import RankedLists
+
+#: What a copy takes over from the record of the data set that it was made from.
+_TAKEN = ("name", "title", "origin", "standin", "label_levels", "folds", "feature_numbers")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A stored copy: its folder, the size of all its files, and what it was made from."""
+
+    folder: Path
+    bytes: int
+    made_from: Mapping[str, Any]
+
+
+def open_splits(
+    data: str | Path,
+    fold: int | None,
+    filter_settings: Mapping[str, Any],
+    normalisation: Mapping[str, Any],
+) -> dict[str, RankedLists]:
+    """Training, validation and test split as a run sees them, memory-mapped.
+
+    Args:
+        data: the prepared data set's folder (of all folds).
+        fold: counted from 1; None where there are no folds.
+        filter_settings: of :func:`directrank.data.filters.kept`.
+        normalisation: of :func:`directrank.data.normalise.fit`.
+
+    Returns:
+        The splits by name. They are the prepared ones where no query is left out and nothing is
+        scaled, else those of a copy, which is made now if it is not there or damaged.
+
+    Raises:
+        ConfigError: a setting that cannot be meant.
+        DataError: there is no such split, or no query of one is left.
+    """
+    data = Path(data)
+    filters.check(filter_settings)
+    normalise.check(normalisation)
+    record = prepared.read_record(data)
+    for split in SPLITS:
+        if not prepared.split_folder(data, fold, split).is_dir():
+            raise DataError(
+                f"the prepared data set has no split '{prepared.split_name(fold, split)}'",
+                "check the run's 'fold', or prepare the data set again",
+                file=data,
+            )
+    limits = {**filters.DEFAULTS, **filter_settings}
+    if limits == filters.DEFAULTS and dict(normalisation) == {"name": "none"}:
+        return _opened(data, fold)
+    described = {
+        "data": record["digest"],
+        "fold": None if normalise.is_local(normalisation) else fold,
+        "filter": limits,
+        "normalisation": dict(normalisation),
+        **_arithmetic(),
+    }
+    made_from = json.loads(io.json_text(described))  # as it is read again
+    folder = data / prepared.COPIES / io.digest_of(made_from)[:16]
+    with contextlib.suppress(DataError):
+        return _opened_copy(folder, made_from, fold)
+    with _lock(folder):
+        # Another job may have made it meanwhile.
+        with contextlib.suppress(DataError):
+            return _opened_copy(folder, made_from, fold)
+        _write(folder, data, record, made_from, fold)
+    return _opened_copy(folder, made_from, fold)
+
+
+def copies(data: str | Path) -> list[Copy]:
+    """The stored copies of a prepared data set."""
+    found = []
+    for path in sorted((Path(data) / prepared.COPIES).glob("*/prepared.json")):
+        folder = path.parent
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        found.append(Copy(folder, size, prepared.read_record(folder)["made_from"]))
+    return found
+
+
+def remove_copies(data: str | Path) -> None:
+    """Remove every stored copy of a prepared data set; the next runs make those that they need."""
+    shutil.rmtree(Path(data) / prepared.COPIES, ignore_errors=True)
+
+
+def _opened(folder: Path, fold: int | None) -> dict[str, RankedLists]:
+    return {
+        split: prepared.open_dataset(prepared.split_folder(folder, fold, split)) for split in SPLITS
+    }
+
+
+def _opened_copy(
+    folder: Path, made_from: Mapping[str, Any], fold: int | None
+) -> dict[str, RankedLists]:
+    """The splits of a copy; a :class:`DataError` if it is missing, damaged or another one."""
+    record = prepared.read_record(folder)
+    if record.get("made_from") != made_from:
+        raise DataError("is another copy", "remove it", file=folder)
+    return _opened(folder, fold)
+
+
+def _arithmetic() -> dict[str, str]:
+    """What decides the last digits: the code, NumPy, and the instructions that it may use."""
+    sources = b"\0".join(
+        Path(module.__file__).read_bytes() for module in (filters, lists, normalise)
+    )
+    return {
+        "code": hashlib.sha256(sources).hexdigest()[:16],
+        "numpy": np.__version__,
+        "without": os.environ.get("NPY_DISABLE_CPU_FEATURES", ""),
+    }
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process makes this copy; the system frees the lock of a killed one."""
+    folder.parent.mkdir(exist_ok=True)
+    with open(folder.with_name(f".{folder.name}.lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write(
+    folder: Path,
+    data: Path,
+    record: Mapping[str, Any],
+    made_from: Mapping[str, Any],
+    fold: int | None,
+) -> None:
+    """Make a copy: of the whole store where the scaling is local, else of one fold's splits."""
+    local = normalise.is_local(made_from["normalisation"])
+    with prepared.replacing(folder) as target:
+        with Store(target / "store", record["n_features"]) as store:
+            make = _write_store if local else _write_fold
+            ranges = make(store, data, record, made_from, fold)
+        meta = {key: record[key] for key in _TAKEN if key in record}
+        meta["made_from"] = dict(made_from)
+        if not local and fold is not None:
+            meta["folds"] = [fold]
+        prepared.finish(target, store, ranges, meta)
+
+
+def _write_store(
+    store: Store,
+    data: Path,
+    record: Mapping[str, Any],
+    made_from: Mapping[str, Any],
+    fold: int | None,
+) -> dict[str, tuple[int, int]]:
+    """Every query of the store that is kept, repeated parts included; the splits' ranges.
+
+    Another fold may have a split of which nothing is left; this one's must not.
+    """
+    everything, ranges = prepared.open_store(data), {}
+    keep = filters.kept(everything, **made_from["filter"])
+    before = np.concatenate([[0], np.cumsum(keep)])
+    for name in record["splits"]:
+        first, last = (int(before[query]) for query in prepared.split_range(data / name))
+        if first < last:
+            ranges[name] = (first, last)
+    for name in (prepared.split_name(fold, split) for split in SPLITS):
+        if name not in ranges:
+            raise filters.nothing_left(f"split '{name}'", **made_from["filter"])
+    transform = normalise.fit(made_from["normalisation"], {})
+    # Under one name, so that the queries repeated for later folds are counted once.
+    distinct = np.arange(len(keep)) < record["total"]["queries"]
+    for part in (keep & distinct, keep & ~distinct):
+        if part.any():
+            selection = Selection(everything, np.flatnonzero(part))
+            store.write_part("all", normalise.scaled(selection, transform))
+    return ranges
+
+
+def _write_fold(
+    store: Store,
+    data: Path,
+    record: Mapping[str, Any],
+    made_from: Mapping[str, Any],
+    fold: int | None,
+) -> dict[str, tuple[int, int]]:
+    """The splits of one fold, scaled with statistics of its training split; their ranges."""
+    splits = {}
+    for split, opened in _opened(data, fold).items():
+        name = prepared.split_name(fold, split)
+        splits[split] = filters.select(opened, **made_from["filter"], where=f"split '{name}'")
+    transform = normalise.fit(made_from["normalisation"], splits)
+    for split, selection in splits.items():
+        name = prepared.split_name(fold, split)
+        store.write_part(name, normalise.scaled(selection, transform))
+    return store.parts
