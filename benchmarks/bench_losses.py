@@ -1,6 +1,6 @@
-"""Time and memory of the losses, beside plain autograd, allRank and Rax on the same tensors.
+"""Time and memory of the losses, beside allRank and Rax on the same tensors.
 
-    python benchmarks/bench_losses.py                    everything, on 2 threads
+    python benchmarks/bench_losses.py                    everything, on 2 threads: a few minutes
     python benchmarks/bench_losses.py --losses ranknet approx_ndcg --shapes 128x240
 
 The other libraries are measured where they are found:
@@ -9,10 +9,11 @@ The other libraries are measured where they are found:
     python -m venv DIR && DIR/bin/pip install jax==0.6.2 jaxlib==0.6.2 rax==0.4.0
                                                               then DIRECTRANK_RAX=DIR/bin/python
 
-A time is forward and backward of the mean loss on a leaf of scores, the median of repetitions that
-take turns, so that a busy moment of the machine meets all of them. Peak memory is what a process of
-its own needs beyond its state before the call. Rax is jitted, compilation excluded; its memory is
-XLA's own figure of temporaries. Writes ``results/losses.csv`` and ``results/losses.md``.
+A time is forward and backward of the mean loss on a leaf of scores: the least of repetitions, for
+which the libraries take turns, so that a busy moment of the machine decides nothing. Compilation is
+excluded, Rax's as ours. Peak memory is what a process of its own needs beyond its state before the
+call; for Rax it is XLA's own figure of temporaries. Writes ``results/losses.csv`` and
+``results/losses.md``.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ import argparse
 import csv
 import importlib
 import json
+import math
 import os
-import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import types
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +38,12 @@ import torch
 from torch import Tensor
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
 
-#: Shapes: queries × documents, all real; or lists as long as Web30K's.
+#: Shapes: queries × documents, all real; or 128 lists as long as Web30K's.
 SHAPES = ["128x120", "128x240", "web30k"]
-GROWTH = [f"1x{length}" for length in (625, 1250, 2500, 5000)]
+#: Where peak memory is measured.
+MEMORY = "128x240"
+GROWTH = [f"1x{length}" for length in (1250, 2500, 5000)]
 LABEL_SHARES = [0.55, 0.23, 0.13, 0.08, 0.01]
 
 LOSSES = [
@@ -62,17 +64,24 @@ KIN = {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"} | {
     f"twin_{metric}": "approx_ndcg" for metric in ("precision", "ap", "ndcg", "nerr")
 }
 
-#: Plain autograd versions go list by list for these; they are left out where that takes minutes.
-SLOW_PLAIN = {"softrank", "wassrank", "neural_ndcg", "neural_ndcg_transposed"}
+#: Cubic, or many times quadratic: not given a list of thousands of documents.
+COSTLY = {"softrank", "neural_ndcg", "neural_ndcg_transposed"}
+
+#: The longest lists that other libraries are given, whose tensors are [B, L, L]; and those of which
+#: they keep a hundred.
+LONGEST = {"": 1250, "neural_ndcg": 240, "neural_ndcg_transposed": 240}
+
+#: Longest time of a turn of a library, and most turns.
+SECONDS, TURNS = 0.12, 3
 
 
 def tensors(shape: str) -> tuple[Tensor, Tensor, Tensor]:
     """Scores, labels and mask of a shape; every list has a relevant document."""
     generator = torch.Generator().manual_seed(30)
     if shape == "web30k":
-        # Log-normal lengths with Web30K's mean of 120 and a maximum that training would cut to.
+        # Log-normal lengths with Web30K's mean of 120, cut where a training would cut them.
         spread = torch.randn(128, generator=generator)
-        lengths = torch.exp(4.6 + 0.6 * spread).round().clamp(2, 800).long()
+        lengths = torch.exp(4.6 + 0.6 * spread).round().clamp(2, 400).long()
     else:
         B, L = map(int, shape.split("x"))
         lengths = torch.full((B,), L)
@@ -106,31 +115,12 @@ def ours(name: str, shape: str) -> Callable[[], None] | None:
     return step_of(losses.get(name), *tensors(shape), **OPTIONS.get(name, {}))
 
 
-def plain(name: str, shape: str) -> Callable[[], None] | None:
-    """A step of the formula as it reads, with autograd."""
-    import losses_plain
-
-    scores, labels, mask = tensors(shape)
-    if name in SLOW_PLAIN and (name == "softrank" or scores.shape[1] > 240):
-        return None
-    if name == "listmle":
-        from directrank.losses._listmle import shuffled_order
-
-        return step_of(
-            lambda s, y, m: losses_plain.listmle(s, y, m, shuffled_order(y, m, None)),
-            scores, labels, mask,
-        )  # fmt: skip
-    if not hasattr(losses_plain, name) or scores.shape[1] > 2500:
-        return None
-    return step_of(getattr(losses_plain, name), scores, labels, mask, **OPTIONS.get(name, {}))
-
-
 def allrank(name: str, shape: str) -> Callable[[], None] | None:
     """A step of allRank's loss of the same kind."""
     losses = _allrank_losses()
     name = KIN.get(name, name)
     scores, labels, mask = tensors(shape)
-    if losses is None or name not in losses or scores.shape[1] > 1250:
+    if losses is None or name not in losses or scores.shape[1] > LONGEST.get(name, LONGEST[""]):
         return None
     padded = labels.masked_fill(~mask, -1.0)
     return step_of(losses[name], scores, padded)
@@ -179,35 +169,72 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
 
 CONTESTANTS: dict[str, Callable[[str, str], Callable[[], None] | None]] = {
     "directrank": ours,
-    "plain autograd": plain,
     "allRank": allrank,
 }
+
+
+class Rax:
+    """Rax in its own interpreter, which is asked for one time after the other.
+
+    Args:
+        shapes: what it may be asked for.
+        threads: how many it works on.
+    """
+
+    def __init__(self, shapes: list[str], threads: int) -> None:
+        self.process, self.folder = None, tempfile.TemporaryDirectory()
+        interpreter = os.environ.get("DIRECTRANK_RAX")
+        if not interpreter:
+            print("Rax is not measured: DIRECTRANK_RAX does not name a Python with it", flush=True)
+            return
+        for shape in shapes:
+            scores, labels, mask = (tensor.numpy() for tensor in tensors(shape))
+            file = Path(self.folder.name) / f"{shape}.npz"
+            np.savez(file, scores=scores, labels=labels, mask=mask)
+        command = [interpreter, str(HERE / "rax_losses.py"), self.folder.name]
+        flags = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"XLA_FLAGS": flags, "OMP_NUM_THREADS": str(threads)},
+        )
+
+    def measure(self, name: str, shape: str) -> dict[str, float]:
+        """``ms`` and ``mb`` of its loss of that kind; empty where it has none."""
+        if self.process is None:
+            return {}
+        name = KIN.get(name, name)
+        print(json.dumps([name, shape, SECONDS]), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def close(self) -> None:
+        """End the interpreter."""
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+        self.folder.cleanup()
 
 
 # -------------------------------------------------------------------------------------- measuring
 
 
-def times(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of each contestant's repetitions, taken in turns after a warm-up."""
-    for step in steps.values():
+def least_time(step: Callable[[], None]) -> float:
+    """The least milliseconds of repetitions in one turn; a single one where it takes long."""
+    least, begin = float("inf"), time.perf_counter()
+    while True:
+        start = time.perf_counter()
         step()
-    found: dict[str, list[float]] = {who: [] for who in steps}
-    spent = dict.fromkeys(steps, 0.0)
-    while any(
-        (spent[who] < seconds and len(found[who]) < 50) or len(found[who]) < 3 for who in steps
-    ):
-        for who, step in steps.items():
-            if (spent[who] >= seconds or len(found[who]) >= 50) and len(found[who]) >= 3:
-                continue
-            begin = time.perf_counter()
-            step()
-            found[who].append(1e3 * (time.perf_counter() - begin))
-            spent[who] += found[who][-1] / 1e3
-    return found
+        end = time.perf_counter()
+        least = min(least, 1e3 * (end - start))
+        if end - begin > SECONDS:
+            return least
 
 
+@cache
 def peak_memory(who: str, name: str, shape: str) -> float | None:
-    """MB that one step needs at its peak, from a process of its own."""
+    """MB that one step needs at its peak, from a process of its own; None but on Linux."""
     command = [sys.executable, __file__, "--peak", who, name, shape]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return float(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
@@ -221,101 +248,115 @@ def print_peak(who: str, name: str, shape: str) -> None:
     if warm is None or step is None:
         return
     warm()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # A process inherits the peak of its parent, unless the peak is set back to what is in use.
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = status("VmHWM")
     step()
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+    print((status("VmHWM") - before) / 1024)
 
 
-def rax_times(
-    names: list[str], shapes: list[str], threads: int, seconds: float
-) -> dict[tuple[str, str], dict[str, float]]:
-    """Rax's times and memory, from its own interpreter."""
-    interpreter = os.environ.get("DIRECTRANK_RAX")
-    if not interpreter:
-        print("Rax is not measured: DIRECTRANK_RAX does not name a Python that has it", flush=True)
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        for shape in shapes:
-            scores, labels, mask = (tensor.numpy() for tensor in tensors(shape))
-            np.savez(Path(folder) / f"{shape}.npz", scores=scores, labels=labels, mask=mask)
-        wanted = sorted({KIN.get(name, name) for name in names})
-        command = [interpreter, str(HERE / "rax_losses.py"), folder, str(seconds), *wanted]
-        flags = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
-        environment = os.environ | {"XLA_FLAGS": flags, "OMP_NUM_THREADS": str(threads)}
-        if threads == 1 and hasattr(os, "sched_setaffinity"):
-            command = ["taskset", "-c", "0", *command]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return {(row.pop("loss"), row.pop("shape")): row for row in json.loads(done.stdout)}
+def status(field: str) -> int:
+    """A number of Linux' status of this process, in kB."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(field):
+            return int(line.split()[1])
+    raise KeyError(field)
 
 
-def measure(
-    names: list[str], shapes: list[str], threads: int, seconds: float, memory: bool
-) -> list[dict]:
-    """One row per loss, shape and contestant."""
+def measure(names: list[str], shapes: list[str], threads: int, memory: bool) -> list[dict]:
+    """One row per loss and shape."""
     torch.set_num_threads(threads)
-    rax = rax_times(names, shapes, threads, seconds)
+    rax = Rax(shapes, threads)
     rows = []
     for shape in shapes:
         for name in names:
-            steps = {who: make(name, shape) for who, make in CONTESTANTS.items()}
-            steps = {who: step for who, step in steps.items() if step is not None}
-            found = times(steps, seconds)
-            medians = {who: statistics.median(values) for who, values in found.items()}
-            peaks = {who: peak_memory(who, name, shape) if memory else None for who in steps}
-            kin = rax.get((KIN.get(name, name), shape))
-            if kin:
-                medians["Rax"], peaks["Rax"] = kin["ms"], kin["mb"]
-            for who, median in medians.items():
-                rows.append(
-                    {
-                        "loss": name,
-                        "shape": shape,
-                        "library": who,
-                        "compared_with": KIN.get(name, "") if who in ("allRank", "Rax") else "",
-                        "threads": threads,
-                        "ms": f"{median:.4g}",
-                        "times_ours": f"{median / medians['directrank']:.3g}",
-                        "peak_mb": "" if peaks[who] is None else f"{peaks[who]:.4g}",
-                    }
-                )
-            line = "  ".join(f"{who} {median:.3g} ms" for who, median in medians.items())
-            print(f"{shape:>9} {name:<24} {line}", flush=True)
+            rows.append(measured(name, shape, rax, memory and shape == MEMORY))
+            shown = {key: value for key, value in rows[-1].items() if value != ""}
+            print("  ".join(f"{key} {value}" for key, value in shown.items()), flush=True)
+    rax.close()
     return rows
 
 
-def write(rows: list[dict], folder: Path) -> None:
+def measured(name: str, shape: str, rax: Rax, memory: bool) -> dict:
+    """The row of a loss and shape; libraries that lack the loss leave their cells empty."""
+    steps = {who: make(name, shape) for who, make in CONTESTANTS.items()}
+    least = {who: float("inf") for who, step in steps.items() if step is not None}
+    steps = {who: steps[who] for who in least}
+    for step in steps.values():
+        step()  # compiles, fills caches
+    peaks = {}
+    for _ in range(TURNS):
+        for who, step in steps.items():
+            least[who] = min(least[who], least_time(step))
+        if answer := rax.measure(name, shape):
+            least["Rax"] = min(least.get("Rax", float("inf")), answer["ms"])
+            peaks["Rax"] = answer["mb"]
+    if memory:
+        kin = {"directrank": name, "allRank": KIN.get(name, name)}
+        peaks |= {who: peak_memory(who, kin[who], shape) for who in CONTESTANTS}
+    else:
+        peaks = {}
+    others = [value for who, value in least.items() if who != "directrank"]
+    row = {"loss": name, "shape": shape, "compared_with": KIN.get(name, name) if others else ""}
+    row |= {f"{who}_ms": number(least.get(who)) for who in LIBRARIES}
+    row["ratio"] = number(min(others) / least["directrank"]) if others else ""
+    row |= {f"{who}_peak_mb": number(peaks.get(who)) for who in LIBRARIES}
+    return row
+
+
+LIBRARIES = (*CONTESTANTS, "Rax")
+
+
+def number(value: float | None) -> str:
+    """Three digits, or nothing."""
+    return "" if value is None else f"{value:.3g}"
+
+
+def write(rows: list[dict], threads: int, folder: Path) -> None:
     """``losses.csv`` and ``losses.md`` in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "losses.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    libraries = list(dict.fromkeys(row["library"] for row in rows))
     lines = [
         "# Losses: forward and backward",
         "",
-        f"Milliseconds (peak MB) on {rows[0]['threads']} threads, torch {torch.__version__};"
-        " × is the factor to directrank. AP, precision and the twin losses, which no other library"
-        " has, stand beside its ApproxNDCG.",
+        f"Least milliseconds on {threads} threads of {processor()}, torch {torch.__version__};"
+        " the ratio is the fastest other library's time over ours. AP, precision and the twin"
+        " losses, which no other library has, stand beside its ApproxNDCG. Peak memory in MB.",
         "",
-        "| loss | shape | " + " | ".join(libraries) + " |",
-        "| --- | --- |" + " ---: |" * len(libraries),
+        "| " + " | ".join(key.replace("_", " ") for key in rows[0]) + " |",
+        "| --- | --- | --- |" + " ---: |" * (len(rows[0]) - 3),
     ]
-    for name, shape in dict.fromkeys((row["loss"], row["shape"]) for row in rows):
-        cells = []
-        for who in libraries:
-            row = next(
-                (r for r in rows if (r["loss"], r["shape"], r["library"]) == (name, shape, who)),
-                None,
-            )
-            if row is None:
-                cells.append("–")
-                continue
-            peak = f" ({row['peak_mb']})" if row["peak_mb"] else ""
-            factor = "" if who == "directrank" else f", ×{row['times_ours']}"
-            cells.append(f"{row['ms']}{factor}{peak}")
-        lines.append(f"| {name} | {shape} | " + " | ".join(cells) + " |")
+    lines += ["| " + " | ".join(row[key] or "–" for key in row) + " |" for row in rows]
+    ours = {(row["loss"], row["shape"]): float(row["directrank_ms"]) for row in rows}
+    lines += notes(ours)
     (folder / "losses.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def notes(ours: dict[tuple[str, str], float]) -> list[str]:
+    """Growth with the length of a list, and what the cubic loss costs, in words."""
+    lines = []
+    pair = ("softrank", "128x120"), ("approx_ndcg", "128x120")
+    if all(key in ours for key in pair):
+        times = ours[pair[0]] / ours[pair[1]]
+        lines += ["", f"SoftRank takes {times:.1f} times as long as ApproxNDCG at L = 120."]
+    grown = [
+        f"{name} {math.log(ours[name, GROWTH[-1]] / ours[name, GROWTH[0]]) / math.log(4):.1f}"
+        for name in LOSSES
+        if (name, GROWTH[0]) in ours and (name, GROWTH[-1]) in ours
+    ]
+    if grown:
+        lines += ["", f"Exponent of the growth from L = 1250 to 5000: {', '.join(grown)}."]
+    return lines
+
+
+def processor() -> str:
+    """The processor's name."""
+    from directrank.provenance import environment
+
+    return environment()["processor"]
 
 
 def main() -> None:
@@ -328,19 +369,20 @@ def main() -> None:
     options.add_argument("--no-growth", action="store_true", help="leave out single long lists")
     options.add_argument("--no-memory", action="store_true", help="leave out peak memory")
     options.add_argument("--threads", type=int, default=2)
-    options.add_argument("--seconds", type=float, default=1.0, help="per loss and library")
     options.add_argument("--out", type=Path, default=HERE / "results")
     options.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.peak:
         print_peak(*chosen.peak)
         return
-    memory = not chosen.no_memory
-    rows = measure(chosen.losses, chosen.shapes, chosen.threads, chosen.seconds, memory)
+    if chosen.threads == 1 and hasattr(os, "sched_setaffinity"):
+        # JAX cannot be told so; it and all others share one core.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rows = measure(chosen.losses, chosen.shapes, chosen.threads, not chosen.no_memory)
     if not chosen.no_growth:
-        quadratic = [name for name in chosen.losses if name not in SLOW_PLAIN]
-        rows += measure(quadratic, GROWTH, chosen.threads, chosen.seconds / 2, False)
-    write(rows, chosen.out)
+        names = [name for name in chosen.losses if name not in COSTLY]
+        rows += measure(names, GROWTH, chosen.threads, False)
+    write(rows, chosen.threads, chosen.out)
 
 
 if __name__ == "__main__":

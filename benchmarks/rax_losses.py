@@ -1,16 +1,19 @@
-"""Rax's side of bench_losses.py; runs in an interpreter that has jax and rax, and prints JSON.
+"""Rax's side of bench_losses.py; runs in an interpreter that has jax and rax.
 
-    python rax_losses.py FOLDER SECONDS LOSS...
+    python rax_losses.py FOLDER
 
-``FOLDER`` holds one ``<shape>.npz`` per shape, with scores, labels and mask.
+``FOLDER`` holds one ``<shape>.npz`` per shape, with scores, labels and mask. Each line of the
+input, a JSON list of loss, shape and seconds, is answered by one line of JSON: the least
+milliseconds of the loss with its gradient in so many seconds, and the MB of its temporaries; or
+nothing.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -36,36 +39,40 @@ def losses() -> dict:
     }
 
 
+@cache
+def compiled(name: str, file: Path):
+    """The loss with its gradient, compiled for a shape, and its arguments; None where too long."""
+    data = np.load(file)
+    arguments = [jnp.asarray(data[key]) for key in ("scores", "labels", "mask")]
+    if arguments[0].shape[1] > LONGEST:
+        return None
+    function = jax.jit(jax.value_and_grad(losses()[name])).lower(*arguments).compile()
+    jax.block_until_ready(function(*arguments))
+    return function, arguments
+
+
+def measure(name: str, file: Path, seconds: float) -> dict[str, float]:
+    """The least time and the memory; empty where there is nothing to measure."""
+    if name not in losses() or (found := compiled(name, file)) is None:
+        return {}
+    function, arguments = found
+    least, begin = float("inf"), time.perf_counter()
+    while True:
+        start = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        end = time.perf_counter()
+        least = min(least, 1e3 * (end - start))
+        if end - begin > seconds:
+            memory = function.memory_analysis().temp_size_in_bytes
+            return {"ms": least, "mb": memory / 2**20}
+
+
 def main() -> None:
-    """Time every loss on every shape."""
-    folder, seconds, names = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
-    known = losses()
-    rows = []
-    for file in sorted(folder.glob("*.npz")):
-        data = np.load(file)
-        arguments = [jnp.asarray(data[key]) for key in ("scores", "labels", "mask")]
-        if arguments[0].shape[1] > LONGEST:
-            continue
-        for name in names:
-            if name not in known:
-                continue
-            compiled = jax.jit(jax.value_and_grad(known[name])).lower(*arguments).compile()
-            jax.block_until_ready(compiled(*arguments))
-            found, begin = [], time.perf_counter()
-            while len(found) < 3 or (time.perf_counter() - begin < seconds and len(found) < 50):
-                start = time.perf_counter()
-                jax.block_until_ready(compiled(*arguments))
-                found.append(1e3 * (time.perf_counter() - start))
-            memory = compiled.memory_analysis()
-            rows.append(
-                {
-                    "loss": name,
-                    "shape": file.stem,
-                    "ms": statistics.median(found),
-                    "mb": memory.temp_size_in_bytes / 2**20,
-                }
-            )
-    print(json.dumps(rows))
+    """Answer until the input ends."""
+    folder = Path(sys.argv[1])
+    for line in sys.stdin:
+        name, shape, seconds = json.loads(line)
+        print(json.dumps(measure(name, folder / f"{shape}.npz", seconds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ LOSSES: dict[str, dict] = {
     "rmse": {},
     "ranknet": {},
     "lambdarank": {},
+    "lambda_family": {"force": "spring", "margin": 0.5},
     "listnet": {},
     "listmle": {},
     "wassrank": {},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from directrank.losses._approx_ndcg import approx_ndcg
     from directrank.losses._approx_precision import approx_precision
     from directrank.losses._composed import compose, composed
+    from directrank.losses._lambda_family import lambda_family
     from directrank.losses._lambdarank import lambdarank
     from directrank.losses._listmle import listmle
     from directrank.losses._listnet import listnet
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 REGISTRY: dict[str, str] = {
     "rmse": "directrank.losses._rmse:rmse",
     "ranknet": "directrank.losses._ranknet:ranknet",
+    "lambda_family": "directrank.losses._lambda_family:lambda_family",
     "lambdarank": "directrank.losses._lambdarank:lambdarank",
     "listnet": "directrank.losses._listnet:listnet",
     "listmle": "directrank.losses._listmle:listmle",
@@ -58,6 +60,7 @@ __all__ = [
     "compose",
     "composed",
     "get",
+    "lambda_family",
     "lambdarank",
     "listmle",
     "listnet",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import Judgements, discount
+from directrank.metrics._conventions import Judgements, discount, discount_sums
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked, one_of
-from directrank.relaxations._pairs import FAR, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 CUTOFFS = ("both", "either")
@@ -41,14 +44,15 @@ def lambdarank(
             (Pobrotyn2021's LambdaRank@k); or ``either``, and NDCG normalised over the whole list
             (LightGBM's ``lambdarank_truncation_level``).
         sigma: steepness.
-        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        gain: ``exp2`` (2^y - 1), ``linear`` (y) or ``burges2006`` (0, 3, 7, 15, 31).
 
     Returns:
         The loss per query, ``[B]``; 0 where there is no pair.
     """
     one_of(cutoff, CUTOFFS, "cut-off rule")
     scores, labels, mask = checked(scores, labels, mask)
-    value, gradient = _forces(scores.detach(), labels, mask, k, cutoff, sigma, gain)
+    forces = _compiled_forces if usable(scores) else _forces
+    value, gradient = forces(scores.detach(), labels, mask, k, cutoff, sigma, gain)
     return with_gradient(scores, value, gradient)
 
 
@@ -95,3 +99,36 @@ def _forces(
         packing.unpack_lists(value) / best,
         packing.unpack(gradient) * (sigma / best).unsqueeze(1),
     )
+
+
+def _compiled_forces(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    k: int | None,
+    cutoff: str,
+    sigma: float,
+    gain: str,
+) -> tuple[Tensor, Tensor]:
+    """:func:`_forces` on a CPU."""
+    from directrank.relaxations import _pair_kernels
+
+    B, L = scores.shape
+    both = cutoff == "both"
+    gains = Judgements(labels, mask).gains(gain)
+    value = scores.new_empty(B)
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    over_lists(
+        _pair_kernels.lambdarank,
+        pairs_of(scores),
+        B,
+        *(array(tensor) for tensor in (scores, labels, gains, mask)),
+        float(sigma),
+        math.inf if k is None else float(k),
+        both,
+        np.diff(discount_sums("log2", L, None)),
+        discount_sums("log2", L, k if both else None),
+        value.numpy(),
+        gradient.numpy(),
+    )
+    return value, gradient

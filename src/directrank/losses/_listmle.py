@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked
 from directrank.relaxations._sorting import descending_order
 
@@ -32,14 +33,32 @@ def listmle(
     """
     scores, labels, mask = checked(scores, labels, mask)
     order = shuffled_order(labels, mask, generator)
+    work = _compiled if usable(scores) else _value_and_gradient
+    return with_gradient(scores, *work(scores.detach(), order, mask))
+
+
+def _value_and_gradient(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss ``[B]`` and its gradient ``[B, L]`` for documents in the ``order`` given."""
     # Padding comes last; what it adds to the sums of the documents before it is nothing.
     real = mask.gather(1, order)
-    ordered = scores.detach().gather(1, order).double().masked_fill_(~real, -torch.inf)
+    ordered = scores.gather(1, order).double().masked_fill_(~real, -torch.inf)
     rest, share = _tail_sums(ordered)
     value = (rest - ordered).masked_fill_(~real, 0.0).sum(1)
     slope = (share - 1).masked_fill_(~real, 0.0)
     gradient = torch.zeros_like(slope).scatter_(1, order, slope)
-    return with_gradient(scores, value.to(scores.dtype), gradient.to(scores.dtype))
+    return value.to(scores.dtype), gradient.to(scores.dtype)
+
+
+def _compiled(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """:func:`_value_and_gradient` on a CPU."""
+    from directrank.losses import _listwise_kernels
+
+    value = scores.new_empty(len(scores))
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    arrays = [array(tensor) for tensor in (scores, order, mask.sum(1))]
+    found = value.numpy(), gradient.numpy()
+    over_lists(_listwise_kernels.listmle, 20 * scores.numel(), len(scores), *arrays, *found)
+    return value, gradient
 
 
 #: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.

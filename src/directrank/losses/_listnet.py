@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked
 from directrank.relaxations._pairs import FAR
 
@@ -24,11 +25,29 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
         The loss per query, ``[B]``; 0 for a list without documents.
     """
     scores, labels, mask = checked(scores, labels, mask)
+    work = _compiled if usable(scores) else _value_and_gradient
+    return with_gradient(scores, *work(scores.detach(), labels, mask))
+
+
+def _value_and_gradient(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss ``[B]`` and its gradient ``[B, L]``."""
     there = mask.to(scores.dtype)
     # Not minus infinity: a list of padding alone stays free of NaN.
     hidden = (there - 1) * FAR
     target = torch.softmax(labels + hidden, dim=1)
-    logs = torch.log_softmax(scores.detach() + hidden, dim=1)
+    logs = torch.log_softmax(scores + hidden, dim=1)
     slope = logs.exp().sub_(target).mul_(there)
     value = -target.mul_(logs.mul_(there)).sum(1)
-    return with_gradient(scores, value, slope)
+    return value, slope
+
+
+def _compiled(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """:func:`_value_and_gradient` on a CPU."""
+    from directrank.losses import _listwise_kernels
+
+    value = scores.new_empty(len(scores))
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    arrays = [array(tensor) for tensor in (scores, labels, mask)]
+    found = value.numpy(), gradient.numpy()
+    over_lists(_listwise_kernels.listnet, 10 * scores.numel(), len(scores), *arrays, *found)
+    return value, gradient

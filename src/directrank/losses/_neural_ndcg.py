@@ -9,8 +9,9 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.metrics._conventions import Judgements, discount
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked
-from directrank.relaxations._pairs import FAR, Packing
+from directrank.relaxations._pairs import FAR, Packing, pairs_of
 from directrank.relaxations.neural_sort import gumbel_noise
 
 
@@ -95,9 +96,45 @@ def _mean_loss(
     for _ in range(max(samples, 1)):
         noisy = scores + noise * gumbel_noise(scores, mask, generator) if samples else scores
         wanted = noisy.requires_grad and torch.is_grad_enabled()
-        value, gradient = _value_and_gradient(noisy.detach(), gains, mask, k, tau, rounds, wanted)
+        work = _compiled if usable(scores) else _value_and_gradient
+        value, gradient = work(noisy.detach(), gains, mask, k, tau, rounds, wanted)
         values.append(with_gradient(noisy, -value, -gradient))
     return sum(values) / len(values)
+
+
+def _compiled(
+    scores: Tensor,
+    gains: Tensor,
+    mask: Tensor,
+    k: int | None,
+    tau: float,
+    rounds: tuple[int, float, bool],
+    gradient_wanted: bool,
+) -> tuple[Tensor, Tensor]:
+    """:func:`_value_and_gradient` on a CPU."""
+    from directrank.losses import _neural_kernel
+
+    iterations, tolerance, rows_first = rounds
+    value = scores.new_empty(len(scores))
+    gradient = torch.zeros_like(scores, memory_format=torch.contiguous_format)
+    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
+    discounts = discount("log2", ranks)
+    if k is not None:
+        discounts *= ranks <= k
+    over_lists(
+        _neural_kernel.neural_ndcg,
+        pairs_of(scores) * (1 + iterations),
+        len(scores),
+        *(array(tensor) for tensor in (scores, gains, mask, discounts)),
+        float(tau),
+        int(iterations),
+        float(tolerance),
+        rows_first,
+        gradient_wanted,
+        value.numpy(),
+        gradient.numpy(),
+    )
+    return value, gradient
 
 
 @torch.no_grad()

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked, one_of
-from directrank.relaxations._pairs import FAR, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 REDUCTIONS = ("sum", "mean")
@@ -40,7 +41,8 @@ def ranknet(
     scores, labels, mask = checked(scores, labels, mask)
     if k is not None:
         mask = mask & (inverse(descending_order(scores.detach(), mask)) < k)
-    value, gradient, pairs = _pair_sums(scores.detach(), labels, mask, sigma)
+    sums = _compiled_sums if usable(scores) else _pair_sums
+    value, gradient, pairs = sums(scores.detach(), labels, mask, sigma)
     if reduction == "mean":
         pairs = pairs.clamp_min(1)
         value, gradient = value / pairs, gradient / pairs.unsqueeze(1)
@@ -82,6 +84,20 @@ def _pair_sums(
         packing.unpack(gradient * sigma),
         packing.unpack_lists(pairs.to(s.dtype)),
     )
+
+
+def _compiled_sums(
+    scores: Tensor, labels: Tensor, mask: Tensor, sigma: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`_pair_sums` on a CPU."""
+    from directrank.relaxations import _pair_kernels
+
+    value, pairs = scores.new_empty(2, len(scores))
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    arrays = [array(tensor) for tensor in (scores, labels, mask)]
+    found = [tensor.numpy() for tensor in (value, gradient, pairs)]
+    over_lists(_pair_kernels.ranknet, pairs_of(scores), len(scores), *arrays, float(sigma), *found)
+    return value, gradient, pairs
 
 
 def _levels(descending: Tensor) -> Tensor:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from directrank.relaxations._inputs import one_of
 from directrank.relaxations.exact import StableRanking
 
-GAINS = ("exp2", "linear")
+GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
 EMPTY = ("exclude", "zero", "one")
 TIES = ("stable", "expected")
@@ -34,9 +35,16 @@ class Judgements:
         return StableRanking(self.labels, self.mask)
 
     def gains(self, kind: str) -> Tensor:
-        """``2^y - 1`` (``exp2``) or ``y`` (``linear``), ``[B, L]``."""
+        """``2^y - 1`` (``exp2``), ``y`` (``linear``) or what Burges2006 prints, ``[B, L]``.
+
+        That (``burges2006``) is 0, 3, 7, 15, 31 for the labels 0 to 4, against its own equation 1:
+        ``2^(y+1) - 1``, and 0 for 0.
+        """
         one_of(kind, GAINS, "gain")
-        return torch.exp2(self.labels) - 1 if kind == "exp2" else self.labels
+        if kind == "linear":
+            return self.labels
+        gains = torch.exp2(self.labels) - 1
+        return torch.where(gains > 0, 2 * gains + 1, gains) if kind == "burges2006" else gains
 
     def relevant(self, min_label: float) -> Tensor:
         """1 where the label is at least ``min_label``, else 0, ``[B, L]``."""
@@ -65,6 +73,14 @@ def discount(kind: str, ranks: Tensor) -> Tensor:
     if kind == "log2":
         return 1 / torch.log2(1 + ranks)
     return 1 / torch.log2(ranks.clamp_min(2))
+
+
+@lru_cache(maxsize=256)
+def discount_sums(kind: str, length: int, k: int | None) -> np.ndarray:
+    """The sum of the discounts of the first r ranks (at most k), float64 ``[length + 1]``."""
+    ranks = torch.arange(1, length + 1, dtype=torch.float64)
+    weights = discount(kind, ranks) * (ranks <= (length if k is None else k))
+    return np.concatenate([[0.0], weights.cumsum(0).numpy()])
 
 
 def ratio(value: Tensor, best: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._sorting import descending_order, inverse
 
 #: Stands for minus infinity where a difference of two of them must not be NaN.
@@ -190,6 +191,36 @@ def _sigmoids(values: Tensor, rows: slice, out: Tensor) -> None:
     torch.sub(columns.unsqueeze(1), columns[:, rows].unsqueeze(2), out=out).sigmoid_()
 
 
+class _CompiledSoftCounts(torch.autograd.Function):
+    """The same on a CPU, in compiled loops."""
+
+    @staticmethod
+    def forward(ctx, values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+        from directrank.relaxations import _pair_kernels
+
+        ctx.save_for_backward(values, front, mask)
+        counts = torch.zeros_like(values, memory_format=torch.contiguous_format)
+        arrays = [array(tensor) for tensor in (values, front, mask, counts)]
+        over_lists(_pair_kernels.soft_counts, pairs_of(values), len(values), *arrays)
+        return counts
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slopes: Tensor) -> tuple[Tensor, None, None]:
+        from directrank.relaxations import _pair_kernels
+
+        values, front, mask = ctx.saved_tensors
+        gradient = torch.zeros_like(values, memory_format=torch.contiguous_format)
+        arrays = [array(tensor) for tensor in (values, front, mask, slopes, gradient)]
+        over_lists(_pair_kernels.soft_counts_slope, pairs_of(values), len(values), *arrays)
+        return gradient, None, None
+
+
+def pairs_of(values: Tensor) -> int:
+    """How many pairs of documents ``[B, L]`` lists have at most."""
+    return values.shape[0] * values.shape[1] ** 2
+
+
 def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
     """``Σ_{j≠i} sigmoid(v_j - v_i)`` over the documents j of the mask, for the front documents i.
 
@@ -203,4 +234,6 @@ def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
     Returns:
         ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
     """
+    if usable(values):
+        return _CompiledSoftCounts.apply(values, front, mask)
     return _SoftCounts.apply(values, Packing(front, mask))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import one_of
-from directrank.relaxations._pairs import FAR, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations._sorting import descending_order, inverse
 
 GRADIENTS = ("type1", "type2", "type3")
@@ -111,30 +112,57 @@ class _TwinRanks(torch.autograd.Function):
     def backward(ctx, slopes: Tensor):
         scores, labels, mask = ctx.saved_tensors
         gradient, alpha_b = ctx.gradient, ctx.alpha_b
-        packing = Packing((slopes != 0) & mask, mask)
-        # Padding is infinitely far behind and below every label: all three types vanish there.
-        s = packing.pack(alpha_b * scores).masked_fill_(~packing.real, -FAR)
-        y = packing.pack(labels).masked_fill_(~packing.real, -FAR)
-        w = packing.pack(slopes.masked_fill(~mask, 0.0))
-        total = torch.zeros_like(s)
-        for chunk, rows, (g, u) in walk(packing, s, 2):
-            lists, columns = chunk.lists, slice(chunk.columns)
-            torch.sub(s[lists, rows, None], s[lists, None, columns], out=g)
-            if gradient != "type1":
-                torch.sub(y[lists, rows, None], y[lists, None, columns], out=u).sign_()
-            if gradient == "type3":
-                # 1 - b for u = 1 and b for u = -1 are both sigmoid(-u alpha_b z).
-                g.mul_(u).neg_().sigmoid_().mul_(u)
-            else:
-                g.sigmoid_()
-                torch.addcmul(g, g, g, value=-1, out=g)
-                if gradient == "type2":
-                    g.mul_(u)
-            weights = w[lists, rows]
-            total[lists, columns] += torch.bmm(weights.unsqueeze(1), g)[:, 0]
-            total[lists, rows] -= weights * g.sum(2)
-        scale = 2 * alpha_b if gradient == "type3" else alpha_b
-        return packing.unpack(total * scale), None, None, None, None, None
+        slope = _compiled_slope if usable(scores) else _slope
+        return slope(scores, labels, mask, slopes, gradient, alpha_b), None, None, None, None, None
+
+
+def _slope(
+    scores: Tensor, labels: Tensor, mask: Tensor, slopes: Tensor, gradient: str, alpha_b: float
+) -> Tensor:
+    """``Σ_i slopes_i dr_i/ds``, ``[B, L]``."""
+    packing = Packing((slopes != 0) & mask, mask)
+    # Padding is infinitely far behind and below every label: all three types vanish there.
+    s = packing.pack(alpha_b * scores).masked_fill_(~packing.real, -FAR)
+    y = packing.pack(labels).masked_fill_(~packing.real, -FAR)
+    w = packing.pack(slopes.masked_fill(~mask, 0.0))
+    total = torch.zeros_like(s)
+    for chunk, rows, (g, u) in walk(packing, s, 2):
+        lists, columns = chunk.lists, slice(chunk.columns)
+        torch.sub(s[lists, rows, None], s[lists, None, columns], out=g)
+        if gradient != "type1":
+            torch.sub(y[lists, rows, None], y[lists, None, columns], out=u).sign_()
+        if gradient == "type3":
+            # 1 - b for u = 1 and b for u = -1 are both sigmoid(-u alpha_b z).
+            g.mul_(u).neg_().sigmoid_().mul_(u)
+        else:
+            g.sigmoid_()
+            torch.addcmul(g, g, g, value=-1, out=g)
+            if gradient == "type2":
+                g.mul_(u)
+        weights = w[lists, rows]
+        total[lists, columns] += torch.bmm(weights.unsqueeze(1), g)[:, 0]
+        total[lists, rows] -= weights * g.sum(2)
+    scale = 2 * alpha_b if gradient == "type3" else alpha_b
+    return packing.unpack(total * scale)
+
+
+def _compiled_slope(
+    scores: Tensor, labels: Tensor, mask: Tensor, slopes: Tensor, gradient: str, alpha_b: float
+) -> Tensor:
+    """:func:`_slope` on a CPU."""
+    from directrank.relaxations import _pair_kernels
+
+    found = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    over_lists(
+        _pair_kernels.twin_slope,
+        pairs_of(scores),
+        len(scores),
+        *(array(tensor) for tensor in (scores, labels, mask, slopes)),
+        float(alpha_b),
+        GRADIENTS.index(gradient) + 1,
+        found.numpy(),
+    )
+    return found
 
 
 def _order(

@@ -1,0 +1,140 @@
+"""The lambda functions that Burges2006 names and does not print: forces of pairs (section 6.2).
+
+A document's force is the sum over its pairs (i, j), i the more relevant, of ``|ΔNDCG_ij| f(d)``,
+``d = s_i - s_j``; it pushes i up and j down alike, so that the forces of a query sum to zero.
+ΔNDCG, what swapping the pair would change, is taken at the current order. While the order stands
+the weights are constants, each force is that of a potential of differences, and the Jacobian is
+symmetric. With ``logistic``, all pairs and no margin it is the function that the paper chose,
+:func:`directrank.losses.lambdarank`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from directrank.errors import ConfigError
+from directrank.losses._gradient import with_gradient
+from directrank.metrics._conventions import Judgements, discount
+from directrank.relaxations._inputs import checked, one_of
+from directrank.relaxations._sorting import descending_order, inverse
+
+PAIRS = ("all", "neighbours")
+
+
+def _step(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """A force that is there or not."""
+    return (margin - d).clamp_min(0), (d < margin).to(d.dtype)
+
+
+def _spring(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """A force in proportion to what is missing."""
+    missing = (margin - d).clamp_min(0)
+    return missing.square() / 2, missing
+
+
+def _logistic(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """RankNet's cost."""
+    return softplus(margin - d, threshold=40), torch.sigmoid(margin - d)
+
+
+def _sigmoid(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """A bounded cost: a hopeless pair exerts no force."""
+    p = torch.sigmoid(margin - d)
+    return p, p * (1 - p)
+
+
+def _difference(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """Finite differences: a swap moves a document by ``d``; a smaller step than ``margin`` is not
+    taken. The potential is linear between -margin and margin, logarithmic beyond."""
+    size = d.abs()
+    far = (size.clamp_min(margin) / margin).log()
+    near = 1 - d.clamp(-margin, margin) / margin
+    return near - torch.sign(d) * far, 1 / size.clamp_min(margin)
+
+
+#: name → function of d and the margin that returns the potential and the force, ``-dpotential/dd``.
+FORCES: dict[str, Callable[[Tensor, float], tuple[Tensor, Tensor]]] = {
+    "step": _step,
+    "spring": _spring,
+    "logistic": _logistic,
+    "sigmoid": _sigmoid,
+    "difference": _difference,
+}
+
+
+def lambda_family(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    force: str = "logistic",
+    pairs: str = "all",
+    margin: float = 0.0,
+) -> Tensor:
+    """``Σ |ΔNDCG_ij| φ(s_i - s_j)`` over pairs with ``y_i > y_j``, per query, weights held fast.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        force: ``-φ'(d)``: ``step`` 1 where d < margin; ``spring`` max(0, margin - d); ``logistic``
+            1 / (1 + exp(d - margin)); ``sigmoid`` the slope of that; ``difference``
+            1 / max(|d|, margin), the change of NDCG per change of score.
+        pairs: ``all`` with different labels, or of these ``neighbours`` in the current order.
+        margin: lead below which a pair in the right order still exerts a force; of ``difference``
+            the smallest step.
+
+    Returns:
+        The loss per query, ``[B]``; 0 where there is no pair.
+
+    Raises:
+        ConfigError: an unknown name, a negative margin, or none for ``difference``.
+    """
+    one_of(force, tuple(FORCES), "force")
+    one_of(pairs, PAIRS, "choice of pairs")
+    if margin < 0 or (margin == 0 and force == "difference"):
+        raise ConfigError(
+            f"lambda_family: margin {margin} with force '{force}'",
+            "it must not be negative, and for 'difference' above 0",
+        )
+    scores, labels, mask = checked(scores, labels, mask)
+    value, gradient = _forces(scores.detach(), labels, mask, FORCES[force], pairs, margin)
+    return with_gradient(scores, value, gradient)
+
+
+@torch.no_grad()
+def _forces(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    law: Callable[[Tensor, float], tuple[Tensor, Tensor]],
+    pairs: str,
+    margin: float,
+) -> tuple[Tensor, Tensor]:
+    """The loss ``[B]`` and its gradient ``[B, L]``."""
+    judgements = Judgements(labels, mask)
+    gains = judgements.gains("exp2")
+    best = judgements.ideal.weigh(gains, lambda ranks: discount("log2", ranks), None)
+    ranks = inverse(descending_order(scores, mask)) + 1
+    weights = discount("log2", ranks.to(scores.dtype))
+    change = _differences(gains).clamp_min(0) * _differences(weights).abs()
+    change = change * (mask.unsqueeze(2) & mask.unsqueeze(1))
+    if pairs == "neighbours":
+        change = change * (_differences(ranks).abs() == 1)
+    d = _differences(torch.where(mask, scores, 0.0))
+    potential, push = law(d, margin)
+    push = push * change
+    scale = best.masked_fill(best <= 0, float("inf"))  # without an ideal there is no force
+    return (
+        (potential * change).sum((1, 2)) / scale,
+        (push.sum(1) - push.sum(2)) / scale.unsqueeze(1),
+    )
+
+
+def _differences(values: Tensor) -> Tensor:
+    """``[B, L]`` to ``[B, L, L]``: the value of the row less that of the column."""
+    return values.unsqueeze(2) - values.unsqueeze(1)

@@ -1,0 +1,110 @@
+"""Compiled loops over the lists of a batch: when they are used, and on which threads they run.
+
+Lists are worked one at a time, each by one thread, so that results do not depend on the number of
+threads. The threads are Python's: a kernel lets go of the interpreter's lock, and numba's own
+threads would not survive a fork.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+#: Pairs of documents that are worth a second thread.
+WORTH_A_THREAD = 300_000
+
+#: What arithmetic may assume; NaN and infinity are not assumed away.
+ARITHMETIC = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def usable(*values: Any) -> bool:
+    """Whether kernels can work on these: numba is installed, tensors are float32 or 64 on a CPU.
+
+    Hyper-parameters may be among the values; one that wants a gradient needs PyTorch.
+    """
+    first, *others = values
+    return (
+        first.device.type == "cpu"
+        and first.dtype in (torch.float32, torch.float64)
+        and not any(isinstance(other, Tensor) and other.requires_grad for other in others)
+        and _numba_is_installed()
+    )
+
+
+@cache
+def _numba_is_installed() -> bool:
+    return find_spec("numba") is not None
+
+
+def compiled(function: Callable, arithmetic: set[str] = ARITHMETIC) -> Callable:
+    """Compile with numba on first use, free of the interpreter's lock; kept on disk where possible.
+
+    Division by zero gives infinity: Python's check for it would keep loops from vectorising.
+    """
+    from numba import njit  # here: importing a loss must not wait for numba
+
+    options = {"nogil": True, "fastmath": arithmetic, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # numba: no locator available
+        return njit(**options)(function)
+
+
+class _Pool:
+    """Threads beside the calling one, made when first needed."""
+
+    def __init__(self) -> None:
+        self.process, self.size, self.executor = 0, 0, None
+
+    def get(self, size: int) -> ThreadPoolExecutor:
+        """At least ``size`` threads of this process; a fork does not inherit its parent's."""
+        if self.executor is None or self.process != os.getpid() or self.size < size:
+            self.process, self.size = os.getpid(), size
+            self.executor = ThreadPoolExecutor(size, "directrank")
+        return self.executor
+
+
+_pool = _Pool()
+
+
+def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: object) -> None:
+    """``kernel(begin, end, *arguments)`` for ranges that make up the ``lists``.
+
+    As many threads as PyTorch uses take turns, if the ``work`` (in pairs of documents) is worth it.
+    """
+    threads = min(torch.get_num_threads(), lists, work // WORTH_A_THREAD + 1)
+    if threads <= 1:
+        kernel(0, lists, *arguments)
+        return
+    step = max(1, lists // (8 * threads))
+    turns = count(0, step)
+
+    def take_turns() -> None:
+        while (begin := next(turns)) < lists:
+            kernel(begin, min(begin + step, lists), *arguments)
+
+    others = [_pool.get(threads - 1).submit(take_turns) for _ in range(threads - 1)]
+    take_turns()
+    for other in others:
+        other.result()
+
+
+def array(values: Tensor) -> np.ndarray:
+    """A tensor's numbers as a contiguous array, which shares their memory where it can."""
+    return values.detach().contiguous().numpy()
+
+
+def per_list(value: float | Tensor, lists: int) -> np.ndarray:
+    """A hyper-parameter (a number or ``[B, 1]``) as float64 ``[B]``."""
+    if isinstance(value, Tensor):
+        return value.detach().double().expand(lists, 1).reshape(lists).contiguous().numpy()
+    return np.full(lists, value, dtype=np.float64)
