@@ -3,51 +3,19 @@ import pytest
 import torch
 
 from directrank.errors import ConfigError, TrainingError
-from directrank.evaluation import metrics_per_query
-from directrank.learning import FitJob, Splits
+from directrank.learning import Splits
 from directrank.lists import RankedLists
+from directrank.models.linear import Linear
 from directrank.seeds import numpy_stream
 from directrank.training.batches import Feeder, buckets
 from directrank.training.fit import complete, fit_many
 from directrank.training.objective import Objective
-
-TOWER = {"name": "tower", "hidden": [6], "decay": 0.9}
-LOSS = {"name": "approx_ndcg", "alpha": 5.0}
-TRAINING = {
-    "optimizer": {"name": "adam", "lr": 0.02},
-    "batch_queries": 4,
-    "max_epochs": 6,
-}
-
-
-def made(queries: int, seed: int, longest: int = 12) -> RankedLists:
-    """Lists whose labels follow the first of five features; the second query is empty."""
-    stream = numpy_stream("training test", seed)
-    lengths = stream.integers(1, longest + 1, queries)
-    features = stream.normal(size=(lengths.sum(), 5)).astype(np.float32)
-    labels = np.clip(np.round(features[:, 0] + 0.5), 0, 2).astype(np.float32)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    labels[offsets[1] : offsets[2]] = 0
-    return RankedLists(features, labels, offsets, np.arange(queries))
+from training_data import LOSS, TOWER, TRAINING, fit, job, layout, made, mean_ndcg, splits
 
 
 @pytest.fixture(scope="module")
 def data() -> Splits:
-    return Splits(made(30, 0), made(12, 1), made(12, 2), label_levels=3)
-
-
-def job(trial: int = 0, run: str = "run") -> FitJob:
-    return FitJob(run, trial, {"name": "ndcg", "k": 5}, 1, "cpu", lambda done, total, text: None)
-
-
-def fit(data, trials=1, model=TOWER, loss=LOSS, **training):
-    settings = {"model": model, "loss": loss, "training": {**TRAINING, **training}}
-    return fit_many(data, [settings] * trials, [job(trial) for trial in range(trials)])
-
-
-def mean_ndcg(fitted, lists) -> float:
-    values = metrics_per_query(fitted.predict(lists), lists, [{"name": "ndcg", "k": 5}])
-    return float(np.nanmean(values["ndcg@5"]))
+    return splits()
 
 
 def test_training_learns_what_the_features_say(data):
@@ -121,9 +89,8 @@ def test_a_mean_over_queries_leaves_empty_ones_out(data):
     lists = data.train
     scores = torch.zeros(lists.n_documents)
     objective = Objective([LOSS], "mean", [torch.Generator()])
-    labels = torch.from_numpy(lists.labels)
-    mean = objective(scores, labels, lists.lengths)
-    total = Objective([LOSS], "sum", [torch.Generator()])(scores, labels, lists.lengths)
+    mean = objective(scores[None], layout(lists))
+    total = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
     assert torch.allclose(mean * (lists.relevant_counts() > 0).sum(), total)
 
 
@@ -145,7 +112,7 @@ def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
     labels = torch.from_numpy(lists.labels).double()
     mask, index = padded_positions(torch.from_numpy(lists.lengths))
     whole = losses.approx_ndcg(pad(scores, mask, index), pad(labels, mask, index), mask, alpha=5.0)
-    summed = Objective([LOSS], "sum", [torch.Generator()])(scores, labels, lists.lengths)
+    summed = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
     assert torch.allclose(summed, whole.sum())
 
 
@@ -195,12 +162,49 @@ def test_saved_weights_are_the_models(data, tmp_path):
 def test_candidates_that_differ_in_steepness_share_a_call_and_differ_in_their_values(data):
     settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0)]
     lists = data.train
-    scores = torch.from_numpy(np.tile(lists.features[:, 1], 3)).double()
-    labels = torch.from_numpy(np.tile(lists.labels, 3)).double()
+    scores = torch.from_numpy(np.tile(lists.features[:, 1], (3, 1))).double()
     together = Objective(settings, "mean", [torch.Generator()] * 3)
     assert len(together._calls) == 1
-    values = together(scores, labels, np.tile(lists.lengths, 3))
-    n = lists.n_documents
+    values = together(scores, layout(lists))
     for number, setting in enumerate(settings):
         alone = Objective([setting], "mean", [torch.Generator()])
-        assert torch.allclose(values[number], alone(scores[:n], labels[:n], lists.lengths)[0])
+        assert torch.allclose(values[number], alone(scores[:1], layout(lists))[0])
+
+
+def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(data):
+    settings = [
+        {"name": "neural_ndcg", "tau": 0.5},
+        {"name": "listnet"},
+        {"name": "neural_ndcg", "tau": 1.0},
+        {"name": "approx_ndcg", "alpha": 2.0},
+        {"name": "neural_ndcg", "tau": 0.5},
+        {"name": "approx_ndcg", "alpha": 7.0},
+    ]
+    lists = data.train
+    stream = torch.Generator().manual_seed(1)
+    scores = torch.randn(6, lists.n_documents, generator=stream, dtype=torch.float64)
+    for reduction in ("mean", "sum"):
+        values = Objective(settings, reduction, [stream] * 6)(scores, layout(lists))
+        for model, setting in enumerate(settings):
+            alone = Objective([setting], reduction, [stream])
+            expected = alone(scores[model : model + 1], layout(lists))[0]
+            assert torch.allclose(values[model], expected)
+
+
+def test_candidates_that_share_documents_are_candidates_with_documents_of_their_own(
+    data, monkeypatch
+):
+    training = {**TRAINING, "dtype": "float64", "stack": 0, "restarts": 2}
+    settings = [
+        {
+            "model": {"name": "linear"},
+            "loss": {"name": "approx_ndcg", "alpha": alpha},
+            "training": training,
+        }
+        for alpha in (1.0, 5.0)
+    ]
+    shared = fit_many(data, settings, [job()] * 2)
+    monkeypatch.setattr(Linear, "shares_documents", False)
+    apart = fit_many(data, settings, [job()] * 2)
+    for one, other in zip(shared, apart, strict=True):
+        assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-10)

@@ -72,6 +72,21 @@ def test_the_history_is_our_metric_of_every_number_of_trees(data, tmp_path, sele
         assert row["vali_metric"] == pytest.approx(mean(scores, data.vali, selection), abs=1e-12)
 
 
+def test_other_parts_are_watched_without_a_part_in_the_choice(data, tmp_path):
+    watch = {"every": 5, "splits": ["train", "test"]}
+    fitted = learner.fit(data, SMALL | {"watch": watch}, job())
+    plain = learner.fit(data, SMALL, job())
+    assert trees_of(saved(fitted, tmp_path)) == trees_of(saved(plain, tmp_path))
+    booster = lightgbm.Booster(model_file=tmp_path / "model.txt")
+    for row in fitted.history:
+        assert ("test_ndcg@5" in row) == (row["epoch"] % 5 == 0)
+        for split in ("train", "test"):
+            if f"{split}_ndcg@5" in row:
+                part = getattr(data, split)
+                scores = booster.predict(part.features, num_iteration=row["epoch"])
+                assert row[f"{split}_ndcg@5"] == pytest.approx(mean(scores, part, NDCG5), abs=1e-9)
+
+
 def test_the_number_of_trees_is_the_same_whatever_empty_queries_count(data, tmp_path):
     fitted = learner.fit(data, SMALL | {"n_trees": 60, "early_stopping_rounds": 60}, job())
     values = np.array([row["vali_metric"] for row in fitted.history])

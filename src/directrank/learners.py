@@ -45,9 +45,14 @@ class Learner:
 
 REGISTRY: dict[str, Learner] = {
     "neural": Learner("directrank.training.fit:fit_many", neural=True),
+    "per_query": Learner("directrank.training.per_query:fit_by_lambdas", neural=True),
+    "per_pair": Learner("directrank.training.per_query:fit_by_pairs", neural=True),
     "lightgbm": Learner("directrank.trees.lightgbm:fit"),
     "ranklib": Learner("directrank.trees.ranklib:fit", external=True),
     "xgboost": Learner("directrank.trees.xgboost:fit"),
+    "ranking_svm": Learner("directrank.baselines.ranking_svm:fit"),
+    "adarank": Learner("directrank.baselines.adarank:fit"),
+    "svmmap": Learner("directrank.baselines.svm_map:fit"),
 }
 
 

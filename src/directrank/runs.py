@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,37 @@ import pandas as pd
 import torch
 
 from directrank import learners, losses, metrics, models
-from directrank.data import filters, normalise, prepared
-from directrank.errors import ConfigError, DataError
+from directrank.data import normalised, prepared
+from directrank.errors import ConfigError
 from directrank.evaluation import metrics_per_query
+from directrank.io import atomic_path, digest_of
 from directrank.learning import FitJob, Fitted, Progress, Splits, no_progress
 from directrank.lists import RankedLists
-from directrank.provenance import environment
+from directrank.provenance import code_digest, environment
 from directrank.results import write_run
 from directrank.spec import candidate_settings, candidates, run_name, validate
+from directrank.training import monitors
+from directrank.training.checkpoints import Checkpoints, Saved
+from directrank.training.failures import NotFiniteError, keep_freed_memory
 
 EVALUATED = ("vali", "test")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is left of a finished trial.
+
+    Attributes:
+        values: per split and metric, its value per query, float64 ``[Q]``.
+        history: rows of the history, of all candidates.
+        rows: one per candidate.
+        model: content of the chosen model's files by their suffix.
+    """
+
+    values: dict[str, dict[str, np.ndarray]]
+    history: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    model: dict[str, bytes]
 
 
 def execute(
@@ -33,8 +56,13 @@ def execute(
     threads: int = 1,
     device: str = "auto",
     progress: Progress = no_progress,
+    checkpoint_minutes: float = 10.0,
+    stop: Callable[[], str | None] = lambda: None,
 ) -> None:
     """Train and evaluate the run ``spec`` and write its result files into ``out``.
+
+    Unfinished work is kept in ``<out>.checkpoint``: a run that was killed goes on from there, to
+    the same result. The folder is removed when the run is complete.
 
     Args:
         spec: the run's specification; see ``schemas/run.schema.yaml``.
@@ -43,6 +71,8 @@ def execute(
         threads: how many threads may be used; results may depend on it in the last digits.
         device: ``cpu``, ``cuda`` or ``auto``, which takes a GPU where there is one.
         progress: called as ``progress(done, total, text)``.
+        checkpoint_minutes: how long the work of a network may go unsaved.
+        stop: asked now and then; the name of a signal saves what there is and ends the run.
 
     Raises:
         ConfigError, DataError, TrainingError: with what to do about it.
@@ -55,18 +85,25 @@ def execute(
     device = _device(device)
     name = run_name(spec)
     splits, origin = load_splits(spec, data)
-    plan = list(candidates(spec))
-    fits = _fit_all(spec, plan, splits, name, threads, device, progress)
+    keep_freed_memory()
+    checkpoints = Checkpoints(
+        out.with_name(out.name + ".checkpoint"),
+        _checkpoint_key(spec, origin["digest"], threads, device),
+        checkpoint_minutes,
+        stop,
+    )
 
-    per_query, history, rows = [], [], []
-    for trial, fitted in enumerate(fits):
-        chosen = _best_candidate(spec, fitted, splits.vali)
-        for split in EVALUATED:
-            per_query.append(_per_query(spec, fitted[chosen], getattr(splits, split), split, trial))
-        for number, fit in enumerate(fitted):
-            history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
-            rows.append(_fit_row(spec, trial, number, fit, splits.vali, number == chosen))
-        fitted[chosen].save(out / f"model-{trial}")
+    def job(trial: int, report: Progress) -> FitJob:
+        return FitJob(name, trial, spec["selection"], threads, device, report)
+
+    try:
+        trials = list(_trials(spec, splits, job, checkpoints, progress))
+    except NotFiniteError as error:
+        raise error.written_to(out / "not_finite.safetensors") from error
+    for number, trial in enumerate(trials):
+        for suffix, content in trial.model.items():
+            with atomic_path(out / f"model-{number}{suffix}") as temporary:
+                temporary.write_bytes(content)
     record = {
         "name": name,
         "spec": dict(spec),
@@ -78,29 +115,25 @@ def execute(
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": time.time() - began,
     }
+    per_query = [
+        _per_query(trial.values[split], getattr(splits, split), split, number)
+        for number, trial in enumerate(trials)
+        for split in EVALUATED
+    ]
     write_run(
         out,
         pd.concat(per_query, ignore_index=True),
-        pd.DataFrame(history),
-        pd.DataFrame(rows),
+        pd.DataFrame([row for trial in trials for row in trial.history]),
+        pd.DataFrame([row for trial in trials for row in trial.rows]),
         record,
     )
+    checkpoints.clear()
 
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
     """The run's filtered and normalised splits, and what is on record of the data set."""
     record = prepared.read_record(data)
-    parts = {}
-    for split in ("train", *EVALUATED):
-        folder = prepared.split_folder(data, spec["fold"], split)
-        if not folder.is_dir():
-            raise DataError(
-                f"the prepared data set has no split '{folder.relative_to(data)}'",
-                "check the run's 'fold', or prepare the data set again",
-                file=data,
-            )
-        parts[split] = prepared.open_dataset(folder)
-    parts = normalise.apply(spec["normalisation"], filters.apply(spec["filter"], parts))
+    parts = normalised.open_splits(data, spec["fold"], spec["filter"], spec["normalisation"])
     sizes = {
         split: {"queries": part.n_queries, "documents": part.n_documents}
         for split, part in parts.items()
@@ -118,26 +151,27 @@ def modules_of(spec: Mapping[str, Any]) -> list[str]:
     if "loss" in spec:
         modules += losses.modules_of(spec["loss"]["name"])
         modules.append(models.REGISTRY[spec["model"]["name"]].split(":")[0])
+        modules += monitors.modules_of(spec.get("training", {}).get("monitor"))
     return modules
 
 
-def _fit_all(
+def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:
+    """A digest of all that decides what a run's unfinished work goes on to."""
+    versions = environment()["packages"]
+    return digest_of([spec, data, threads, device, versions, code_digest(modules_of(spec))])
+
+
+def _trials(
     spec: Mapping[str, Any],
-    plan: Sequence[Mapping[str, Any]],
     splits: Splits,
-    name: str,
-    threads: int,
-    device: str,
+    job: Callable[[int, Progress], FitJob],
+    checkpoints: Checkpoints,
     progress: Progress,
-) -> list[list[Fitted]]:
-    """One list of fitted candidates per trial."""
+) -> Iterator[Trial]:
+    """Fit and evaluate every trial of the run, all its tuning candidates each."""
+    plan = list(candidates(spec))
     learner = learners.get(spec["learner"])
     fit = learner.load()
-    total = spec["trials"] * len(plan)
-
-    def job(trial: int, report: Progress) -> FitJob:
-        return FitJob(name, trial, spec["selection"], threads, device, report)
-
     if learner.neural:
         jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in plan]
         settings = [
@@ -145,23 +179,85 @@ def _fit_all(
             for _ in range(spec["trials"])
             for candidate in plan
         ]
-        flat = fit(splits, settings, jobs)
-    else:
-        flat = []
-        for number in range(total):
+        fitted = fit(splits, settings, jobs, checkpoints)
+        for trial in range(spec["trials"]):
+            of_trial = fitted[trial * len(plan) : (trial + 1) * len(plan)]
+            yield _evaluated(spec, splits, trial, of_trial)
+        return
+    total = spec["trials"] * len(plan)
+    for trial in range(spec["trials"]):
+        part = f"trial-{trial:03d}"
+        saved = checkpoints.load(part)
+        if saved is None:
+            fitted = []
+            for number, candidate in enumerate(plan):
 
-            def part(done: int, of: int, text: str, number: int = number) -> None:
-                progress(number * of + done, total * of, text)
+                def report(
+                    done: int, of: int, text: str, number: int = trial * len(plan) + number
+                ) -> None:
+                    checkpoints.end_if_asked(f"in fit {number + 1} of {total}")
+                    progress(number * of + done, total * of, text)
 
-            trial, candidate = divmod(number, len(plan))
-            flat.append(fit(splits, plan[candidate]["model"], job(trial, part)))
-    return [flat[i : i + len(plan)] for i in range(0, total, len(plan))]
+                fitted.append(fit(splits, candidate["model"], job(trial, report)))
+            saved = _to_saved(_evaluated(spec, splits, trial, fitted))
+            checkpoints.save(part, saved.tensors, saved.record)
+            checkpoints.end_if_asked(f"after trial {trial + 1} of {spec['trials']}")
+        yield _from_saved(saved)
 
 
-def _best_candidate(spec: Mapping[str, Any], fitted: Sequence[Fitted], vali: RankedLists) -> int:
-    if len(fitted) == 1:
-        return 0
-    return int(np.argmax([_vali_metric(spec, fit, vali) for fit in fitted]))
+def _evaluated(
+    spec: Mapping[str, Any], splits: Splits, trial: int, fitted: Sequence[Fitted]
+) -> Trial:
+    """Choose among the candidates of a trial, and evaluate the chosen one."""
+    on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
+    chosen = int(np.argmax(on_vali)) if len(fitted) > 1 else 0
+    values, history, rows = {}, [], []
+    for split in EVALUATED:
+        lists = getattr(splits, split)
+        values[split] = metrics_per_query(fitted[chosen].predict(lists), lists, spec["evaluation"])
+    tuned = candidate_settings(spec)
+    for number, fit in enumerate(fitted):
+        history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
+        rows.append(
+            {
+                "trial": trial,
+                "candidate": number,
+                **tuned[number],
+                "vali_metric": on_vali[number],
+                "selected": number == chosen,
+                **fit.info,
+            }
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        fitted[chosen].save(Path(folder) / "model")
+        model = {
+            path.name.removeprefix("model"): path.read_bytes()
+            for path in sorted(Path(folder).iterdir())
+        }
+    return Trial(values, history, rows, model)
+
+
+def _to_saved(trial: Trial) -> Saved:
+    tensors = {f"model{suffix}": _bytes_tensor(data) for suffix, data in trial.model.items()}
+    for split, values in trial.values.items():
+        tensors |= {f"{split}/{name}": torch.from_numpy(v) for name, v in values.items()}
+    return Saved(tensors, {"history": trial.history, "rows": trial.rows})
+
+
+def _from_saved(saved: Saved) -> Trial:
+    values: dict[str, dict[str, np.ndarray]] = {split: {} for split in EVALUATED}
+    model = {}
+    for key, value in saved.tensors.items():
+        split, _, name = key.partition("/")
+        if split in values:
+            values[split][name] = value.numpy()
+        else:
+            model[key.removeprefix("model")] = value.numpy().tobytes()
+    return Trial(values, saved.record["history"], saved.record["rows"], model)
+
+
+def _bytes_tensor(content: bytes) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(content, dtype=np.uint8).copy())
 
 
 def _vali_metric(spec: Mapping[str, Any], fit: Fitted, vali: RankedLists) -> float:
@@ -170,9 +266,8 @@ def _vali_metric(spec: Mapping[str, Any], fit: Fitted, vali: RankedLists) -> flo
 
 
 def _per_query(
-    spec: Mapping[str, Any], fit: Fitted, lists: RankedLists, split: str, trial: int
+    values: Mapping[str, np.ndarray], lists: RankedLists, split: str, trial: int
 ) -> pd.DataFrame:
-    values = metrics_per_query(fit.predict(lists), lists, spec["evaluation"])
     return pd.DataFrame(
         {
             "trial": np.int32(trial),
@@ -183,24 +278,6 @@ def _per_query(
             **values,
         }
     )
-
-
-def _fit_row(
-    spec: Mapping[str, Any],
-    trial: int,
-    number: int,
-    fit: Fitted,
-    vali: RankedLists,
-    selected: bool,
-) -> dict[str, Any]:
-    return {
-        "trial": trial,
-        "candidate": number,
-        **candidate_settings(spec)[number],
-        "vali_metric": _vali_metric(spec, fit, vali),
-        "selected": selected,
-        **fit.info,
-    }
 
 
 def _device(device: str) -> str:

@@ -13,7 +13,7 @@ from directrank import __version__
 from directrank.errors import DirectrankError
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
-COMMANDS = ("data", "fit", "products", "report")
+COMMANDS = ("data", "fit", "products", "report", "cost")
 
 EPILOG = """\
 examples:

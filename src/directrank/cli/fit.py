@@ -24,6 +24,16 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     fit.add_argument(
         "--device", default="auto", help="cpu, cuda or auto, a GPU where there is one (default)"
     )
+    fit.add_argument(
+        "--checkpoint-minutes",
+        type=float,
+        default=10.0,
+        metavar="MINUTES",
+        help=(
+            "how long a network's training may go unsaved (default: 10); a run that is killed goes "
+            "on from OUT.checkpoint, and SIGTERM or SIGUSR1 makes it save and end at once"
+        ),
+    )
     fit.set_defaults(run=_fit)
 
     evaluate = subparsers.add_parser(
@@ -46,9 +56,10 @@ def _fit(options: argparse.Namespace) -> None:
     from directrank.progress import Progress
     from directrank.runs import execute
     from directrank.schema import read_yaml
+    from directrank.training.checkpoints import signalled
 
     spec = read_yaml(options.run_file)  # JSON is YAML
-    with Progress(options.out.name) as progress:
+    with Progress(options.out.name) as progress, signalled() as stop:
         execute(
             spec,
             options.data,
@@ -56,6 +67,8 @@ def _fit(options: argparse.Namespace) -> None:
             threads=options.threads,
             device=options.device,
             progress=progress,
+            checkpoint_minutes=options.checkpoint_minutes,
+            stop=stop,
         )
 
 

@@ -22,8 +22,11 @@ from directrank.schema import suggest
 
 #: name → module:function
 REGISTRY: dict[str, str] = {
+    "feed_forward": "directrank.models.feed_forward:feed_forward",
     "linear": "directrank.models.linear:linear",
     "tower": "directrank.models.tower:tower",
+    "two_layer": "directrank.models.two_layer:two_layer",
+    "context": "directrank.models.context:context",
 }
 
 

@@ -14,6 +14,9 @@ from directrank.models.stacked import StackedLinear, glorot_uniform, uniform
 class Linear(nn.Module):
     """A stack of linear scorers; see :func:`linear` for the settings."""
 
+    #: ``features`` may be ``[G, N, F]`` where M / G neighbouring models each share their documents.
+    shares_documents = True
+
     def __init__(self, layer: StackedLinear) -> None:
         super().__init__()
         self.layer = layer
@@ -24,7 +27,7 @@ class Linear(nn.Module):
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
     ) -> Tensor:
-        """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``."""
+        """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[G, N, F]``."""
         return self.layer(features).squeeze(-1)
 
 

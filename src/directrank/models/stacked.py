@@ -28,11 +28,29 @@ class StackedLinear(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[M, N, in]`` (``[1, N, in]`` where all models share documents) to ``[M, N, out]``."""
-        if len(self.weight) == 1:
-            y = torch.mm(x[0], self.weight[0])[None]
+        """``[M, N, in]`` to ``[M, N, out]``.
+
+        ``x`` may be ``[G, N, in]`` where M / G neighbouring models each share their documents. A
+        single output, a score, is made in the precision of the weights: documents are told apart
+        by its last digits.
+        """
+        if self.weight.shape[2] == 1 and torch.is_autocast_enabled(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return self._product(x.to(self.weight.dtype))
+        return self._product(x)
+
+    def _product(self, x: Tensor) -> Tensor:
+        models, width, out = self.weight.shape
+        rows, N, _ = x.shape
+        if models == 1:
+            y = torch.mm(x.squeeze(0), self.weight.squeeze(0))[None]
+        elif rows == models and out > 1:
+            y = torch.bmm(x, self.weight)
         else:
-            y = torch.matmul(x, self.weight)
+            # One product per row, with the weights of its models below each other: a product with
+            # columns in place of rows is several times slower where they are few.
+            below = self.weight.transpose(1, 2).reshape(rows, -1, width)
+            y = torch.bmm(below, x.transpose(1, 2)).view(models, out, N).transpose(1, 2)
         return y if self.bias is None else y + self.bias
 
 
@@ -61,16 +79,23 @@ class StackedBatchNorm(nn.Module):
         # PyTorch's own layer is faster, but refuses to train on a single document.
         if len(self.weight) == 1 and rows is None and (x.shape[1] > 1 or not self.training):
             return self._single(x)
+        x = x.to(self.weight.dtype)  # sums of bfloat16 would lose their digits
         if not self.training:
-            mean, variance = self.running_mean, self.running_var
-        else:
-            mean, variance = self._batch_statistics(x, rows)
-        scale = self.weight * torch.rsqrt(variance + self.epsilon)
-        return x * scale + (self.bias - mean * scale)
+            scale = self.weight * torch.rsqrt(self.running_var + self.epsilon)
+            return x * scale + (self.bias - self.running_mean * scale)
+        there = None if rows is None else rows.to(x.dtype)
+        with torch.autocast(x.device.type, enabled=False):
+            y, mean, variance, count = _Normalised.apply(
+                x, self.weight, self.bias, there, self.epsilon
+            )
+        unbiased = variance * (count / (count - 1).clamp_min(1))
+        self.running_mean.lerp_(mean, 1 - self.decay)
+        self.running_var.lerp_(unbiased, 1 - self.decay)
+        return y
 
     def _single(self, x: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(
-            x[0],
+            x.squeeze(0),
             self.running_mean.view(-1),
             self.running_var.view(-1),
             self.weight.view(-1),
@@ -80,21 +105,46 @@ class StackedBatchNorm(nn.Module):
             eps=self.epsilon,
         )[None]
 
-    def _batch_statistics(self, x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
-        if rows is None:
-            count = torch.full((len(self.weight), 1, 1), x.shape[1], dtype=x.dtype, device=x.device)
+
+class _Normalised(torch.autograd.Function):
+    """``(x - mean) / sqrt(variance + epsilon) * weight + bias`` over the real rows of each model.
+
+    Returns it with mean, variance and number of rows, which have no gradient. What comes back from
+    later layers must be 0 at padding, and is 0 there in what goes back to earlier ones.
+    """
+
+    @staticmethod
+    def forward(
+        ctx, x: Tensor, weight: Tensor, bias: Tensor, there: Tensor | None, epsilon: float
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        if there is None:
+            count = x.new_full((1, 1, 1), x.shape[1])
             mean = x.mean(1, keepdim=True)
-            variance = (x - mean).square().mean(1, keepdim=True)
+            standard = x - mean
         else:
-            weight = rows.to(x.dtype)[..., None]
-            count = weight.sum(1, keepdim=True)
-            mean = (x * weight).sum(1, keepdim=True) / count
-            variance = ((x - mean).square() * weight).sum(1, keepdim=True) / count
-        with torch.no_grad():
-            unbiased = variance * (count / (count - 1).clamp_min(1))
-            self.running_mean.lerp_(mean, 1 - self.decay)
-            self.running_var.lerp_(unbiased, 1 - self.decay)
-        return mean, variance
+            count = there.sum(1)[:, None, None]
+            mean = torch.bmm(there.unsqueeze(1), x) / count
+            standard = (x - mean).mul_(there.unsqueeze(2))
+        variance = torch.linalg.vector_norm(standard, dim=1, keepdim=True).square_() / count
+        scale = torch.rsqrt(variance + epsilon)
+        standard *= scale
+        ctx.save_for_backward(standard, weight * scale, there, count)
+        ctx.mark_non_differentiable(mean, variance, count)
+        return torch.addcmul(bias, standard, weight), mean, variance, count
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slopes: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        standard, factor, there, count = ctx.saved_tensors
+        to_bias = slopes.sum(1, keepdim=True)
+        to_weight = (slopes * standard).sum(1, keepdim=True)
+        to_x = None
+        if ctx.needs_input_grad[0]:
+            to_x = (slopes - to_bias / count).addcmul_(standard, to_weight / count, value=-1)
+            to_x *= factor
+            if there is not None:
+                to_x *= there.unsqueeze(2)
+        return to_x, to_weight, to_bias, None, None
 
 
 def glorot_uniform(generators: Sequence[torch.Generator], fan_in: int, fan_out: int) -> Tensor:

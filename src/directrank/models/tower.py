@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform
 
 
@@ -21,12 +22,14 @@ class Tower(nn.Module):
         hidden: Sequence[StackedLinear],
         norms: Sequence[StackedBatchNorm],
         output: StackedLinear,
+        activation: Callable[[Tensor], Tensor],
     ) -> None:
         super().__init__()
         self.input_norm = input_norm
         self.hidden = nn.ModuleList(hidden)
         self.norms = nn.ModuleList(norms)
         self.output = output
+        self.activation = activation
 
     def forward(
         self,
@@ -38,7 +41,7 @@ class Tower(nn.Module):
         x = features if self.input_norm is None else self.input_norm(features, rows)
         for layer, norm in zip(self.hidden, self.norms, strict=True):
             x = torch.relu(norm(layer(x), rows))
-        return self.output(x).squeeze(-1)
+        return self.activation(self.output(x)).squeeze(-1)
 
 
 def tower(
@@ -49,6 +52,7 @@ def tower(
     input_norm: bool = True,
     decay: float = 0.99,
     epsilon: float = 1e-3,
+    output: str = "linear",
 ) -> Tower:
     """Feed-forward scorers, one per generator: Dense, batch norm, ReLU per hidden layer; Dense(1).
 
@@ -59,6 +63,7 @@ def tower(
         input_norm: batch-normalise the raw features, as the paper does in place of scaling them.
         decay: weight of the old running statistic in batch norm (TensorFlow's "momentum").
         epsilon: batch norm's epsilon; TensorFlow's default.
+        output: ``linear``, or ``tanh`` as Pobrotyn2021 has it for NeuralNDCG.
     """
     models = len(generators)
     widths = [n_features, *hidden]
@@ -71,4 +76,5 @@ def tower(
         layers,
         [StackedBatchNorm(models, width, decay, epsilon) for width in hidden],
         StackedLinear(glorot_uniform(generators, widths[-1], 1)),
+        output_activation(output),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,39 +12,75 @@ from torch import Tensor
 
 from directrank.lists import RankedLists, concatenated_ranges
 
-#: Pairs of a padded group of lists that take less time than another call of a loss would.
+#: Padded pairs of a group of lists that take less time than another call would.
 SMALL_BUCKET = 1 << 18
+
+#: How long training lists are cut: to random documents; or to random documents that are drawn anew
+#: while none of them is relevant though one of the list is (Pobrotyn2021's released code).
+CUTS = ("random", "random_relevant")
 
 
 @dataclass(frozen=True)
-class Batch:
-    """One step's queries for every model of a stack, M models of B queries each.
+class Layout:
+    """Where the queries of a batch lie in rows of documents.
+
+    A row holds one drawing of queries. G rows serve M models, M / G neighbours each: models that
+    draw the same queries share a row.
 
     Attributes:
-        features: ``[M, N, F]``; N is the largest number of documents of any model's batch.
-        rows: bool ``[M, N]``, True for a real document; None where all are.
-        positions: int64 ``[S]``, where each document stands in the flattened ``[M * N]`` scores;
-            documents lie model by model, query by query.
-        labels: ``[S]``, in the same order.
-        lengths: int64 numpy ``[M * B]``, documents per query.
+        labels: ``[G, N]``; N is the largest number of documents of any row. Where no query lies,
+            they are any.
+        starts: int64 numpy ``[G, B]``, where each query begins in its row.
+        lengths: int64 numpy ``[G, B]``, documents per query.
+    """
+
+    labels: Tensor
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, lists: RankedLists, dtype: torch.dtype, device: torch.device) -> Layout:
+        """A whole data set part as one row."""
+        labels = torch.as_tensor(np.array(lists.labels), dtype=dtype, device=device)
+        return cls(labels[None], (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None])
+
+
+@dataclass(frozen=True)
+class Batch(Layout):
+    """One step's queries for every model of a stack.
+
+    Attributes:
+        features: ``[G, N, F]``; what lies behind a row's documents is a repetition of its last.
+        rows: bool ``[G, N]``, True for what a scorer takes for a document; None where all are.
+        spans: int64 numpy ``[G, B]``, what a scorer takes for the documents of each query: those
+            of ``lengths``, or more where padding is passed as documents.
+        queries: int64 numpy ``[G, B]``, positions of the queries in the data set part.
     """
 
     features: Tensor
     rows: Tensor | None
-    positions: Tensor
-    labels: Tensor
-    lengths: np.ndarray
+    spans: np.ndarray
+    queries: np.ndarray
 
 
 class Feeder:
     """Draws batches from a data set part.
+
+    On a GPU the features stay there as a whole where :data:`RESIDENT` of its free memory holds
+    them; else each batch is gathered in pinned memory and copied while the GPU works.
 
     Args:
         lists: the part.
         dtype: what features and labels become.
         device: where batches live.
         max_documents: longer lists are cut to this many random documents at each draw.
+        cut: a name of :data:`CUTS`, how those documents are drawn.
+        padded: pad every list with rows of zeros to the longest of its batch, and pass them to the
+            scorer as documents.
     """
+
+    #: Share of a GPU's free memory that features may take for good.
+    RESIDENT = 0.5
 
     def __init__(
         self,
@@ -51,53 +88,79 @@ class Feeder:
         dtype: torch.dtype,
         device: torch.device,
         max_documents: int | None = None,
+        cut: str = "random",
+        padded: bool = False,
     ) -> None:
         self.features = _tensor(lists.features)
-        self.labels = _tensor(np.asarray(lists.labels))
-        self.starts = np.asarray(lists.offsets[:-1])
+        self.labels = _tensor(np.asarray(lists.labels)).to(device, dtype)
+        self.offsets = np.asarray(lists.offsets)
+        self.starts = self.offsets[:-1]
         self.lengths = np.asarray(lists.lengths)
         self.dtype = dtype
         self.device = device
         self.max_documents = max_documents
+        self.relevant = np.asarray(lists.labels) > 0 if cut == "random_relevant" else None
+        self.padded = padded
+        if device.type == "cuda":
+            size = self.features.numel() * torch.empty(0, dtype=dtype).element_size()
+            if size <= self.RESIDENT * torch.cuda.mem_get_info(device)[0]:
+                self.features = self.features.to(device, dtype)
 
-    def draw(self, queries: np.ndarray, streams: list[np.random.Generator]) -> Batch:
-        """The batch of the queries at positions ``queries``, int ``[M, B]``.
+    def draw(self, queries: np.ndarray, streams: Sequence[np.random.Generator]) -> Batch:
+        """The batch of the queries at positions ``queries``, int ``[G, B]``.
 
-        ``streams`` holds each model's random stream for cutting long lists.
+        ``streams`` holds each row's random stream for cutting long lists.
         """
-        models, per_model = queries.shape
-        flat = queries.ravel()
-        lengths = self.lengths[flat]
-        rows = concatenated_ranges(self.starts[flat], lengths)
-        if self.max_documents is not None and lengths.max() > self.max_documents:
-            rows, lengths = _cut(rows, lengths, per_model, self.max_documents, streams)
-        totals = lengths.reshape(models, per_model).sum(1)
-        width = int(totals.max())
-        index = torch.from_numpy(rows)
-        labels = self.labels.index_select(0, index)
-        features = self.features.index_select(0, index)
-        if models == 1:
-            positions, real = torch.arange(width), None
-            features = features[None]
+        lengths = self.lengths[queries]
+        rows, lengths = self._documents(queries, lengths, streams)
+        spans = lengths
+        if self.padded:
+            spans = np.broadcast_to(lengths.max(1, keepdims=True), lengths.shape)
+        ends = spans.cumsum(1)
+        widths = ends[:, -1:]
+        places = np.arange(int(widths.max()))
+        real = None if widths.min() == len(places) else places < widths
+        hidden = None
+        if self.padded:
+            source, there = _padded_source(rows, lengths, spans, len(places))
+            hidden = None if there.all() else torch.from_numpy(~there).to(self.device)
         else:
-            positions = torch.from_numpy(concatenated_ranges(np.arange(models) * width, totals))
-            features = features.new_zeros(models * width, features.shape[1]).index_copy_(
-                0, positions, features
-            )
-            features = features.view(models, width, -1)
-            real = torch.arange(width) < torch.from_numpy(totals)[:, None]
-            real = None if bool(real.all()) else real
+            source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
+        index = torch.from_numpy(rows[source.ravel()])
+        features = self._gather(index).view(len(queries), len(places), -1)
+        if hidden is not None:
+            features = features.masked_fill_(hidden[..., None], 0.0)
         return Batch(
-            features=features.to(self.device, self.dtype, non_blocking=True),
-            rows=None if real is None else real.to(self.device),
-            positions=positions.to(self.device),
-            labels=labels.to(self.device, self.dtype, non_blocking=True),
+            labels=self.labels.index_select(0, index.to(self.device)).view(features.shape[:2]),
+            starts=ends - spans,
             lengths=lengths,
+            features=features,
+            rows=None if real is None else torch.from_numpy(real).to(self.device),
+            spans=spans,
+            queries=queries,
         )
+
+    def _documents(
+        self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The documents of queries, one after the other, and how many each has ``[G, B]``."""
+        rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
+        if self.max_documents is None or lengths.max() <= self.max_documents:
+            return rows, lengths
+        wanted = None if self.relevant is None else self.relevant[rows]
+        return _cut(rows, lengths, self.max_documents, streams, wanted)
+
+    def _gather(self, index: Tensor) -> Tensor:
+        if self.features.device.type == self.device.type:
+            return self.features.index_select(0, index.to(self.device)).to(self.dtype)
+        shape = len(index), self.features.shape[1]
+        rows = torch.empty(shape, dtype=self.features.dtype, pin_memory=True)
+        torch.index_select(self.features, 0, index, out=rows)
+        return rows.to(self.device, self.dtype, non_blocking=True)
 
 
 def buckets(
-    lengths: np.ndarray, waste: float = 0.25, small: int = SMALL_BUCKET
+    lengths: np.ndarray, waste: float = 0.25, small: int = SMALL_BUCKET, power: int = 2
 ) -> list[np.ndarray]:
     """Group lists of similar length, so that padding each group wastes little.
 
@@ -105,17 +168,19 @@ def buckets(
         lengths: int ``[B]``, documents per list.
         waste: a list goes into a group whose longest list is at most ``1 / (1 - waste)`` times as
             long.
-        small: padded pairs (lists × longest²) that are not worth a further group.
+        small: what is not worth a further group, as ``lists × longest ** power``.
+        power: 2 where work is done on padded pairs of documents, 1 where it is on documents.
 
     Returns:
         The positions of the lists of each group, longest group first; together all of them.
     """
     order = np.argsort(-lengths, kind="stable")
+    falling = -lengths[order]
     groups, begin = [], 0
     while begin < len(order):
-        longest = lengths[order[begin]]
-        end = int(np.searchsorted(-lengths[order], -longest * (1 - waste), side="right"))
-        end = min(max(end, begin + small // max(int(longest), 1) ** 2), len(order))
+        longest = max(int(-falling[begin]), 1)
+        end = int(np.searchsorted(falling, -longest * (1 - waste), side="right"))
+        end = min(max(end, begin + small // longest**power), len(order))
         groups.append(order[begin:end])
         begin = end
     return groups
@@ -124,17 +189,40 @@ def buckets(
 def _cut(
     rows: np.ndarray,
     lengths: np.ndarray,
-    per_model: int,
     limit: int,
-    streams: list[np.random.Generator],
+    streams: Sequence[np.random.Generator],
+    wanted: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    starts = np.cumsum(lengths) - lengths
+    """Of the documents ``rows`` of lists of ``lengths`` ``[G, B]`` at most ``limit`` of each.
+
+    Where a list has documents that are ``wanted``, they are drawn until one is among them.
+    """
+    flat = lengths.ravel()
+    starts = np.cumsum(flat) - flat
     kept = np.ones(len(rows), dtype=bool)
-    for query in np.flatnonzero(lengths > limit):
-        stream = streams[query // per_model]
-        begin, length = starts[query], lengths[query]
-        kept[begin + stream.permutation(length)[limit:]] = False
+    for query in np.flatnonzero(flat > limit):
+        stream = streams[query // lengths.shape[1]]
+        begin, length = starts[query], flat[query]
+        order = stream.permutation(length)
+        if wanted is not None and (own := wanted[begin : begin + length]).any():
+            while not own[order[:limit]].any():
+                order = stream.permutation(length)
+        kept[begin + order[limit:]] = False
     return rows[kept], np.minimum(lengths, limit)
+
+
+def _padded_source(
+    rows: np.ndarray, lengths: np.ndarray, spans: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the packed ``rows`` each place ``[G, width]`` shows, and where there is one."""
+    G = len(lengths)
+    shift = np.arange(G)[:, None] * width + spans.cumsum(1) - spans
+    places = concatenated_ranges(shift.ravel(), lengths.ravel())
+    source = np.zeros(G * width, dtype=np.int64)
+    source[places] = np.arange(len(rows))
+    there = np.zeros(G * width, dtype=bool)
+    there[places] = True
+    return source.reshape(G, width), there.reshape(G, width)
 
 
 def _tensor(array: np.ndarray) -> Tensor:

@@ -1,4 +1,4 @@
-"""The training objective of a stack of models: padded losses over packed scores."""
+"""The training objective of a stack of models: padded losses of the lists of a batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,29 @@ import torch
 from torch import Tensor
 
 from directrank import losses
-from directrank.lists import concatenated_ranges, pad, padded_positions
-from directrank.training.batches import buckets
+from directrank.training.batches import Layout, buckets
+
+#: Padded pairs of documents that are not worth a further call of a loss. Most losses leave padding
+#: out of sums over pairs by themselves; those that do not need memory for all of them.
+SMALL_CALL = 1 << 22
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a loss for neighbouring models of a stack.
+    """One call of a loss for several models of a stack.
 
     Attributes:
-        first, last: the models ``first … last - 1``.
+        models: int ``[C]``, which.
         loss: the loss with the hyper-parameters that these models share.
-        varied: hyper-parameters in which they differ, float64 ``[last - first]`` each.
+        varied: hyper-parameters in which they differ, float64 ``[C]`` each.
     """
 
-    first: int
-    last: int
+    models: np.ndarray
     loss: Callable[..., Tensor]
     varied: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Objective:
     """The losses of a stack of models, and how the queries of a batch are reduced.
 
@@ -42,81 +43,160 @@ class Objective:
         settings: one loss mapping per model (``name`` and hyper-parameters).
         reduction: ``"mean"`` over the queries with a relevant document, or ``"sum"``.
         generators: one random stream per model, for losses that draw.
+        pairs: counts, over all calls so far, the pairs of documents of one list, and the same with
+            padding, which is what a loss is given that looks at all pairs; float64 ``[2]``.
     """
 
     settings: Sequence[Mapping[str, Any]]
     reduction: str
     generators: Sequence[torch.Generator]
+    pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
 
-    def __call__(self, scores: Tensor, labels: Tensor, lengths: np.ndarray) -> Tensor:
-        """The objective of each model, ``[M]``.
+    def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
+        """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
+        parts = [self._values(call, scores, layout) for call in self._calls]
+        total = torch.cat(parts)
+        if len(parts) > 1:
+            order = np.argsort(np.concatenate([call.models for call in self._calls]))
+            total = total[torch.from_numpy(order).to(total.device)]
+        return total
 
-        Args:
-            scores: packed scores ``[S]`` of all models' batches, model by model.
-            labels: ``[S]``, in the same order.
-            lengths: int ``[M * B]``, documents per query.
-        """
-        per_model = len(lengths) // len(self.settings)
-        starts = np.cumsum(lengths) - lengths
-        values, counts = [], []
-        for call in self._calls:
-            lists = slice(call.first * per_model, call.last * per_model)
-            value, relevant = _padded_loss(call, scores, labels, starts[lists], lengths[lists])
-            values.append(value.view(-1, per_model).sum(1))
-            counts.append(relevant.view(-1, per_model).sum(1))
-        total = torch.cat(values)
+    def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
+        """The objective of the models of one call."""
+        lists = _Lists.of(call.models, scores, layout)
+        values, relevant, order = [], [], []
+        for group in lists.groups():
+            padded, labels, mask = lists.padded(group)
+            self.pairs += np.square(lists.lengths[group]).sum(), len(group) * mask.shape[1] ** 2
+            varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
+            values.append(call.loss(padded, labels, mask, **varied))
+            if self.reduction == "mean":
+                relevant.append(((labels > 0) & mask).any(1))
+            order.append(group)
+        total = lists.per_model(values, order)
         if self.reduction == "sum":
             return total
-        return total / torch.cat(counts).clamp_min(1)
+        return total / lists.per_model(relevant, order).clamp_min(1)
 
     @cached_property
     def _calls(self) -> list[Call]:
         """As few calls as the losses allow; a loss that draws is called once per model."""
+        together: dict[tuple[str, ...], list[int]] = {}
+        for model in range(len(self.settings)):
+            key = (repr(self._shared(model)), *sorted(self.settings[model]))
+            together.setdefault(key, []).append(model)
         calls = []
-        for key, members in groupby(range(len(self.settings)), key=self._shared):
-            models = list(members)
-            options = dict(key)
+        for models in together.values():
+            first = self.settings[models[0]]
+            options = self._shared(models[0])
             loss = losses.get(options.pop("name"))
-            if "generator" in inspect.signature(loss).parameters:
+            if _draws(loss, first):
                 calls += [
-                    Call(m, m + 1, partial(loss, **options, generator=self.generators[m]))
+                    Call(np.array([m]), partial(loss, **self._own(m), generator=self.generators[m]))
                     for m in models
                 ]
                 continue
-            names = self.settings[models[0]].keys() - key.keys()
             varied = {
                 name: torch.tensor([self.settings[m][name] for m in models], dtype=torch.float64)
-                for name in sorted(names)
+                for name in sorted(first.keys() - options.keys() - {"name"})
             }
-            calls.append(Call(models[0], models[-1] + 1, partial(loss, **options), varied))
+            calls.append(Call(np.array(models), partial(loss, **options), varied))
         return calls
 
+    def _own(self, model: int) -> dict[str, Any]:
+        """The hyper-parameters of a model."""
+        return {name: value for name, value in self.settings[model].items() if name != "name"}
+
     def _shared(self, model: int) -> dict[str, Any]:
-        """The settings that models of one call must share: those that take no tensor."""
+        """The settings that models of one call must share, in order: those that take no tensor."""
         settings = self.settings[model]
         parameters = inspect.signature(losses.get(settings["name"])).parameters
         return {
-            name: value
-            for name, value in settings.items()
+            name: settings[name]
+            for name in sorted(settings)
             if name == "name" or "Tensor" not in str(parameters[name].annotation)
         }
 
 
-def _padded_loss(
-    call: Call, scores: Tensor, labels: Tensor, starts: np.ndarray, lengths: np.ndarray
-) -> tuple[Tensor, Tensor]:
-    """The loss ``[B]`` of each list, and 1 or 0 where it has a relevant document or not."""
-    per_model = len(lengths) // (call.last - call.first)
-    values, relevant, order = [], [], []
-    for group in buckets(lengths):
-        rows = torch.from_numpy(concatenated_ranges(starts[group], lengths[group]))
-        rows = rows.to(scores.device)
-        mask, index = padded_positions(torch.from_numpy(lengths[group]).to(scores.device))
-        padded_labels = pad(labels[rows], mask, index)
-        models = torch.from_numpy(group // per_model)
-        varied = {name: value[models, None].to(scores) for name, value in call.varied.items()}
-        values.append(call.loss(pad(scores[rows], mask, index), padded_labels, mask, **varied))
-        relevant.append(((padded_labels > 0) & mask).any(1))
-        order.append(group)
-    back = torch.from_numpy(np.argsort(np.concatenate(order))).to(scores.device)
-    return torch.cat(values)[back], torch.cat(relevant)[back].to(scores.dtype)
+def _draws(loss: Callable[..., Tensor], settings: Mapping[str, Any]) -> bool:
+    """Whether a loss draws random numbers; one that can take ``samples`` draws if it takes any."""
+    parameters = inspect.signature(loss).parameters
+    if "samples" in parameters:
+        return settings.get("samples", parameters["samples"].default) > 0
+    return "generator" in parameters
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The lists of some models: where their scores and labels are.
+
+    Attributes:
+        scores: ``[M, N]``, of all models.
+        labels: ``[G, N]``.
+        starts, label_starts: int ``[lists]``, where each list begins in the flattened ones.
+        lengths: int ``[lists]``.
+        models: how many models' lists they are, as many for each.
+    """
+
+    scores: Tensor
+    labels: Tensor
+    starts: np.ndarray
+    label_starts: np.ndarray
+    lengths: np.ndarray
+    models: int
+
+    @classmethod
+    def of(cls, models: np.ndarray, scores: Tensor, layout: Layout) -> _Lists:
+        """The lists of ``models``, one model after the other."""
+        M, N = scores.shape
+        rows = models // (M // len(layout.labels))
+        starts = layout.starts[rows]
+        return cls(
+            scores,
+            layout.labels,
+            (starts + models[:, None] * N).ravel(),
+            (starts + rows[:, None] * N).ravel(),
+            layout.lengths[rows].ravel(),
+            len(models),
+        )
+
+    def groups(self) -> list[np.ndarray]:
+        """Positions of lists that are padded together."""
+        if len(self.lengths) * int(self.lengths.max()) ** 2 <= 2 * SMALL_CALL:
+            return [np.arange(len(self.lengths))]
+        return buckets(self.lengths, small=SMALL_CALL)
+
+    def padded(self, group: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, labels and mask ``[B, L]`` of a group."""
+        lengths = self.lengths[group]
+        places = np.arange(int(lengths.max()))
+        mask = torch.from_numpy(places < lengths[:, None]).to(self.scores.device)
+        if len(group) == len(self.scores) == self.models:
+            # One list of each model: the scores lie as they should.
+            scores, labels = self.scores, self.labels
+            if scores.shape[1] > len(places):
+                scores, labels = scores[:, : len(places)], labels[:, : len(places)]
+            return scores, labels.repeat_interleave(self.models // len(labels), 0), mask
+        scores = _gathered(self.scores, self.starts[group], places)
+        return scores, _gathered(self.labels, self.label_starts[group], places), mask
+
+    def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
+        """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
+        together = values[0]
+        if len(values) > 1:
+            back = torch.from_numpy(np.argsort(np.concatenate(order)))
+            together = torch.cat(list(values))[back.to(self.scores.device)]
+        return together.view(self.models, -1).sum(1)
+
+
+def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
+    """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
+    models = torch.from_numpy(group // (len(lists.lengths) // lists.models))
+    return values[models, None].to(lists.scores)
+
+
+def _gathered(values: Tensor, starts: np.ndarray, places: np.ndarray) -> Tensor:
+    """``[B, L]`` from the flattened ``values``; what is beyond a list's end is any other value."""
+    index = np.minimum(starts[:, None] + places, values.numel() - 1)
+    index = torch.from_numpy(index.ravel()).to(values.device)
+    return values.flatten().index_select(0, index).view(len(starts), len(places))

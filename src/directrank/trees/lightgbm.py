@@ -8,7 +8,7 @@ document is among the first ``truncation_level`` of the current ranking. Both ar
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +16,11 @@ from typing import Any
 
 import lightgbm
 import numpy as np
+import torch
 
 from directrank import metrics
 from directrank.errors import DataError, TrainingError
-from directrank.evaluation import metrics_per_query
+from directrank.evaluation import Evaluator, metrics_per_query
 from directrank.io import write_text
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
@@ -118,6 +119,27 @@ SETTINGS: dict[str, Any] = {
             "default": 1,
             "description": "bagging_freq: documents are drawn anew every so many trees",
         },
+        "watch": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["every", "splits"],
+                    "properties": {
+                        "every": {"type": "integer", "minimum": 1},
+                        "splits": {
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"enum": ["train", "test"]},
+                        },
+                    },
+                },
+            ],
+            "default": None,
+            "description": "watch: {every, splits} also records the selection metric of these "
+            "parts every so many trees; nothing is chosen by it",
+        },
     },
 }
 
@@ -179,7 +201,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     if selection.native:
         _check_lengths(data.vali, "validation")
     parameters = _parameters(settings, data.label_levels, job) | selection.parameters
-    recorder = _Recorder(selection, job, settings["n_trees"])
+    recorder = _Recorder(selection, job, settings["n_trees"], _watched(data, settings, job))
     callbacks: list[Callable[..., None]] = [recorder]
     if settings["early_stopping_rounds"]:
         callbacks.append(lightgbm.early_stopping(settings["early_stopping_rounds"], verbose=False))
@@ -285,14 +307,24 @@ class _Selection:
 
 
 class _Recorder:
-    """A callback that writes the history and moves the progress bar."""
+    """A callback that writes the history and moves the progress bar.
+
+    Args:
+        selection: what chooses the number of trees.
+        job: the fit's.
+        n_trees: the largest number of trees.
+        watched: other parts whose metric is recorded.
+    """
 
     # Before early stopping (30), which ends the round by raising.
     order = 25
     before_iteration = False
 
-    def __init__(self, selection: _Selection, job: FitJob, n_trees: int) -> None:
+    def __init__(
+        self, selection: _Selection, job: FitJob, n_trees: int, watched: Sequence[_Watched]
+    ) -> None:
         self.rows: list[dict[str, Any]] = []
+        self._watched = watched
         self._selection = selection
         self._job = job
         self._n_trees = n_trees
@@ -312,8 +344,55 @@ class _Recorder:
                 "seconds": now - self._before,
             }
         )
-        self._before = now
+        for part in self._watched:
+            self.rows[-1] |= part.measure(env.model, env.iteration + 1)
+        self._before = time.perf_counter()
         self._job.progress(env.iteration + 1, self._n_trees, f"{self._selection.label} {value:.4f}")
+
+
+class _Watched:
+    """The metric of a part that training does not look at, as trees are added.
+
+    Args:
+        split: the part's name.
+        lists: the part.
+        metric: what is measured.
+        every: after how many trees.
+        threads: that scoring may use.
+    """
+
+    def __init__(
+        self, split: str, lists: RankedLists, metric: Mapping[str, Any], every: int, threads: int
+    ) -> None:
+        self._column = f"{split}_{metrics.label(metric)}"
+        self._lists = lists
+        self._evaluator = Evaluator(lists, [metric])
+        self._every = every
+        self._threads = threads
+        self._trees = 0
+        self._scores = np.zeros(lists.n_documents)
+
+    def measure(self, booster: lightgbm.Booster, trees: int) -> dict[str, float]:
+        """Column → value, where it is due after so many ``trees``; scores only the new ones."""
+        if trees % self._every:
+            return {}
+        self._scores += booster.predict(
+            documents(self._lists)[0],
+            start_iteration=self._trees,
+            num_iteration=trees - self._trees,
+            num_threads=self._threads,
+        )
+        self._trees = trees
+        (values,) = self._evaluator(torch.from_numpy(self._scores)[None]).values()
+        return {self._column: float(np.nanmean(values))}
+
+
+def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Watched]:
+    watch = settings["watch"] or {"splits": []}
+    return [
+        _Watched(split, getattr(data, split), job.selection, watch["every"], job.threads)
+        for split in watch["splits"]
+    ]
 
 
 def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""The context-aware ranker of Pobrotyn2021, section 5.2: self-attention over a query's documents.
+
+The architecture is that of Pobrotyn et al. (2020); what the papers leave open is as in the authors'
+released code: pre-norm blocks, no positional encoding, so a permutation of a list permutes its
+scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from directrank.errors import ConfigError
+from directrank.models.context_layers import Block, Dropout, Lists, StackedLayerNorm
+from directrank.models.outputs import output_activation
+from directrank.models.stacked import StackedLinear, glorot_uniform
+
+
+class ContextRanker(nn.Module):
+    """A stack of context-aware rankers; see :func:`context` for the settings.
+
+    Attributes:
+        generators: each model's random stream for dropout, on the CPU. Their state is part of the
+            state of training.
+    """
+
+    def __init__(
+        self,
+        input_layer: StackedLinear,
+        blocks: Sequence[Block],
+        norm: StackedLayerNorm,
+        output: StackedLinear,
+        activation: Callable[[Tensor], Tensor],
+        dropout: float,
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        super().__init__()
+        self.input = input_layer
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = norm
+        self.output = output
+        self.activation = activation
+        self.dropout = dropout
+        self.generators = list(generators)
+
+    def forward(
+        self,
+        features: Tensor,
+        rows: Tensor | None = None,
+        lengths: np.ndarray | None = None,
+    ) -> Tensor:
+        """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
+
+        Args:
+            features: packed documents of whole lists, list by list, padding last.
+            rows: bool ``[M, N]``, True for a real document; None where all are.
+            lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None where each model's
+                documents are one list.
+        """
+        models, n = features.shape[:2]
+        if lengths is None:
+            lengths = (
+                np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
+            )
+        per_model = np.broadcast_to(lengths, (models, lengths.shape[1]))
+        lists = [Lists(each, features.device) for each in per_model]
+        totals = per_model.sum(1).tolist()
+        # Documents are arranged once, before anything is differentiated, and put back as scores.
+        order = np.tile(np.arange(n), (models, 1))
+        for own, arranged in zip(order, lists, strict=True):
+            own[: len(arranged.order)] = arranged.order
+        flat = torch.from_numpy((order + n * np.arange(models)[:, None]).ravel())
+        flat = flat.to(features.device)
+        x = self.input(features.flatten(0, 1).index_select(0, flat).view_as(features))
+        dropout = None
+        if self.training and self.dropout > 0:
+            dropout = Dropout(self.dropout, self.generators, features.device)
+            totals = totals * (len(x) // models)
+        for block in self.blocks:
+            x = block(x, lists, totals, dropout)
+        scores = self.activation(self.output(self.norm(x))).squeeze(-1)
+        back = torch.empty_like(flat)
+        back[flat] = torch.arange(len(flat), device=flat.device)
+        back = back.view(models, n) - n * torch.arange(models, device=flat.device)[:, None]
+        return scores.gather(1, back.expand(len(scores), n))
+
+
+def context(
+    n_features: int,
+    generators: Sequence[torch.Generator],
+    *,
+    width: int = 96,
+    blocks: int = 2,
+    heads: int = 1,
+    inner: int = 384,
+    dropout: float = 0.1,
+    output: str = "linear",
+) -> ContextRanker:
+    """Context-aware rankers, one per generator.
+
+    Args:
+        n_features: F.
+        generators: one random stream per model, for weights (Xavier-uniform; biases start at
+            zero) and dropout.
+        width: what a document's features are projected to, without activation; 96 on Web30K and
+            128 on Istella.
+        blocks: number of encoder blocks.
+        heads: attention heads per block; they divide the width.
+        inner: hidden width of a block's feed-forward part, the paper's "hidden dimension".
+        dropout: probability of dropping a weight of the attention, a hidden value of the
+            feed-forward part or a value that a block adds (0.1 in the released configurations).
+        output: ``tanh`` (for NeuralNDCG) or ``linear``.
+
+    Raises:
+        ConfigError: settings that cannot be.
+    """
+    if heads < 1 or width % heads:
+        raise ConfigError(
+            f"model 'context': a width of {width} cannot be shared by {heads} heads",
+            "choose a multiple of the number of heads",
+        )
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"model 'context': dropout is {dropout}", "it must lie in [0, 1)")
+    first = StackedLinear(glorot_uniform(generators, n_features, width))
+    stages = [Block(generators, width, heads, inner) for _ in range(blocks)]
+    last = StackedLinear(glorot_uniform(generators, width, 1))
+    return ContextRanker(
+        first,
+        stages,
+        StackedLayerNorm(len(generators), width),
+        last,
+        output_activation(output),
+        dropout,
+        generators,
+    )

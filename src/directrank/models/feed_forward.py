@@ -1,0 +1,155 @@
+"""The feed-forward scorers of Yu2020, section 6.2: R5, CE5, R4.L and CE4.L.
+
+The name says the activation (R ReLU, CE CELU) and whether it also follows the last layer: R5 has it
+after all five layers, R4.L after four. What the released code adds to the printed description, and
+what the description says otherwise, are settings of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from directrank.errors import ConfigError
+from directrank.models.context_layers import Dropout
+from directrank.models.query_norm import QueryNorm, Segments
+from directrank.models.stacked import StackedBatchNorm, StackedLinear
+from directrank.schema import suggest
+
+ACTIVATIONS = {"relu": torch.relu, "celu": torch.celu}
+NORMS = ("query", "batch")
+
+
+class FeedForward(nn.Module):
+    """A stack of feed-forward scorers; see :func:`feed_forward` for the settings.
+
+    Attributes:
+        generators: each model's random stream for dropout, on the CPU. Their state is part of the
+            state of training.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[StackedLinear],
+        norms: Sequence[QueryNorm | StackedBatchNorm],
+        activation: str,
+        output_activation: bool,
+        dropout: float,
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norms = nn.ModuleList(norms)
+        self.dropout = dropout
+        self.generators = list(generators)
+        self.activation = ACTIVATIONS[activation]
+        self.output_activation = output_activation
+
+    def forward(
+        self,
+        features: Tensor,
+        rows: Tensor | None = None,
+        lengths: np.ndarray | None = None,
+    ) -> Tensor:
+        """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
+
+        Args:
+            features: documents of whole queries, in their order.
+            rows: bool ``[M, N]``, True for a real document; None where all are.
+            lengths: int ``[M, B]`` or ``[1, B]``, documents per query.
+
+        Raises:
+            ValueError: no ``lengths`` where queries have statistics of their own.
+        """
+        segments = None
+        if any(isinstance(norm, QueryNorm) for norm in self.norms):
+            if lengths is None:
+                raise ValueError("norm 'query' must know which documents make a query")
+            models = len(self.layers[0].weight)
+            segments = Segments.of(lengths, models, features.shape[1], features.device)
+        x, last = features, len(self.layers) - 1
+        for number, layer in enumerate(self.layers):
+            if self.training and self.dropout and 0 < number < last:
+                x = self._drop(x, rows)
+            x = layer(x)
+            if number < len(self.norms):
+                norm = self.norms[number]
+                x = norm(x, segments if isinstance(norm, QueryNorm) else rows)
+            if number < last or self.output_activation:
+                x = self.activation(x)
+        return x.squeeze(-1)
+
+    def _drop(self, x: Tensor, rows: Tensor | None) -> Tensor:
+        # A model of a stack draws what it would draw alone: nothing for padding.
+        models, n, width = x.shape
+        totals = [n] * models if rows is None else rows.sum(1).tolist()
+        return x * Dropout(self.dropout, self.generators).of_rows(totals, n, width).to(x)
+
+
+def feed_forward(
+    n_features: int,
+    generators: Sequence[torch.Generator],
+    *,
+    activation: str,
+    output_activation: bool,
+    hidden: Sequence[int] = (100, 100, 100, 100),
+    norm: str = "query",
+    output_norm: bool = True,
+    dropout: float = 0.01,
+    epsilon: float = 1e-5,
+    decay: float = 0.9,
+) -> FeedForward:
+    """Feed-forward scorers, one per generator: per layer linear, normalisation, activation.
+
+    R5 is ``relu`` with ``output_activation``, R4.L ``relu`` without, CE5 and CE4.L likewise.
+
+    Args:
+        n_features: F.
+        generators: one random stream per model, for weights (Glorot-normal, as in the released
+            code; biases start at zero) and dropout.
+        activation: ``relu`` or ``celu`` (α = 1).
+        output_activation: whether the activation also follows the last layer.
+        hidden: widths of the hidden layers.
+        norm: ``query`` takes the statistics of each query alone, in training and in scoring, which
+            with one query per step is the batch norm of the released code; ``batch`` those of all
+            documents of a step, and running ones in scoring.
+        output_norm: normalise the score as well, before its activation, as the released code does;
+            the paper speaks of batch normalisation "between consecutive layers" only.
+        dropout: rate before each hidden layer but the first; the paper does not mention it.
+        epsilon: added to the variance.
+        decay: of ``batch``, weight of the old running statistic.
+
+    Raises:
+        ConfigError: an unknown activation or norm, or no such dropout rate.
+    """
+    if activation not in ACTIVATIONS:
+        raise ConfigError(f"no activation '{activation}'", suggest(activation, ACTIVATIONS))
+    if norm not in NORMS:
+        raise ConfigError(f"no norm '{norm}'", suggest(norm, NORMS))
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"a dropout rate lies in [0, 1), not at {dropout}")
+    models = len(generators)
+    widths = [n_features, *hidden, 1]
+    normed = widths[1:] if output_norm else widths[1:-1]
+    layers = [
+        # A norm takes a bias before it out again.
+        StackedLinear(_glorot_normal(generators, fan_in, fan_out), bias=number >= len(normed))
+        for number, (fan_in, fan_out) in enumerate(pairwise(widths))
+    ]
+    norms = [
+        QueryNorm(models, width, epsilon)
+        if norm == "query"
+        else StackedBatchNorm(models, width, decay, epsilon)
+        for width in normed
+    ]
+    return FeedForward(layers, norms, activation, output_activation, dropout, generators)
+
+
+def _glorot_normal(generators: Sequence[torch.Generator], fan_in: int, fan_out: int) -> Tensor:
+    """Weights ``[M, fan_in, fan_out]`` from N(0, 2 / (fan_in + fan_out)), one stream per model."""
+    deviation = (2 / (fan_in + fan_out)) ** 0.5
+    return torch.stack([torch.randn(fan_in, fan_out, generator=g) for g in generators]) * deviation

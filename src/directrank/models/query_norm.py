@@ -1,0 +1,120 @@
+"""Normalisation of a layer's output with the statistics of each query alone (Yu2020).
+
+The released code of Yu2020 trains on one query per step and batch-normalises with the statistics of
+that query, at test time as well. Here each query of a batch has its own statistics, so that the
+scores of a query do not depend on what else is in the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Which rows of the flattened documents ``[M * N]`` of a stack belong together.
+
+    Padding behind a model's documents is a segment of its own.
+
+    Attributes:
+        of_row: int64 ``[M * N]``, the segment of each row.
+        sizes: int64 ``[S]``, rows per segment.
+    """
+
+    of_row: Tensor
+    sizes: Tensor
+
+    @classmethod
+    def of(cls, lengths: np.ndarray, models: int, width: int, device: torch.device) -> Segments:
+        """The queries of every model's batch.
+
+        Args:
+            lengths: int ``[M, B]``, or ``[1, B]`` where all models see the same documents.
+            models: M.
+            width: N, rows per model.
+            device: where the documents are.
+
+        Raises:
+            ValueError: more documents than rows.
+        """
+        padding = width - lengths.sum(1, keepdims=True)
+        if (padding < 0).any():
+            raise ValueError(f"the queries have more documents than the {width} rows given")
+        sizes = np.concatenate([lengths, padding], axis=1)
+        sizes = np.broadcast_to(sizes, (models, sizes.shape[1])).ravel()
+        sizes = torch.from_numpy(sizes[sizes > 0])
+        of_row = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+        return cls(of_row.to(device), sizes.to(device))
+
+    def means(self, x: Tensor) -> Tensor:
+        """The mean of each segment's rows; ``[M * N, W]`` to ``[S, W]``."""
+        if x.is_cuda:  # adding by index is not deterministic there
+            sums = torch.segment_reduce(x, "sum", lengths=self.sizes, axis=0)
+        else:
+            sums = x.new_zeros(len(self.sizes), x.shape[1]).index_add_(0, self.of_row, x)
+        return sums / self.sizes[:, None].to(x.dtype)
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Each segment's values at each of its rows; ``[S, W]`` to ``[M * N, W]``."""
+        return values.index_select(0, self.of_row)
+
+
+class QueryNorm(nn.Module):
+    """``(x - mean) / sqrt(variance + epsilon) * weight + bias`` with the statistics of each query.
+
+    The variance is the population's, in training and in scoring.
+
+    Args:
+        models: M.
+        width: number of features W.
+        epsilon: added to the variance.
+    """
+
+    def __init__(self, models: int, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self.weight = nn.Parameter(torch.ones(models, 1, width))
+        self.bias = nn.Parameter(torch.zeros(models, 1, width))
+
+    def forward(self, x: Tensor, segments: Segments) -> Tensor:
+        """``x`` ``[M, N, W]``, normalised query by query; ``segments`` are its queries."""
+        if len(segments.sizes) == 1 and x.shape[1] > 1:
+            # One query: PyTorch's own layer is faster, but refuses a single document.
+            return torch.nn.functional.batch_norm(
+                x[0],
+                None,
+                None,
+                self.weight.view(-1),
+                self.bias.view(-1),
+                training=True,
+                eps=self.epsilon,
+            )[None]
+        standard = _Standardised.apply(x.reshape(-1, x.shape[2]), segments, self.epsilon)
+        return torch.addcmul(self.bias, standard.view(x.shape), self.weight)
+
+
+class _Standardised(torch.autograd.Function):
+    """``(x - mean) / sqrt(variance + epsilon)`` of each segment."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, segments: Segments, epsilon: float) -> Tensor:
+        centred = x - segments.spread(segments.means(x))
+        variance = segments.means(centred.square())
+        scale = segments.spread(torch.rsqrt(variance + epsilon))
+        standard = centred.mul_(scale)
+        ctx.save_for_backward(standard, scale)
+        ctx.segments = segments
+        return standard
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, slopes: Tensor) -> tuple[Tensor, None, None]:
+        standard, scale = ctx.saved_tensors
+        segments = ctx.segments
+        along = segments.spread(segments.means(slopes * standard))
+        rest = slopes - segments.spread(segments.means(slopes)) - standard * along
+        return rest.mul_(scale), None, None
