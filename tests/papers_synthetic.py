@@ -18,8 +18,13 @@ TITLES = {
     "web30k": "Web30K",
     "web30k_standin": "stand-in for Web30K",
     "yahoo1_standin": "stand-in for Yahoo set 1",
+    "istella_standin": "stand-in for Istella",
+    "cubic": "artificial data",
+    "mq2007_standin": "stand-in for MQ2007",
     "ohsumed": "OHSUMED",
     "ohsumed_standin": "stand-in for OHSUMED",
+    "td2003_standin": "stand-in for TD2003",
+    "td2004_standin": "stand-in for TD2004",
 }
 
 PUBLISHED = Path(__file__).parents[1] / "paper_tables" / "published"

@@ -11,7 +11,7 @@ import pytest
 from directrank import study
 from directrank.errors import DataError
 from directrank.io import read_json, write_json
-from directrank.papers import claims, pobrotyn2021
+from directrank.papers import claims, pobrotyn2021_analytic
 from directrank.papers.product import build
 from directrank.schema import read_yaml
 from papers_synthetic import PUBLISHED, make_plan
@@ -85,9 +85,12 @@ def test_curves_agree_with_the_recomputed_values_to_their_printed_digits(
 
 
 def test_no_point_of_a_figure_ties_with_a_score() -> None:
-    for figure, (_, fixed) in (("1", pobrotyn2021.FIGURE1), ("2", pobrotyn2021.FIGURE2)):
+    for figure, (_, fixed) in (
+        ("1", pobrotyn2021_analytic.FIGURE1),
+        ("2", pobrotyn2021_analytic.FIGURE2),
+    ):
         known = pd.read_csv(PUBLISHED / f"pobrotyn2021_fig{figure}_recomputed.csv")["x"]
-        x = pobrotyn2021._grid(known)
+        x = pobrotyn2021_analytic._grid(known)
         assert set(known.round(9)) <= set(x)
         assert min(abs(x - score).min() for score in fixed) > 0.005
 
@@ -124,9 +127,10 @@ def test_plan_of_table_2_names_the_data_sets_that_the_edition_prepares(root: Pat
     def prepared(config: dict[str, Any]) -> dict[str, str]:
         return study.load(config, root).products["pobrotyn2021", "table2"]["prepared"]
 
-    (key,) = prepared(demo).values()
-    assert key.startswith("web30k_standin-")
-    nothing_trained = {"pobrotyn2021": demo["papers"]["pobrotyn2021"]}
+    keys = prepared(demo)
+    assert set(keys) == {"web30k", "istella"}
+    assert all(key.startswith(f"{name}_standin-") for name, key in keys.items())
+    nothing_trained = {"pobrotyn2021": {"products": ["table2"]}}
     assert prepared(demo | {"papers": nothing_trained, "overrides": []}) == {}
 
 
@@ -143,7 +147,12 @@ def test_istellas_training_queries_are_those_before_validation_was_set_apart() -
         "n_features": 220,
         "total": {"empty_queries": 50},
     }
-    assert list(pobrotyn2021._statistics("istella", content).values()) == [220, 23219, 9799, 50]
+    assert list(pobrotyn2021_analytic._statistics("istella", content).values()) == [
+        220,
+        23219,
+        9799,
+        50,
+    ]
 
 
 def test_claim_holds_and_would_fail_without_scaling(
@@ -160,5 +169,5 @@ def test_claim_holds_and_would_fail_without_scaling(
 
     assert verdict()["verdict"] == claims.HOLDS
     assert "climbs by 0.02" in verdict()["remark"]
-    monkeypatch.setattr(pobrotyn2021, "ROUNDS", 0)
+    monkeypatch.setattr(pobrotyn2021_analytic, "ROUNDS", 0)
     assert verdict()["verdict"] != claims.HOLDS

@@ -173,3 +173,38 @@ def test_table_2_counts_the_prepared_and_leaves_the_others_blank(tmp_path: Path)
     assert others["value"].isna().all()
     assert set(others["status"]) == {"not prepared here"}
     assert "TD2003, not prepared here |" in (tmp_path / "table2.md").read_text(encoding="utf-8")
+
+
+def test_smaller_start_is_held_against_the_papers_other_methods(tmp_path: Path) -> None:
+    levels = {"ApproxNDCG": 0.6, "ListNet": 0.62, "ApproxNDCG (small start)": 0.66}
+    entries = ohsumed_runs(tmp_path / "runs", levels)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    mean = cells(tmp_path).loc[("ApproxNDCG (small start)", "NDCG@n", "letor"), "mean"]
+    assert f"the same algorithm reaches NDCG@n {mean:.4f}" in text
+    assert "it is the best at NDCG@1, NDCG@3, NDCG@5, NDCG@10 and NDCG@n" in text
+    assert "is the best of the paper's methods did not hold at NDCG@1" in text
+
+
+def test_words_say_what_the_empty_query_does(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6})
+    file = tmp_path / "runs" / entries[0]["run"] / "per_query.parquet"
+    frame = pd.read_parquet(file)
+    empty = (frame["split"] == "test") & (frame["query_id"] == frame["query_id"].min())
+    frame.loc[empty, [column for column in frame if column.startswith("ndcg")]] = np.nan
+    frame.loc[empty, "n_relevant"] = 0
+    frame.to_parquet(file)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    means = [
+        pd.read_parquet(tmp_path / "runs" / entry["run"] / "per_query.parquet").query(
+            "split == 'test'"
+        )["ndcg/letor"]
+        for entry in entries
+    ]
+    left_out = np.mean([values.mean() for values in means])
+    counted = np.mean([values.fillna(0).mean() for values in means])
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "1 of the 106 test queries has none" in text
+    assert f"ApproxNDCG {left_out:.4f} ({counted:.4f}, paper 0.6680)" in text

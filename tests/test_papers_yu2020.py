@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from directrank.io import read_json
-from directrank.papers import claims, yu2020
+from directrank.papers import claims, yu2020_ranks
 from directrank.papers.product import build
 from papers_synthetic import PUBLISHED, make_plan
 
@@ -54,8 +54,8 @@ def test_a_cell_outside_the_tolerance_is_told_with_the_mean_of_many_lists(tmp_pa
     met = (data["status"] == "met").sum()
     assert f"{met} of 12 within the tolerance" in text
     for row in data[data["status"] != "met"].itertuples():
-        lists = yu2020.LONG_RUN // row.documents**2
-        mean = yu2020.sigmoid_errors(row.documents, row.alpha, lists).mean()
+        lists = yu2020_ranks.LONG_RUN // row.documents**2
+        mean = yu2020_ranks.sigmoid_errors(row.documents, row.alpha, lists).mean()
         assert f"{lists} lists give {mean:.2f} ±" in text
 
 
@@ -67,7 +67,7 @@ def test_table_3_is_the_number_of_float32_ties_and_nothing_with_tie_breaking(
     assert (data.loc["Eq-12 plus tie breaking", "mean"] == 0).all()
     assert data.loc[("Eq-12", 1000), "expected"] == pytest.approx(0.0298, abs=5e-5)
     for n in (123, 1000):
-        scores = yu2020.uniform_scores(n)
+        scores = yu2020_ranks.uniform_scores(n)
         ties = sum(n - len(row.unique()) for row in scores)
         assert data.loc[("Eq-12", n), "mean"] == pytest.approx(ties / 100)
 
@@ -76,7 +76,7 @@ def test_rank_errors_take_the_nearest_true_ranking_of_ties() -> None:
     scores = torch.tensor([[0.5, 0.9, 0.5, 0.1]])
 
     def error(*ranks: float) -> float:
-        return yu2020.rank_errors(torch.tensor([ranks]), scores)[0]
+        return yu2020_ranks.rank_errors(torch.tensor([ranks]), scores)[0]
 
     assert error(2, 1, 3, 4) == error(3, 1, 2, 4) == 0
     assert error(2.5, 1, 2.5, 4) == 1
@@ -85,7 +85,7 @@ def test_rank_errors_take_the_nearest_true_ranking_of_ties() -> None:
 
 def test_figure_1_is_the_sigmoid_its_derivative_and_the_twin_sigmoid(tmp_path: Path) -> None:
     a, b, c = (built(tmp_path, f"figure1{panel}") for panel in "abc")
-    for alpha in yu2020.FIGURE1_ALPHAS:
+    for alpha in yu2020_ranks.FIGURE1_ALPHAS:
         part = a[a["curve"] == f"α = {alpha}"]
         sigmoid = 1 / (1 + np.exp(-alpha * part["z"]))
         np.testing.assert_allclose(part["value"], sigmoid, rtol=2e-5, atol=1e-12)
@@ -112,5 +112,5 @@ def test_claim_holds_and_would_fail_for_ranks_that_are_off(
 
     assert verdict()["verdict"] == claims.HOLDS
     assert verdict()["data"] == "artificial"
-    monkeypatch.setattr(yu2020, "twin_errors", lambda n, break_ties: np.array([0.0, 1.0]))
+    monkeypatch.setattr(yu2020_ranks, "twin_errors", lambda n, break_ties: np.array([0.0, 1.0]))
     assert verdict()["verdict"] == claims.FAILS

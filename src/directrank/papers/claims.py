@@ -116,10 +116,12 @@ class Claim:
     Attributes:
         needs: the products of the paper from whose evidence it is measured.
         evaluate: takes the evidence of each; None where nothing of it was run.
+        optional: further products, whose evidence follows; None where an edition does not draw one.
     """
 
     needs: tuple[str, ...]
     evaluate: Callable[..., Outcome | None]
+    optional: tuple[str, ...] = ()
 
 
 def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float, float]:
@@ -197,8 +199,10 @@ def evaluate(
         if measured is not None:
             wanted = [by_product.get((claim.paper, product)) for product in measured.needs]
             if all(plan is not None for plan in wanted):
-                evidence: list[Evidence] = [
-                    gather(plan, runs_folder, published_folder) for plan in wanted
+                wanted += [by_product.get((claim.paper, name)) for name in measured.optional]
+                evidence: list[Evidence | None] = [
+                    None if plan is None else gather(plan, runs_folder, published_folder)
+                    for plan in wanted
                 ]
                 outcome = measured.evaluate(*evidence)
         rows += [common | row for row in _rows(outcome)]

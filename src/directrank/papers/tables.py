@@ -39,6 +39,7 @@ _LATEX = {
     "→": r"$\to$",
     "⁻": r"\textsuperscript{$-$}",
     "¹": r"\textsuperscript{1}",
+    "ᵀ": r"\textsuperscript{T}",
     "ŝ": r"$\hat{s}$",
     "–": "--",
     "—": "---",
