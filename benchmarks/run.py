@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -23,13 +24,25 @@ def main() -> int:
     )
     options.add_argument("names", nargs="*", help="parts of names; all without one")
     names = options.parse_args().names
-    failed = 0
-    for script in sorted(FOLDER.glob("bench_*.py")):
-        if names and not any(name in script.stem for name in names):
-            continue
+    scripts = [
+        script
+        for script in sorted(FOLDER.glob("bench_*.py"))
+        if not names or any(name in script.stem for name in names)
+    ]
+    if not scripts:
+        options.error(f"no benchmark's name contains {' or '.join(names)}")
+    took, failed = {}, []
+    for script in scripts:
         print(f"\n=== {script.stem}", flush=True)
-        failed += subprocess.run([sys.executable, str(script)], check=False).returncode != 0
-    return failed
+        began = time.monotonic()
+        if subprocess.run([sys.executable, str(script)], check=False).returncode != 0:
+            failed.append(script.stem)
+        took[script.stem] = time.monotonic() - began
+    print("\n=== seconds")
+    for name, seconds in took.items():
+        print(f"{name:20} {seconds:7.0f}{'  FAILED' if name in failed else ''}")
+    print(f"{'together':20} {sum(took.values()):7.0f}")
+    return len(failed)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,510 @@
+"""How much of the machine the training engine uses, beside the same steps written the usual way.
+
+    python benchmarks/bench_training.py                      everything, on 2 threads
+    python benchmarks/bench_training.py steps linear         those parts
+    python benchmarks/bench_training.py --threads 1
+
+Parts:
+
+steps     B1024 and R5 with ApproxNDCG, 128 queries a step, lists as long as Web30K's (mean 120,
+          longest 1251): the share of the machine's matrix-product rate that whole steps reach, in
+          float32 and bfloat16; documents per second beside torch.nn modules on lists padded to the
+          longest of the batch with an autograd loss (without the batch that has the longest list
+          of all, which would take 10 GB); the loader's share; wasted pairs.
+together  Ten trials of a small network in one pass, and one after the other.
+linear    60 linear ApproxNDCG models (6 alphas × 10 starts) for 100 epochs on data of OHSUMED's
+          size, on one core, beside a plain version that trains all of them at once, too.
+memory    Web30K's fold 1 at full size, generated once into benchmarks/scratch: resident memory
+          beyond the mapped file while a small network makes an epoch and B1024 a few steps.
+
+Contestants take turns and the least time of each counts, so that a busy machine meets all of them;
+the rate of products is measured in between. Writes ``results/training.csv`` and ``training.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from directrank import learners
+from directrank.data import standins
+from directrank.data.standin_pages import Lengths
+from directrank.errors import ConfigError
+from directrank.io import write_csv, write_text
+from directrank.learning import FitJob, Fitted, Splits, no_progress
+from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.provenance import environment
+from directrank.seeds import numpy_stream
+from directrank.training.batches import Feeder
+
+HERE = Path(__file__).resolve().parent
+SCRATCH = HERE / "scratch"
+
+QUERIES = 128
+FEATURES = 136
+LABEL_SHARES = [0.55, 0.23, 0.13, 0.08, 0.01]
+TOWER = [1024, 512, 256, 128, 64, 32, 16]
+R5 = [100, 100, 100, 100]
+
+#: Name → the scorer, its widths, and whether the gradient of its input is needed (for the affine
+#: parameters of a norm of the input).
+NETWORKS: dict[str, tuple[dict[str, Any], list[int], bool]] = {
+    "B1024": ({"name": "tower", "hidden": TOWER}, [FEATURES, *TOWER, 1], True),
+    "R5": (
+        {
+            "name": "feed_forward",
+            "activation": "relu",
+            "output_activation": True,
+            "hidden": R5,
+            "norm": "batch",
+            "dropout": 0.0,
+        },
+        [FEATURES, *R5, 1],
+        False,
+    ),
+}
+#: What is to be reached: (measure, configuration) → (value, whether more is better).
+TARGETS = {
+    ("share of the product rate", "B1024 float32"): (0.70, True),
+    ("share of the product rate", "R5 float32"): (0.55, True),
+    ("times the usual way", "B1024 float32"): (3.0, True),
+    ("times the usual way", "R5 float32"): (3.0, True),
+    ("bfloat16 over float32", "B1024"): (2.5, True),
+    ("together over one by one", "10 trials of [64, 32, 16]"): (4.0, True),
+    ("seconds on one core", "60 linear models, 100 epochs"): (5.6, False),
+    ("times a plain version", "60 linear models, 100 epochs"): (5.0, True),
+    ("resident GB beyond the data", "Web30K fold 1"): (4.0, False),
+}
+
+Row = dict[str, Any]
+
+
+def row(measure: str, configuration: str, value: float, unit: str) -> Row:
+    """A line of the results, printed at once."""
+    target, more = TARGETS.get((measure, configuration), (None, True))
+    reached = "" if target is None else "yes" if (value >= target) == more else "no"
+    print(f"{measure:>30}  {configuration:<30} {value:.4g} {unit} {reached}", flush=True)
+    return {
+        "measure": measure,
+        "configuration": configuration,
+        "value": value,
+        "unit": unit,
+        "target": "" if target is None else f"{'≥' if more else '≤'} {target:g}",
+        "reached": reached,
+    }
+
+
+# -------------------------------------------------------------------------------------------- data
+
+
+def web30k_lengths(queries: int) -> np.ndarray:
+    """Lengths as Web30K's; the longest, 1251, is among them."""
+    shape = dict(standins.profile("web30k_standin")["lists"])
+    mean = shape.pop("mean")
+    stream = numpy_stream("benchmark", queries)
+    lengths = np.array([Lengths(**shape).draw(stream) for _ in range(queries)])
+    lengths = np.maximum(np.round(lengths * (mean / lengths.mean())), 1)
+    lengths[queries // 2] = 1251
+    return np.minimum(lengths, 1251).astype(np.int64)
+
+
+def lists_of(lengths: np.ndarray, features: int, levels: Sequence[float] = ()) -> RankedLists:
+    """Random documents in lists of ``lengths``."""
+    stream = numpy_stream("benchmark", "documents", len(lengths))
+    shares = levels or LABEL_SHARES
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return RankedLists(
+        features=stream.standard_normal((offsets[-1], features), dtype=np.float32),
+        labels=stream.choice(len(shares), offsets[-1], p=shares).astype(np.float32),
+        offsets=offsets,
+        query_ids=np.arange(len(lengths), dtype=np.int64),
+    )
+
+
+def splits_of(train: RankedLists) -> Splits:
+    """Validation takes next to no time: one list of two documents."""
+    tiny = lists_of(np.array([2]), train.n_features)
+    return Splits(train, tiny, tiny, 5)
+
+
+# ------------------------------------------------------------------------------------- contestants
+
+
+def fit(
+    data: Splits, model: Mapping[str, Any], threads: int, jobs: int = 1, **training: Any
+) -> list[Fitted]:
+    """Models trained by the library; their histories say how long an epoch took."""
+    settings = {
+        "model": model,
+        "loss": {"name": "approx_ndcg", "alpha": 10.0},
+        "training": {"optimizer": {"name": "adagrad", "lr": 0.005}, **training},
+    }
+    told = [
+        FitJob("bench", trial, {"name": "ndcg", "k": 5}, threads, "cpu", no_progress)
+        for trial in range(jobs)
+    ]
+    return learners.get("neural").load()(data, [settings] * jobs, told)
+
+
+def epoch_seconds(fitted: Sequence[Fitted]) -> float:
+    """The fastest epoch of models that were trained together."""
+    epochs = zip(*([row["seconds"] for row in fit.history] for fit in fitted), strict=True)
+    return min(sum(seconds) for seconds in epochs)
+
+
+def usual_network(name: str) -> nn.Sequential:
+    """A network as torch.nn has it."""
+    _, widths, input_norm = NETWORKS[name]
+    layers: list[nn.Module] = [nn.BatchNorm1d(widths[0])] if input_norm else []
+    last = len(widths) - 2
+    for number, (fan_in, fan_out) in enumerate(pairwise(widths)):
+        layers.append(nn.Linear(fan_in, fan_out))
+        if number < last or name == "R5":
+            layers += [nn.BatchNorm1d(fan_out), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+def usual_loss(scores: Tensor, labels: Tensor, mask: Tensor, alpha: Any = 10.0) -> Tensor:
+    """ApproxNDCG by autograd, with a [B, L, L] tensor for each operation."""
+    pairs = torch.sigmoid(alpha * (scores.unsqueeze(1) - scores.unsqueeze(2)))
+    ranks = 0.5 + (pairs * mask.unsqueeze(1)).sum(2)
+    gains = (2**labels - 1) * mask
+    best = gains.sort(1, descending=True).values
+    ideal = (best / torch.log2(torch.arange(2.0, best.shape[1] + 2))).sum(1).clamp_min(1e-9)
+    return -(gains / torch.log2(1 + ranks)).sum(1) / ideal
+
+
+def usual_epoch(name: str, lists: RankedLists) -> Callable[[], float]:
+    """An epoch of the usual way as a function that returns its seconds."""
+    torch.manual_seed(0)
+    network = usual_network(name)
+    optimiser = torch.optim.Adagrad(network.parameters(), lr=0.005)
+    features = torch.from_numpy(lists.features)
+    labels = torch.from_numpy(lists.labels)
+
+    def epoch() -> float:
+        began = time.perf_counter()
+        for first in range(0, lists.n_queries, QUERIES):
+            lengths = lists.lengths[first : first + QUERIES]
+            rows = torch.from_numpy(
+                concatenated_ranges(lists.offsets[first : first + QUERIES], lengths)
+            )
+            mask, index = padded_positions(torch.from_numpy(lengths))
+            padded = features.new_zeros(mask.numel(), FEATURES).index_copy_(
+                0, index, features[rows]
+            )
+            scores = network(padded).view(mask.shape)
+            loss = usual_loss(scores, pad(labels[rows], mask, index), mask.float()).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return time.perf_counter() - began
+
+    return epoch
+
+
+def product_rate() -> float:
+    """Flops per second of a large matrix product in float32."""
+    a, b = torch.randn(2048, 1024), torch.randn(1024, 1024)
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        a @ b
+        best = min(best, time.perf_counter() - began)
+    return 2 * 2048 * 1024 * 1024 / best
+
+
+# ------------------------------------------------------------------------------------------- parts
+
+
+def steps(threads: int) -> list[Row]:
+    """Whole steps on Web30K-like lists."""
+    torch.set_num_threads(threads)
+    lists = lists_of(web30k_lengths(2 * QUERIES), FEATURES)
+    data, documents = splits_of(lists), lists.n_documents
+    rows, rate = [], 0.0
+    for name, (model, widths, input_norm) in NETWORKS.items():
+        best: dict[str, float] = {}
+        kinds = ["float32", "bfloat16"]
+        easier = lists.select(np.arange(QUERIES))  # without the longest list
+        usual = usual_epoch(name, easier)
+        fitted = None
+        for turn in range(4):
+            rate = max(rate, product_rate())
+            for kind in tuple(kinds):
+                try:
+                    fitted = fit(
+                        data, model, threads, batch_queries=QUERIES, max_epochs=2, precision=kind
+                    )
+                except ConfigError as error:
+                    print(f"{kind} is not measured: {error.what}", flush=True)
+                    kinds.remove(kind)
+                    continue
+                best[kind] = min(best.get(kind, np.inf), epoch_seconds(fitted))
+            if turn < 2:  # it takes long
+                best["usual"] = min(best.get("usual", np.inf), usual())
+        products = [2.0 * fan_in * fan_out for fan_in, fan_out in pairwise(widths)]
+        slow = easier.n_documents / best["usual"]
+        flops = documents * (3 * sum(products) - (0 if input_norm else products[0]))
+        for kind in kinds:
+            full = f"{name} {kind}"
+            if kind == "float32":
+                share = flops / best[kind] / rate
+                rows.append(row("share of the product rate", full, share, ""))
+            rows.append(row("documents per second", full, documents / best[kind], "1/s"))
+            rows.append(row("times the usual way", full, documents / best[kind] / slow, "×"))
+        rows.append(row("documents per second", f"{name} usual way", slow, "1/s"))
+        if "bfloat16" in best:
+            ratio = best["float32"] / best["bfloat16"]
+            rows.append(row("bfloat16 over float32", name, ratio, "×"))
+        share = loader_seconds(lists) / best["float32"]
+        rows.append(row("loader's share of a step", f"{name} float32", share, ""))
+    rows.insert(0, row("product rate", f"float32, {threads} threads", rate / 1e9, "Gflop/s"))
+    assert fitted is not None
+    wasted = fitted[0].info["wasted_pairs"]
+    rows.append(row("wasted pairs", "in groups of like length", wasted, ""))
+    batches = [lists.lengths[i : i + QUERIES] for i in range(0, lists.n_queries, QUERIES)]
+    padded = sum(len(batch) * batch.max() ** 2 for batch in batches)
+    waste = 1 - sum((batch**2).sum() for batch in batches) / padded
+    rows.append(row("wasted pairs", "padded to the longest", waste, ""))
+    return rows
+
+
+def loader_seconds(lists: RankedLists) -> float:
+    """Seconds in which all batches of an epoch are drawn."""
+    feeder = Feeder(lists, torch.float32, torch.device("cpu"))
+    order = np.arange(lists.n_queries).reshape(-1, 1, QUERIES)
+    found = []
+    for _ in range(5):
+        began = time.perf_counter()
+        for queries in order:
+            feeder.draw(queries, [numpy_stream("benchmark", "cut")])
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def together(threads: int) -> list[Row]:
+    """Ten trials of a small network."""
+    torch.set_num_threads(threads)
+    lengths = numpy_stream("benchmark", "short").integers(8, 40, 240)
+    data = splits_of(lists_of(lengths, FEATURES))
+    model = {"name": "tower", "hidden": [64, 32, 16]}
+    best: dict[int, float] = {}
+    for _ in range(3):
+        for stack in (0, 1):
+            fitted = fit(data, model, threads, jobs=10, batch_queries=16, max_epochs=2, stack=stack)
+            # Alone, each fit has its own fastest epoch.
+            seconds = (
+                epoch_seconds(fitted) if stack == 0 else sum(epoch_seconds([one]) for one in fitted)
+            )
+            best[stack] = min(best.get(stack, np.inf), seconds)
+    name = "10 trials of [64, 32, 16]"
+    return [
+        row("seconds of an epoch", f"{name}, together", best[0], "s"),
+        row("seconds of an epoch", f"{name}, one by one", best[1], "s"),
+        row("together over one by one", name, best[1] / best[0], "×"),
+    ]
+
+
+ALPHAS = [50.0, 100.0, 150.0, 200.0, 250.0, 300.0]
+STARTS = 10
+
+
+def linear(threads: int) -> list[Row]:
+    """60 linear models on data of the size of OHSUMED's fold 1, on one core."""
+    # CPU seconds of one thread: what else the machine does counts little.
+    torch.set_num_threads(1)
+    lengths = np.full(63, 9219 // 63)
+    lengths[: 9219 - lengths.sum()] += 1
+    train = lists_of(lengths, 45, [0.7, 0.15, 0.15])
+    name, epochs, part = "60 linear models, 100 epochs", 100, 5
+    data, fit_models = splits_of(train), learners.get("neural").load()
+    training = {
+        "optimizer": {"name": "sgd", "lr": 0.01},
+        "batch_queries": 1,
+        "reduction": "sum",
+        "max_epochs": epochs,
+        "keep": "last",
+        "restarts": STARTS,
+        "stack": 0,
+    }
+    settings = [
+        {"model": {"name": "linear"}, "loss": {"name": "approx_ndcg", "alpha": alpha}}
+        | {"training": training}
+        for alpha in ALPHAS
+    ]
+    job = FitJob("bench", 0, {"name": "ndcg"}, 1, "cpu", no_progress)
+    plain = min(plain_linear(train, part) for _ in range(2)) * epochs / part
+    began = time.process_time()
+    fit_models(data, settings, [job] * len(ALPHAS))
+    ours = time.process_time() - began
+    plain = min(plain, plain_linear(train, part) * epochs / part)
+    return [
+        row("seconds on one core", name, ours, "s"),
+        row("seconds on one core", f"{name}, plain (from {part})", plain, "s"),
+        row("times a plain version", name, plain / ours, "×"),
+    ]
+
+
+def plain_linear(lists: RankedLists, epochs: int) -> float:
+    """CPU seconds of all models at once, query by query, with an autograd loss."""
+    generator = torch.Generator().manual_seed(0)
+    models = len(ALPHAS) * STARTS
+    weights = (torch.rand(models, lists.n_features, generator=generator) * 2 - 1).requires_grad_()
+    alphas = torch.tensor(ALPHAS).repeat_interleave(STARTS)[:, None, None]
+    optimiser = torch.optim.SGD([weights], lr=0.01)
+    features, labels = torch.from_numpy(lists.features), torch.from_numpy(lists.labels)
+    began = time.process_time()
+    for _ in range(epochs):
+        for query in torch.randperm(lists.n_queries, generator=generator).tolist():
+            rows = slice(int(lists.offsets[query]), int(lists.offsets[query + 1]))
+            scores = weights @ features[rows].T
+            own = labels[rows].expand_as(scores)
+            loss = usual_loss(scores, own, torch.ones_like(scores), alphas).sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return time.process_time() - began
+
+
+def memory(threads: int) -> list[Row]:
+    """Training from a mapped file of Web30K's size, in a process of its own."""
+    make_full_size()
+    command = [sys.executable, __file__, "--resident", "--threads", str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    anonymous, mapped = map(float, done.stdout.split()[-2:])
+    return [
+        row("resident GB beyond the data", "Web30K fold 1", anonymous, "GB"),
+        row("GB of mapped features", "Web30K fold 1", mapped, "GB"),
+    ]
+
+
+def full_size_lengths() -> np.ndarray:
+    """18 919 lists of 2.27 million documents."""
+    return web30k_lengths(18_919)
+
+
+def make_full_size() -> Path:
+    """The features' file, written once, block by block."""
+    path = SCRATCH / "web30k_features.npy"
+    documents = int(full_size_lengths().sum())
+    if path.is_file() and np.load(path, mmap_mode="r").shape == (documents, FEATURES):
+        return path
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    array = np.lib.format.open_memmap(partial, "w+", np.float32, (documents, FEATURES))
+    block = numpy_stream("benchmark", "block").standard_normal(
+        (1 << 15, FEATURES), dtype=np.float32
+    )
+    for first in range(0, documents, len(block)):
+        part = array[first : first + len(block)]
+        part[:] = block[: len(part)]
+    array.flush()
+    del array
+    os.replace(partial, path)
+    return path
+
+
+def print_resident(threads: int) -> None:
+    """The work of :func:`memory`'s process: the most anonymous memory, and what is mapped."""
+    torch.set_num_threads(threads)
+    features = np.load(make_full_size(), mmap_mode="r")
+    lengths = full_size_lengths()
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    labels = numpy_stream("benchmark", "labels").choice(5, offsets[-1], p=LABEL_SHARES)
+
+    def part(queries: int) -> Splits:
+        taken = slice(0, queries + 1)
+        lists = RankedLists(features, labels.astype(np.float32), offsets[taken], np.arange(queries))
+        return splits_of(lists)
+
+    peak, done = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.05):
+            peak[0] = max(peak[0], anonymous_memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    whole = part(len(lengths))
+    fit(whole, {"name": "tower", "hidden": [32]}, threads, batch_queries=QUERIES, max_epochs=1)
+    few = part(6 * QUERIES)
+    fit(few, NETWORKS["B1024"][0], threads, batch_queries=QUERIES, max_epochs=1)
+    done.set()
+    watcher.join()
+    print(peak[0] / 1e9, features.nbytes / 1e9)
+
+
+def anonymous_memory() -> float:
+    """Bytes of this process that are not of a mapped file."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if " kB" in line}
+    return 1024.0 * (int(found["RssAnon"]) + int(found["RssShmem"]))
+
+
+PARTS: dict[str, Callable[[int], list[Row]]] = {
+    "steps": steps,
+    "together": together,
+    "linear": linear,
+    "memory": memory,
+}
+
+
+def write(rows: list[Row], threads: int, folder: Path) -> None:
+    """``training.csv`` and ``training.md``."""
+    frame = pd.DataFrame(rows)
+    write_csv(folder / "training.csv", frame, digits=4)
+    facts = environment()
+    lines = [
+        "# Training",
+        "",
+        f"{facts['processor']}, {threads} threads (linear models: one), torch {torch.__version__}. "
+        "Times depend on the machine and on what else it does; ratios are from one run.",
+        "",
+        "| measure | configuration | value | target | reached |",
+        "| --- | --- | ---: | ---: | --- |",
+    ]
+    for entry in rows:
+        value = f"{entry['value']:,.4g}" if entry["value"] < 1e4 else f"{entry['value']:,.0f}"
+        lines.append(
+            f"| {entry['measure']} | {entry['configuration']} | {value} {entry['unit']} "
+            f"| {entry['target']} | {entry['reached']} |"
+        )
+    write_text(folder / "training.md", "\n".join(lines) + "\n")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all without one")
+    options.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    options.add_argument("--out", type=Path, default=HERE / "results")
+    options.add_argument("--resident", action="store_true", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.resident:
+        print_resident(chosen.threads)
+        return
+    for name in chosen.parts:
+        if name not in PARTS:
+            options.error(f"no part '{name}'; there are: {', '.join(PARTS)}")
+    rows = [found for name in chosen.parts or PARTS for found in PARTS[name](chosen.threads)]
+    write(rows, chosen.threads, chosen.out)
+
+
+if __name__ == "__main__":
+    main()

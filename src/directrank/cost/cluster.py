@@ -1,0 +1,125 @@
+"""Wall time and queue slots of a study on a described cluster."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from directrank.errors import ConfigError
+from directrank.schema import check, package_schema, read_yaml
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a cluster gives to the study; the keys of its YAML file.
+
+    Attributes:
+        name: for the table.
+        device: ``cpu`` or ``cuda``: where fits run.
+        nodes: how many nodes may be used.
+        cores_per_node, gpus_per_node: of each node.
+        cores_per_job: cores that a job takes; the threads of the rates.
+        jobs_per_gpu: fits that share a GPU.
+        parallel_jobs: jobs that the queue runs at once; None sets no limit.
+        time_limit_hours: of a job; a longer one is cut and goes on from its checkpoint.
+        group_minutes: short jobs are submitted together, up to so many minutes; 0 does not.
+        wait_minutes: how long a submission waits in the queue.
+    """
+
+    name: str
+    nodes: int
+    device: str = "cpu"
+    cores_per_node: int = 1
+    gpus_per_node: int = 0
+    cores_per_job: int = 1
+    jobs_per_gpu: int = 1
+    parallel_jobs: int | None = None
+    time_limit_hours: float = 24.0
+    group_minutes: float = 0.0
+    wait_minutes: float = 0.0
+
+    @classmethod
+    def read(cls, path: str | Path) -> Cluster:
+        """A cluster from its YAML file; a :class:`ConfigError` where it cannot be meant."""
+        content: Mapping[str, Any] = read_yaml(path)
+        check(content, package_schema("cluster"), str(path))
+        result = cls(**content)
+        if result.slots < 1:
+            raise ConfigError(
+                f"{path}: no job fits on a node",
+                "lower cores_per_job, or give nodes GPUs for device: cuda",
+            )
+        return result
+
+    @property
+    def slots(self) -> int:
+        """Jobs that can run at once."""
+        by_cores = self.cores_per_node // self.cores_per_job
+        by_gpus = self.gpus_per_node * self.jobs_per_gpu if self.device == "cuda" else by_cores
+        slots = self.nodes * min(by_cores, by_gpus)
+        return slots if self.parallel_jobs is None else min(slots, self.parallel_jobs)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How a study goes through a cluster's queue.
+
+    Attributes:
+        slots: jobs at once.
+        jobs: submissions, groups counted once and jobs that are cut once per part.
+        cut: runs that are longer than the time limit.
+        longest_hours: the longest run.
+        wall_hours: from the first start to the last end.
+        busy: share of the slots' time that is used.
+    """
+
+    slots: int
+    jobs: int
+    cut: int
+    longest_hours: float
+    wall_hours: float
+    busy: float
+
+
+def queue(seconds: Sequence[float], cluster: Cluster) -> Queue:
+    """The queue's course for runs of so many ``seconds``, longest first.
+
+    A run is one process and never spreads over slots; short ones are grouped in the order of their
+    length, and each submission waits :attr:`Cluster.wait_minutes`.
+    """
+    limit, wait = cluster.time_limit_hours * 3600, cluster.wait_minutes * 60
+    runs = sorted(seconds, reverse=True)
+    jobs = _grouped(runs, cluster.group_minutes * 60)
+    ends = [0.0] * cluster.slots
+    submissions, used = 0, 0.0
+    for job in jobs:
+        parts = max(1, math.ceil(job / limit))
+        submissions += parts
+        used += job
+        heapq.heapreplace(ends, ends[0] + job + parts * wait)
+    wall = max(ends)
+    return Queue(
+        slots=cluster.slots,
+        jobs=submissions,
+        cut=sum(run > limit for run in runs),
+        longest_hours=runs[0] / 3600 if runs else 0.0,
+        wall_hours=wall / 3600,
+        busy=used / (wall * cluster.slots) if wall else 0.0,
+    )
+
+
+def _grouped(runs: Sequence[float], most: float) -> list[float]:
+    """Neighbours in length together, while they stay below ``most`` seconds."""
+    jobs: list[float] = []
+    grouping = False
+    for run in runs:
+        if grouping and jobs[-1] + run <= most:
+            jobs[-1] += run
+        else:
+            jobs.append(run)
+            grouping = run < most
+    return sorted(jobs, reverse=True)

@@ -1,0 +1,152 @@
+"""How large a data set is, known before it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank.data import catalog, prepared, standins
+from directrank.data.cubic import CubicSettings
+from directrank.data.standin_pages import Lengths
+from directrank.io import digest_of
+from directrank.seeds import numpy_stream
+from directrank.study import DataSource
+
+#: List lengths where nothing is known of a collection: log-normal, as those that are known.
+_UNKNOWN = {"median": 90, "sigma": 0.5, "maximum": 1000, "single": 0.0, "short": 0.0, "long": 0.0}
+
+#: Shares of the queries where only their sum is known: LETOR's folds.
+_SHARES = {"train": 0.6, "vali": 0.2, "test": 0.2}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The size of a data set (of one fold).
+
+    Attributes:
+        lengths: documents per query of each split, int64 ``[Q]``.
+        features: columns.
+        origin: where this is known from, in words.
+    """
+
+    lengths: Mapping[str, np.ndarray]
+    features: int
+    origin: str
+
+    def filtered(self, min_documents: int = 1, **_: Any) -> Facts:
+        """Without the lists that a run's filter leaves out for their length."""
+        kept = {split: value[value >= min_documents] for split, value in self.lengths.items()}
+        return replace(self, lengths=kept)
+
+
+def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> Facts:
+    """The size of a data set: as it is prepared, else as it will be generated, else as published.
+
+    Args:
+        source: the data set, as the study needs it.
+        fold: counted from 1; None where there are no folds.
+        prepared_folder: where each prepared data set has its folder.
+    """
+    folder = Path(prepared_folder) / source.key
+    if (folder / "prepared.json").is_file():
+        return _prepared(str(folder), fold)
+    if source.source == "archive":
+        return _published(source.name, fold)
+    return _generated(source.name, source)
+
+
+@lru_cache(maxsize=64)
+def _prepared(folder: str, fold: int | None) -> Facts:
+    record = prepared.read_record(folder)
+    lengths = {
+        split: np.asarray(prepared.open_dataset(prepared.split_folder(folder, fold, split)).lengths)
+        for split in prepared.SPLITS
+    }
+    return Facts(lengths, record["n_features"], "prepared data")
+
+
+@lru_cache(maxsize=64)
+def _published(name: str, fold: int | None) -> Facts:
+    """From the catalogue's counts; lists as long as those of the stand-in, scaled to the mean."""
+    entry = catalog.get(name)
+    total = entry.expect.get("total", {})
+    shape = _shape(name + catalog.STANDIN)
+    full = _profile(name + catalog.STANDIN).get("full", {})
+    lengths, guessed = {}, []
+    for split in prepared.SPLITS:
+        counts = entry.expect.get(prepared.split_name(fold, split), {})
+        queries = counts.get("queries")
+        if queries is None and (total.get("queries") or not full.get(split)):
+            queries = round(_SHARES[split] * total.get("queries", 1000))
+            guessed.append("queries per split")
+        queries = queries or full[split]
+        documents = counts.get("documents")
+        if documents is None and total.get("documents") and total.get("queries"):
+            documents = queries * total["documents"] / total["queries"]
+        lengths[split] = _draw(shape, int(queries), documents, name, split)
+    origin = "published counts, list lengths as the stand-in's"
+    if not _profile(name + catalog.STANDIN):
+        origin = "published counts, list lengths assumed"
+    if guessed:
+        origin += ", queries per split assumed"
+    features = entry.expect.get("active_features") or entry.features
+    return Facts(lengths, int(features), origin)
+
+
+def _generated(name: str, source: DataSource) -> Facts:
+    return _generated_cached(name, digest_of(dict(source.settings)), _Settings(source.settings))
+
+
+class _Settings(dict):
+    """Settings as an argument of a cached function; their digest stands for them."""
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _generated_cached(name: str, digest: str, settings: _Settings) -> Facts:
+    if name in standins.names():
+        size = standins.resolve(name, settings)
+        own = _shape(name)
+        shape = own.scaled(size.mean_length / _profile(name)["lists"]["mean"], size.max_length)
+        lengths = {
+            split: _draw(shape, size.queries.get(split, 0), None, name, split)
+            for split in prepared.SPLITS
+        }
+        features = catalog.get(name.removesuffix(catalog.STANDIN))
+        width = features.expect.get("active_features") or features.features
+        return Facts(lengths, int(width), "settings of the stand-in")
+    size = CubicSettings.from_mapping(settings)
+    lengths = {
+        split: np.full(size.queries.get(split, 0), size.documents_per_query)
+        for split in prepared.SPLITS
+    }
+    return Facts(lengths, size.n_features, "settings of the generator")
+
+
+def _profile(name: str) -> Mapping[str, Any]:
+    return standins.profile(name) if name in standins.names() else {}
+
+
+def _shape(name: str) -> Lengths:
+    lists = dict(_profile(name).get("lists", _UNKNOWN))
+    lists.pop("mean", None)
+    return Lengths(**lists)
+
+
+def _draw(
+    shape: Lengths, queries: int, documents: float | None, name: str, split: str
+) -> np.ndarray:
+    """``queries`` lengths, scaled so that they sum to about ``documents`` where that is known."""
+    stream = numpy_stream("cost", name, split)
+    lengths = np.array([shape.draw(stream) for _ in range(queries)], dtype=np.int64)
+    if documents is None or not queries:
+        return lengths
+    scaled = np.round(lengths * (documents / lengths.sum()))
+    return np.clip(scaled, 1, None).astype(np.int64)
