@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -16,14 +17,29 @@ from directrank.errors import ConfigError
 from directrank.registry import nearest
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML's own numbers, and those that JSON and every other language write without a point."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file; a :class:`ConfigError` where it is missing or not valid."""
+    """Read a YAML or JSON file, with ``1e-7`` as a number.
+
+    Raises:
+        ConfigError: the file is missing or not valid.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file", "check the path") from None
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
