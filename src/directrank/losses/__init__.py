@@ -86,7 +86,7 @@ def get(name: str) -> Callable[..., Tensor]:
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the value of the loss ``name`` depends on, sorted."""
     get(name)
-    return imported_modules(REGISTRY[name].split(":")[0])
+    return list(imported_modules(REGISTRY[name].split(":")[0]))
 
 
 def __getattr__(name: str) -> Any:

@@ -117,7 +117,7 @@ def evaluate(
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the value of the metric ``name`` depends on, sorted."""
     get(name)
-    return imported_modules(REGISTRY[name].split(":")[0])
+    return list(imported_modules(REGISTRY[name].split(":")[0]))
 
 
 def __getattr__(name: str) -> Any:
