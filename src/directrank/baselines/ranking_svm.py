@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from directrank.baselines.cutting_plane import Risk, minimise
-from directrank.baselines.linear import features_of, fitted
+from directrank.baselines.cutting_plane import Risk
+from directrank.baselines.linear import features_of
+from directrank.baselines.machine import SOLVER, fit_risk
 from directrank.errors import DataError
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
@@ -31,18 +32,7 @@ SETTINGS: dict[str, Any] = {
             "description": "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), "
             "'queries' every query",
         },
-        "tolerance": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1e-3,
-            "description": "tolerance is the gap at which the solver stops, in units of the loss",
-        },
-        "max_planes": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 2000,
-            "description": "max_planes is the largest number of cutting planes",
-        },
+        **SOLVER,
     },
 }
 
@@ -63,17 +53,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     settings = complete(settings, SETTINGS, "learner 'ranking_svm'")
     check_splits(data)
     risk = pairwise_hinge(data.train, settings["mean_over"])
-    found = minimise(
-        risk,
-        data.train.n_features,
-        settings["c"],
-        settings["tolerance"],
-        settings["max_planes"],
-        lambda done, gap: job.progress(done, settings["max_planes"], f"gap {gap:.2g}"),
-    )
-    steps = len(found.history)
-    info = {"best_epoch": steps, "epochs": steps, "stopped_early": True, "gap": found.gap}
-    return fitted(found.weights, found.history, info)
+    return fit_risk(risk, data.train.n_features, settings, job)
 
 
 def pairwise_hinge(lists: RankedLists, mean_over: str = "pairs") -> Risk:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from directrank.baselines.cutting_plane import Risk, minimise
-from directrank.baselines.linear import features_of, fitted
+from directrank.baselines.cutting_plane import Risk
+from directrank.baselines.linear import features_of
+from directrank.baselines.machine import SOLVER, fit_risk
 from directrank.errors import DataError
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
@@ -31,18 +32,7 @@ SETTINGS: dict[str, Any] = {
             "default": 1.0,
             "description": "min_label is the least label that counts as relevant",
         },
-        "tolerance": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1e-3,
-            "description": "tolerance is the gap at which the solver stops, in units of AP",
-        },
-        "max_planes": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 2000,
-            "description": "max_planes is the largest number of cutting planes",
-        },
+        **SOLVER,
     },
 }
 
@@ -62,17 +52,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     """
     settings = complete(settings, SETTINGS, "learner 'svmmap'")
     check_splits(data)
-    found = minimise(
-        map_hinge(data.train, settings["min_label"]),
-        data.train.n_features,
-        settings["c"],
-        settings["tolerance"],
-        settings["max_planes"],
-        lambda done, gap: job.progress(done, settings["max_planes"], f"gap {gap:.2g}"),
-    )
-    steps = len(found.history)
-    info = {"best_epoch": steps, "epochs": steps, "stopped_early": True, "gap": found.gap}
-    return fitted(found.weights, found.history, info)
+    risk = map_hinge(data.train, settings["min_label"])
+    return fit_risk(risk, data.train.n_features, settings, job)
 
 
 @dataclass(frozen=True)
