@@ -81,7 +81,7 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     assert jobs["claims"] == 1
 
 
-@pytest.mark.parametrize("name", ["demo", "real", "real_more", "paper"])
+@pytest.mark.parametrize("name", ["demo", "real", "paper"])
 def test_every_edition_plans_without_any_data(name, tmp_path):
     process = snakemake(tmp_path, "-n", config=ROOT / f"config/{name}.yaml")
     assert process.returncode == 0, output_of(process)
