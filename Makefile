@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long test-slurm bench lint format lock clean
+.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults audit bench docs lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -50,10 +50,24 @@ test-long: $(READY)  ## the tests that take minutes
 
 test-slurm: $(READY)  ## an edition through a real Slurm on this machine, compared with a local run (root, Debian)
 	tests/slurm/cluster.sh up
-	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION); status=$$?; tests/slurm/cluster.sh down; exit $$status
+	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION) && $(BIN)/python tests/slurm/limit.py; status=$$?; tests/slurm/cluster.sh down; exit $$status
+
+test-kubernetes: $(READY)  ## the tiny edition through Kubernetes' executor and a stand-in of its API (extra `kubernetes`, rsync)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'snakemake-executor-plugin-kubernetes==0.5.1' 'snakemake-storage-plugin-fs==1.1.3'
+	$(BIN)/python tests/kubernetes/compare.py
+
+test-faults: $(READY)  ## kills, full disks, damaged files for real (root for all of them); writes benchmarks/results/faults.md
+	$(BIN)/python tests/faults/run.py
+
+audit: $(READY)  ## the pinned dependencies against the database of known vulnerabilities (network)
+	test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7'; }
+	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock
 
 bench: $(READY)  ## benchmarks; writes benchmarks/results
 	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)  ## the documentation, into build/docs/index.html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all -c docs -d build/doctrees . build/docs
 
 lint: $(READY)  ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
@@ -68,7 +82,7 @@ format: $(READY)  ## rewrite the code in the project's style
 
 lock: $(READY)  ## resolve the newest versions into requirements.lock
 	echo '$(TORCH)' > $(VENV)/torch.constraint
-	$(BIN)/pip-compile --quiet --upgrade pyproject.toml --extra study --extra dev --generate-hashes \
+	$(BIN)/pip-compile --quiet --upgrade pyproject.toml --extra study --extra dev --extra docs --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header \
 	  --unsafe-package torch --unsafe-package pip --unsafe-package setuptools --strip-extras \
 	  --annotation-style=line -c $(VENV)/torch.constraint -o requirements.lock

@@ -103,6 +103,7 @@ def make_plan(
     experiments: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
     edition: str = "demo",
+    repeats: Sequence[str] = (),
 ) -> Path:
     """Write the plan of one product and return its file."""
     path = folder / f"{paper}-{product}.json"
@@ -113,6 +114,7 @@ def make_plan(
             "paper": paper,
             "product": product,
             "experiments": experiments,
+            "repeats": list(repeats),
         },
     )
     return path

@@ -52,11 +52,11 @@ def test_a_fit_leaves_tidy_results_and_models(data, tmp_path, capsys):
     assert sorted(os.listdir(out)) == [
         "fits.csv",
         "history.csv",
-        "model-0.safetensors",
-        "model-1.safetensors",
+        "models",
         "per_query.parquet",
         "run.json",
     ]
+    assert sorted(os.listdir(out / "models")) == ["0.safetensors", "1.safetensors"]
     from directrank.results import load_run
 
     run = load_run(out)
@@ -79,7 +79,7 @@ def test_a_fit_twice_gives_the_same_bytes(data, tmp_path):
     for name in ("a", "b"):
         arguments = ["fit", run_file(tmp_path), "--data", str(data), "--out", str(tmp_path / name)]
         assert main(arguments) == 0
-    for file in ("per_query.parquet", "fits.csv", "model-0.safetensors"):
+    for file in ("per_query.parquet", "fits.csv", "models/0.safetensors"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 

@@ -103,6 +103,15 @@ def test_twice_the_epochs_take_twice_the_training(rates):
     assert twice.epochs == 2 * once.epochs == 40
 
 
+def test_an_epoch_chosen_on_the_test_part_costs_its_evaluation(rates):
+    costs = [
+        cost_of({**SPEC, "training": {**SPEC["training"], "select_on": part}}, FACTS, rates)
+        for part in ("vali", "test")
+    ]
+    assert costs[1].evaluation > costs[0].evaluation
+    assert costs[1].network == costs[0].network
+
+
 def test_candidates_and_restarts_multiply(rates):
     once = cost_of(SPEC, FACTS, rates)
     tuned = cost_of(changed(tune={"loss.alpha": [1, 10, 100]}), FACTS, rates)
@@ -134,10 +143,16 @@ def test_networks_cost_their_documents_and_losses_the_square_of_the_list(rates):
     assert long.loss == pytest.approx(2 * short.loss)  # half the lists, four times the pairs
 
 
-def test_lists_are_cut_before_they_are_counted(rates):
-    cut = cost_of(changed(training={"max_documents": 50}), FACTS, rates)
-    short = cost_of(SPEC, with_lists(train=np.full(1000, 50)), rates)
+@pytest.mark.parametrize(
+    ("learner", "model"),
+    [("neural", {}), ("per_query", {"name": "linear"}), ("per_pair", {"name": "linear"})],
+)
+def test_lists_are_cut_before_they_are_counted(rates, learner, model):
+    whole = changed(learner=learner) | {"model": model or SPEC["model"]}
+    cut = cost_of(whole | {"training": {**SPEC["training"], "max_documents": 50}}, FACTS, rates)
+    short = cost_of(whole, with_lists(train=np.full(1000, 50)), rates)
     assert (cut.network, cut.loss) == (short.network, short.loss)
+    assert cut.loss < cost_of(whole, FACTS, rates).loss
 
 
 def test_the_filter_leaves_short_lists_out(rates):

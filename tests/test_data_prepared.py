@@ -12,7 +12,14 @@ import pytest
 
 from directrank import io
 from directrank.data import prepared
-from directrank.data.prepared import SPLITS, Store, open_dataset, read_record, write_prepared
+from directrank.data.prepared import (
+    COPIES,
+    SPLITS,
+    Store,
+    open_dataset,
+    read_record,
+    write_prepared,
+)
 from directrank.errors import DataError
 from directrank.lists import RankedLists
 
@@ -172,6 +179,17 @@ def test_a_prepared_data_set_without_its_record_is_replaced(tmp_path, splits):
     write_prepared(tmp_path / "data", splits, META)
     before = tree(tmp_path / "data")
     (tmp_path / "data/prepared.json").unlink()
+    write_prepared(tmp_path / "data", splits, META)
+    assert tree(tmp_path / "data") == before
+
+
+def test_a_prepared_data_set_whose_files_a_workflow_has_deleted_is_made_again(tmp_path, splits):
+    write_prepared(tmp_path / "data", splits, META)
+    before = tree(tmp_path / "data")
+    (tmp_path / "data" / COPIES).mkdir()
+    (tmp_path / "data" / COPIES / "copy").write_text("scaled")
+    for name in before:
+        (tmp_path / "data" / name).unlink()
     write_prepared(tmp_path / "data", splits, META)
     assert tree(tmp_path / "data") == before
 

@@ -12,8 +12,11 @@ import pytest
 import yaml
 
 from archive_server import serving
+from directrank import study
 from directrank.data.prepared import SPLITS, ring_split
-from workflow_runs import edition, output_of, snakemake
+from directrank.errors import ConfigError
+from directrank.schema import read_yaml
+from workflow_runs import ROOT, TINY, edition, output_of, snakemake
 
 PREPARED = "data/prepared/ohsumed/prepared.json"
 
@@ -142,33 +145,31 @@ def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(tmp_pat
     assert (tmp_path / PREPARED).read_bytes() == before
 
 
-def test_a_licence_of_an_unknown_data_set_is_an_error(tmp_path):
-    config = world(tmp_path, "http://page/a.zip", accept_licences=["osumed"])
-    process = snakemake(tmp_path, "-n", config=config)
-    assert process.returncode != 0
-    assert "did you mean 'ohsumed'" in output_of(process)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accept_licences": ["osumed"]}, "did you mean 'ohsumed'"),
+        ({"datasets": {"../../elsewhere; touch x": {"source": "archive"}}}, "does not match"),
+    ],
+)
+def test_a_data_set_that_cannot_be_meant_is_an_error(changes, message):
+    content = read_yaml(TINY)
+    with pytest.raises(ConfigError, match=message):
+        study.load({**content, **changes}, ROOT)
 
 
-def test_a_name_that_is_no_name_is_refused(tmp_path):
-    datasets = {"../../elsewhere; touch x": {"source": "archive"}}
-    process = snakemake(tmp_path, "-n", config=edition(tmp_path / "config", datasets=datasets))
-    assert process.returncode != 0
-    assert "does not match" in output_of(process)
-
-
-def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(tmp_path):
-    pages = "data/pages/tiny/datasets.md"
-    found = []
-    for name in ("one", "two"):
-        process = snakemake(tmp_path / name, pages, config=edition(tmp_path / "config"))
-        assert process.returncode == 0, output_of(process)
-        folder = tmp_path / name / "data/pages/tiny"
-        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert found[0] == found[1]
-    assert set(found[0]) == {"datasets.csv", "datasets.md"} | {
+def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(finished, tmp_path):
+    process = snakemake(tmp_path, "data/pages/tiny/datasets.md")
+    assert process.returncode == 0, output_of(process)
+    first, second = (
+        {path.name: path.read_bytes() for path in (folder / "data/pages/tiny").iterdir()}
+        for folder in (finished, tmp_path)
+    )
+    assert first == second
+    assert set(first) == {"datasets.csv", "datasets.md"} | {
         f"{name}_standin.{form}"
         for name in ("web30k", "yahoo1")
         for form in ("md", "csv", "png", "svg")
     }
-    assert b"stand-in" in found[0]["web30k_standin.md"]
-    assert found[0]["datasets.csv"].count(b"\n") == 3
+    assert b"stand-in" in first["web30k_standin.md"]
+    assert first["datasets.csv"].count(b"\n") == 3

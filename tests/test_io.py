@@ -53,3 +53,15 @@ def test_streams_differ_by_every_name_and_repeat():
     assert numpy_stream("a", 1).integers(1 << 30) == numpy_stream("a", 1).integers(1 << 30)
     first, second = (torch.rand(3, generator=torch_stream("a")) for _ in range(2))
     assert torch.equal(first, second)
+
+
+def test_what_a_killed_writer_left_is_removed_but_not_what_another_is_writing(tmp_path):
+    path = tmp_path / "result.txt"
+    (tmp_path / ".result.txt.x1.part").write_text("half")
+    (tmp_path / ".other.txt.x1.part").write_text("of another file")
+    with io.atomic_path(path) as first, io.atomic_path(path) as second:
+        assert first.exists()
+        second.write_text("second")
+        first.write_text("first")
+    assert path.read_text() == "first"
+    assert sorted(os.listdir(tmp_path)) == [".other.txt.x1.part", "result.txt"]

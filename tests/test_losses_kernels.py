@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from directrank import losses
+from directrank import losses, metrics
 from directrank.relaxations import _compiled
 from losses_cases import LOSSES, random_lists, value_and_gradient
 
@@ -25,6 +28,8 @@ CASES = [
     ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),
     ("listnet", {}),
     ("listmle", {}),
+    ("softrank", {}),
+    ("softrank", {"sigma": 0.2}),
     ("neural_ndcg", {}),
     ("neural_ndcg", {"iterations": 0, "k": 3}),
     ("neural_ndcg", {"iterations": 1, "tau": 0.3}),
@@ -139,6 +144,27 @@ def test_what_is_not_a_number_stays_so_in_its_list_alone(name):
         assert torch.equal(value[others], clean[others])
 
 
+def test_softrank_of_a_score_that_is_not_a_number_is_none_either():
+    scores, labels, mask = random_lists(6, 12)
+    mask[:] = True
+    clean, _ = found("softrank", scores, labels, mask)
+    scores[4, 5] = float("nan")
+    value, _ = found("softrank", scores, labels, mask)
+    assert value.isnan().tolist() == [False] * 4 + [True, False]
+    assert torch.equal(value[:4], clean[:4])
+
+
+def test_softrank_keeps_its_digits_where_contests_are_nearly_decided(without_kernels):
+    """Both tails of the normal distribution, up to where float64 ends, from polynomials."""
+    labels = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    for gap in (0.0, 1e-9, 0.3, 2.0, 6.0, 12.0, 30.0):
+        for sign in (1, -1):
+            scores = torch.tensor([[sign * gap, 0.0]], dtype=torch.float64)
+            _, gradient = found("softrank", scores, labels, None)
+            _, plain = without_kernels(found, "softrank", scores, labels, None)
+            torch.testing.assert_close(gradient, plain, rtol=1e-12, atol=1e-150)
+
+
 def test_steepness_may_differ_by_list_and_may_want_a_gradient():
     scores, labels, mask = random_lists(6, 20)
     alpha = torch.tensor([[0.5], [1.0], [2.0], [10.0], [50.0], [300.0]], dtype=torch.float64)
@@ -176,6 +202,83 @@ def test_tensors_need_not_be_contiguous():
         torch.testing.assert_close(gradient, expected[1])
 
 
+def bytes_of_a_process(code, store):
+    """What a process of its own prints, with numba's compiled code in ``store``."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(store), "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_numbers_do_not_depend_on_where_compiled_code_comes_from(tmp_path):
+    """Just compiled, read from disk, or after another kernel that shares parts with it."""
+    code = """
+import sys, torch
+from directrank import losses
+from losses_cases import random_lists, value_and_gradient
+scores, labels, mask = random_lists(6, 83, seed=2)
+for name in NAMES:
+    found = value_and_gradient(losses.get(name), scores, labels, mask)
+    print(name, *(tensor.numpy().tobytes().hex() for tensor in found))
+"""
+    orders = ["ranknet", "twin_ndcg"], ["ranknet", "twin_ndcg"], ["twin_ndcg", "ranknet"]
+    fresh, again, turned = (
+        bytes_of_a_process(code.replace("NAMES", str(order)), tmp_path) for order in orders
+    )
+    assert any(tmp_path.iterdir()), "compiled code was kept"
+    assert again == fresh
+    assert sorted(turned.splitlines()) == sorted(fresh.splitlines())
+
+
+def test_without_numba_every_loss_and_metric_works(tmp_path):
+    """The library's own dependencies do not hold it."""
+    code = f"""
+import sys, torch
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+from directrank import losses, metrics
+from losses_cases import LOSSES, random_lists, value_and_gradient
+scores, labels, mask = random_lists(6, 14)
+found = {{}}
+for name, options in LOSSES.items():
+    torch.manual_seed(0)
+    found[name] = value_and_gradient(losses.get(name), scores, labels, mask, **options)
+for name in metrics.REGISTRY:
+    found["metric " + name] = metrics.get(name)(scores, labels, mask), torch.zeros(0)
+torch.save(found, {str(tmp_path / "found.pt")!r})
+"""
+    bytes_of_a_process(code, tmp_path)
+    plain = torch.load(tmp_path / "found.pt")
+    scores, labels, mask = random_lists(6, 14)
+    for name, options in LOSSES.items():
+        assert_same(found(name, scores, labels, mask, **options), plain[name], 1e-10)
+    for name in metrics.REGISTRY:
+        value = metrics.get(name)(scores, labels, mask)
+        torch.testing.assert_close(value, plain["metric " + name][0], equal_nan=True)
+
+
+def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
+    import numba
+
+    njit, asked = numba.njit, []
+
+    def without_a_place(**options):
+        asked.append(options.get("cache"))
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", without_a_place)
+
+    def double(x):
+        return 2 * x
+
+    assert _compiled.compiled(double)(3) == 6
+    assert asked == [True, None]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
@@ -202,6 +305,7 @@ def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
         ("lambdarank", "directrank.relaxations._numbers"),
         ("neural_ndcg", "directrank.losses._neural_kernel"),
         ("listmle", "directrank.losses._listwise_kernels"),
+        ("softrank", "directrank.losses._softrank_kernel"),
     ],
 )
 def test_a_loss_depends_on_its_kernels(name, kernels):

@@ -60,7 +60,8 @@ def test_blocked_losses_equal_their_plain_formulas(name, options, B, L, scale):
 
 @pytest.mark.parametrize("name", ["ranknet", "lambdarank", "approx_ndcg", "approx_ap", "twin_ndcg"])
 def test_lists_split_over_several_blocks_equal_the_plain_formula(name, monkeypatch):
-    """A block smaller than one list's pairs is walked row by row."""
+    """A block smaller than one list's pairs is walked row by row, where there is no numba."""
+    monkeypatch.setattr("directrank.relaxations._compiled._numba_is_installed", lambda: False)
     monkeypatch.setattr("directrank.relaxations._pairs.BLOCK_CPU", 100)
     scores, labels, mask = random_lists(5, 41, seed=3)
     value, gradient = value_and_gradient(losses.get(name), scores, labels, mask)
@@ -70,6 +71,7 @@ def test_lists_split_over_several_blocks_equal_the_plain_formula(name, monkeypat
 
 
 def test_softrank_split_over_several_blocks_equals_the_plain_formula(monkeypatch):
+    monkeypatch.setattr("directrank.relaxations._compiled._numba_is_installed", lambda: False)
     monkeypatch.setattr("directrank.relaxations._pairs.BLOCK_CPU", 100)
     scores, labels, mask = random_lists(4, 13, seed=3)
     value, gradient = value_and_gradient(losses.softrank, scores, labels, mask)

@@ -11,7 +11,7 @@ import torch
 
 from directrank import metrics
 from directrank.errors import DirectrankError
-from directrank.metrics._conventions import discount
+from directrank.metrics._conventions import TIES, discount
 
 NAMES = list(metrics.REGISTRY)
 
@@ -80,27 +80,58 @@ def test_metrics_equal_their_definitions(name, k, ties):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [None, 1, 3])
-def test_expected_ties_equal_the_mean_over_all_orders(name, k):
+@pytest.mark.parametrize(
+    ("ties", "of_all_orders"),
+    [("expected", torch.mean), ("optimistic", torch.amax), ("pessimistic", torch.amin)],
+)
+def test_rules_for_ties_are_the_mean_the_best_and_the_worst_of_all_orders(
+    name, k, ties, of_all_orders
+):
     generator = torch.Generator().manual_seed(4)
     metric = metrics.get(name)
     for n in (1, 2, 4, 6):
         scores = torch.randint(0, 3, (n,), generator=generator).double()
         labels = torch.randint(0, 4, (n,), generator=generator).double()
         orders = torch.tensor(list(itertools.permutations(range(n))))
-        mean = metric(scores[orders], labels[orders], None, k, empty="zero").mean()
+        wanted = of_all_orders(metric(scores[orders], labels[orders], None, k, empty="zero"), 0)
         padded = torch.cat([scores, scores[:1]])[None], torch.cat([labels, labels[:1]])[None]
         mask = torch.tensor([[True] * n + [False]])
-        found = metric(*padded, mask, k, empty="zero", ties="expected")
-        assert found.item() == pytest.approx(mean.item(), abs=1e-12)
+        found = metric(*padded, mask, k, empty="zero", ties=ties)
+        assert found.item() == pytest.approx(wanted.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"min_label": 2.0}, {"denominator": "graded_ideal"}])
+def test_optimistic_ties_are_the_best_order_under_other_conventions_too(options):
+    generator = torch.Generator().manual_seed(9)
+    scores = torch.randint(0, 2, (6,), generator=generator).double()
+    labels = torch.tensor([0.0, 1, 2, 3, 1, 2], dtype=torch.float64)
+    orders = torch.tensor(list(itertools.permutations(range(6))))
+    values = metrics.average_precision(scores[orders], labels[orders], None, 3, **options)
+    for ties, wanted in (("optimistic", values.max()), ("pessimistic", values.min())):
+        found = metrics.average_precision(scores[None], labels[None], None, 3, ties=ties, **options)
+        assert found.item() == pytest.approx(wanted.item(), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ties_do_not_matter_where_there_are_none(name):
+def test_optimistic_ties_are_the_stable_sort_of_lists_sorted_by_label(name):
+    scores, labels, mask = lists(20, 12, ties=True)
+    order = torch.sort(-labels.masked_fill(~mask, -1), dim=1, stable=True).indices
+    metric = metrics.get(name)
+    for k in (None, 4):
+        found = metric(scores, labels, mask, k, ties="optimistic")
+        by_label = metric(*(tensor.gather(1, order) for tensor in (scores, labels, mask)), k)
+        torch.testing.assert_close(found, by_label, equal_nan=True)
+        assert (found >= metric(scores, labels, mask, k, ties="expected") - 1e-12)[1:].all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ties", TIES)
+def test_ties_do_not_matter_where_there_are_none(name, ties):
     scores, labels, mask = lists(20, 12)
     metric = metrics.get(name)
     for k in (None, 4):
         torch.testing.assert_close(
-            metric(scores, labels, mask, k, ties="expected"),
+            metric(scores, labels, mask, k, ties=ties),
             metric(scores, labels, mask, k),
             equal_nan=True,
         )
@@ -245,7 +276,7 @@ def test_linear_gain():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("ties", ["stable", "expected"])
+@pytest.mark.parametrize("ties", TIES)
 def test_order_padding_and_content_of_padding_do_not_matter(name, ties):
     scores, labels, mask = lists(20, 11)
     metric = metrics.get(name)
@@ -280,7 +311,7 @@ def test_metrics_have_no_gradient_and_run_in_float64():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("B", "L"), [(0, 4), (3, 0)])
-@pytest.mark.parametrize("ties", ["stable", "expected"])
+@pytest.mark.parametrize("ties", TIES)
 def test_empty_batches_and_lists_of_no_width_are_allowed(name, B, L, ties):
     value = metrics.get(name)(torch.zeros(B, L), torch.zeros(B, L), None, 3, ties=ties)
     assert value.shape == (B,)

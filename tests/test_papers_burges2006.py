@@ -272,3 +272,49 @@ def test_trials_are_averaged_per_query_and_their_spread_is_told(tmp_path: Path) 
     text = (tmp_path / "table_figure2a.md").read_text(encoding="utf-8")
     assert "NDCG@10 of single trials: LambdaRank 2-Layer 0." in text
     assert "; 3 trials." in text
+
+
+def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) -> None:
+    entries = lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})
+    plan = make_plan(
+        tmp_path, "burges2006", "summary", {"lengths": entries}, repeats=["table_figure1"]
+    )
+    build(plan, tmp_path / "runs", tmp_path / "summary", PUBLISHED)
+    data = pd.read_csv(tmp_path / "summary.csv")
+    assert not {"reproduced", "half_width", "difference_in_se"} & set(data)
+    build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
+    times = pd.read_csv(tmp_path / "times.csv")
+    slopes = times[times["panel"] == "Figure 1, slopes"].set_index("cell")
+    assert slopes.loc[f"two_layer, slope, {V1}", "reproduced"] == pytest.approx(1.95, abs=0.01)
+    assert slopes.loc[f"two_layer, slope, {V1}", "published"] == 1.943
+
+
+def test_claims_about_the_top_the_lambda_functions_and_the_nets(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    functions = []
+    for number, (name, level) in enumerate({"LambdaRank": 0.6, "spring": 0.5}.items()):
+        ndcg_run(runs, f"f{number}", level)
+        functions.append({"run": f"f{number}", "settings": {"function": name}})
+    small = four(
+        runs, {k: v for k, v in FOUR.items() if k[0] == "linear"}, dataset="mq2007_standin"
+    )
+    same = {("linear", "LambdaRank"): 0.57, ("two_layer", "RankNet"): 0.57}
+    products = {
+        "figure2a": {"artificial": four(runs)},
+        "table_lambdas": {"lambdas": functions},
+        "figure2b": {"intranet": small},
+        "figure3a": {"web": four(runs, same, dataset="web30k_standin")},
+    }
+    found = claims(tmp_path, products)
+    gap = found.loc["D15"].drop(index="overall")
+    assert gap["effect"].abs().max() < 0.02  # made with the same lead at every level
+    assert found.loc[("D16", "overall")]["verdict"] == "holds"
+    assert found.loc[("D17", "overall")]["verdict"] == "holds"
+    level = found.loc["D18"].drop(index="overall")
+    assert len(level) == 5
+    assert level.index[0] == "LambdaRank Linear − RankNet 2-Layer, NDCG@6"
+    worse = four(
+        tmp_path / "w" / "runs", {k: 1.1 - v for k, v in FOUR.items()}, dataset="mq2007_standin"
+    )
+    found = claims(tmp_path / "w", {"figure2b": {"intranet": worse}})
+    assert found.loc[("D17", "overall")]["verdict"] == "does not hold"

@@ -50,8 +50,12 @@ def finding(expected: claims.Expected, effect: float, p_value: float) -> claims.
 
 def test_every_published_claim_is_listed_once(tmp_path: Path) -> None:
     overall = evaluated(tmp_path, "bruch2019", "figure1", {})
-    assert list(overall.index) == [f"C{number:02d}" for number in range(1, 24)]
-    assert set(overall["verdict"]) == {claims.UNMEASURED}
+    listed = [f"C{number:02d}" for number in range(1, 24)]
+    listed += [f"D{number:02d}" for number in range(1, 19)]
+    assert list(overall.index) == listed
+    assert set(overall["verdict"].drop("D01")) == {claims.UNMEASURED}
+    assert overall.loc["D01", "verdict"] == claims.HOLDS  # analytic
+    assert overall.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
 
 
 def test_clear_differences_hold(tmp_path: Path) -> None:
@@ -179,7 +183,13 @@ def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
     assert [path.name for path in first] == ["claims.csv", "claims.md"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
-    assert "## C01" in first[1].read_text(encoding="utf-8")
+    text = first[1].read_text(encoding="utf-8")
+    assert "### C01" in text
+    frame = pd.read_csv(first[0])
+    counts = frame[frame["comparison"] == "overall"]["verdict"].value_counts()
+    assert f"of 41 claims {counts[claims.HOLDS]} hold" in text
+    assert f"{counts[claims.UNMEASURED]} were not measured.**" in text
+    assert "contradict C12, C13, C14 at least in part." in text
 
 
 def test_plans_of_two_editions_are_refused() -> None:
@@ -189,3 +199,11 @@ def test_plans_of_two_editions_are_refused() -> None:
     }
     with pytest.raises(ConfigError, match="one edition"):
         claims.evaluate(plans, Path("runs"), PUBLISHED)
+
+
+def test_the_largest_network_may_be_worse_than_the_next_smaller_one(tmp_path: Path) -> None:
+    overall = evaluated(
+        tmp_path, "bruch2019", "figure3", {"depth_sweep": depth_sweep(tmp_path / "runs")}
+    )
+    assert overall.loc["D02", "verdict"] == claims.HOLDS  # B2048 was made 0.5 points worse
+    assert overall.loc["D02", "effect"] > 0

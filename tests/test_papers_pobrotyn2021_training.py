@@ -321,3 +321,32 @@ def test_figures_of_the_relaxation_say_what_they_show(tmp_path: Path, monkeypatc
     assert short["off_max"].is_monotonic_decreasing
     assert long.loc[30, "off_max"] > 1e-6 > long.loc[500, "off_max"]
     assert long.loc[500, "gap_max"] < 1e-9 < long.loc[30, "gap_max"]
+
+
+def test_claims_are_measured_on_ohsumed_where_table_3_was_not_run(tmp_path: Path) -> None:
+    entries = loss_runs(tmp_path / "runs", levels(), "ohsumed", folds=(1, 2))
+    plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": entries})
+    for name in ("C19", "C20", "D13"):
+        row = claim(tmp_path, plan, name)
+        assert row["data"] == "real"
+        assert "Measured on OHSUMED" in row["remark"]
+        assert row["sample"].endswith("120 queries of 2 folds")
+    assert claim(tmp_path, plan, "C19")["verdict"] == claims.HOLDS
+    assert claim(tmp_path, plan, "D13")["verdict"] == claims.FAILS  # LambdaRank is far behind
+
+
+def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path) -> None:
+    def found(best: float) -> pd.Series:
+        folder = tmp_path / f"{best:g}"
+        entries = []
+        for value in (0.1, 1.0, 10.0):
+            means = dict.fromkeys(("ndcg@5", "ndcg@10"), 0.5 if value == best else 0.4)
+            make_run(folder / "runs", f"a{value}", means, trials=4)
+            entries.append({"run": f"a{value}", "settings": {"loss.alpha": value}})
+        experiments = {"alpha_web30k": entries, "tau_web30k": []}
+        plan = make_plan(folder, "pobrotyn2021", "table_selection", experiments)
+        return claim(folder, plan, "D14")
+
+    assert found(10.0)["verdict"] == claims.FAILS
+    assert found(1.0)["verdict"] == claims.UNCLEAR  # τ was not run
+    assert "NeuralNDCG@max at several τ" in found(1.0)["remark"]

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from directrank.io import read_json
+from directrank.papers.claims import evaluate
 from directrank.papers.evidence import gather
 from directrank.papers.product import build
 from directrank.papers.qin2010_claims import claim_map_ratios
@@ -72,7 +74,10 @@ def test_table_3_has_the_papers_rows_and_its_values_beside_a_standin(table3: Any
     assert part.loc["SVMmap", "published"] == 0.245
     assert np.isnan(part.loc["ApproxAP", "published"])
     assert part.loc["Ranking SVM", "status"] == "not run here"
-    assert part["difference"].isna().all()  # a stand-in's level is not the paper's
+    assert part.loc["SVMmap", "status"] == "stand-in: levels not comparable"
+    assert part.loc["ApproxAP", "status"] == "published: lost"
+    assert part.loc["SVMmap", "difference"] == pytest.approx(part.loc["SVMmap", "mean"] - 0.245)
+    assert " SE)" not in text  # a stand-in's level is not the paper's
     assert "The stand-in for TD2003 is generated data" in text
     assert set(data.loc[data["paper_dataset"] == "TD2004", "status"]) == {"not run here"}
 
@@ -184,3 +189,45 @@ def test_later_methods_are_tested_against_approx_ndcg(compared: Mapping[str, Any
     assert best["p_holm"] < 0.001 < cell.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"]
     assert best["gain_over_approxndcg"] == pytest.approx(0.04, abs=0.02)
     assert "by NeuralNDCG (two layers)" in text
+
+
+def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:
+    levels = {"Ranking SVM": 0.6, "ListNet": 0.6, "ApproxNDCG": 0.72}
+    weak = {"AdaRank.MAP": 0.5, "SVMmap": 0.5}
+    experiments = {
+        "ohsumed_methods": runs_of(tmp_path / "runs", levels),
+        "ohsumed_map_methods": runs_of(tmp_path / "runs", weak, prefix="map"),
+    }
+    plans = {
+        name: read_json(make_plan(tmp_path, "qin2010", name, experiments, edition="real"))
+        for name in ("statistics", "table4")
+    }
+    frame = evaluate(plans, tmp_path / "runs", PUBLISHED)
+    overall = frame[frame["comparison"] == "overall"].set_index("claim")
+    assert overall.loc["D06", "verdict"] == "holds"
+    assert "Measured on OHSUMED" in overall.loc["D06", "remark"]
+    assert len(frame[frame["claim"] == "D06"]) == 5
+    gain = overall.loc["D07"]
+    assert gain["verdict"] == "cannot tell"  # two of the three methods were not run
+    row = frame[(frame["claim"] == "D07") & frame["comparison"].str.contains("Ranking")].iloc[0]
+    assert row["comparison"] == "ApproxNDCG − Ranking SVM − 0.075, NDCG@1"
+    assert row["verdict"] == "holds"
+    assert "Ranking SVM +0.1" in gain["remark"]
+    assert overall.loc["D05", "verdict"] == "not measured here"
+
+
+def test_claim_of_map_order_expects_a_tie_on_the_second_data_set(tmp_path: Path) -> None:
+    levels = {"ApproxAP": 0.7, "Ranking SVM": 0.5, "ListNet": 0.5}
+    experiments = {
+        "td2003_methods": runs_of(tmp_path / "runs", levels, dataset="td2003_standin"),
+        "td2004_methods": runs_of(
+            tmp_path / "runs", dict.fromkeys(levels, 0.5), prefix="n", dataset="td2004_standin"
+        ),
+    }
+    plan = read_json(make_plan(tmp_path, "qin2010", "table3", experiments))
+    frame = evaluate({"table3": plan}, tmp_path / "runs", PUBLISHED).set_index("claim")
+    rows = frame.loc["D05"]
+    first = rows[rows["comparison"].str.endswith("TD2003")]
+    second = rows[rows["comparison"].str.endswith("TD2004")]
+    assert set(first["verdict"]) == {"holds"}
+    assert set(second["remark"]) == {"claimed: no significant difference"}

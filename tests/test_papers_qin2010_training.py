@@ -13,7 +13,14 @@ import pytest
 from directrank.errors import DataError
 from directrank.papers.evidence import gather
 from directrank.papers.product import build, build_times
-from directrank.papers.qin2010_claims import claim_accuracy, claim_faster, claim_restarts
+from directrank.papers.qin2010_claims import (
+    claim_accuracy,
+    claim_beta,
+    claim_faster,
+    claim_ndcg_accuracy,
+    claim_restarts,
+    claim_training_accuracy,
+)
 from directrank.papers.qin2010_training import best_of
 from papers_synthetic import PUBLISHED, make_plan, make_run
 
@@ -244,3 +251,49 @@ def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: 
     caption = (tmp_path / "initialisation.svg").read_text(encoding="utf-8")
     assert "α = 100" in caption
     assert "3 epochs from ±0.1" in caption
+
+
+def test_claim_of_accuracy_takes_ohsumed_where_td2004_was_not_run(tmp_path: Path) -> None:
+    history = error_history({0: 0.03, 1: 0.01})
+    entry = write(tmp_path, "errors", history, {"loss.alpha": (50, 100)})
+    ohsumed = evidence_of(tmp_path, "figure1a_ohsumed", "ap_error_alpha_ohsumed", [entry])
+    outcome = claim_accuracy(None, ohsumed)
+    assert outcome is not None
+    assert outcome.remark.startswith("Measured on OHSUMED, grades above 0 relevant")
+    own = claim_accuracy(evidence_of(tmp_path, "figure1a", "ap_error_alpha", [entry]), ohsumed)
+    assert own is not None
+    assert "OHSUMED" not in own.remark
+    assert claim_accuracy(None, None) is None
+
+
+def test_claims_of_falling_errors_compare_neighbours_start_by_start(tmp_path: Path) -> None:
+    entry = write(tmp_path, "errors", error_history({0: 0.03, 1: 0.01}), {"loss.beta": (1, 10)})
+    outcome = claim_beta(evidence_of(tmp_path, "figure1b", "ap_error_beta", [entry]), None)
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert finding.effect == pytest.approx(0.02 * 1.1 * np.mean([1, 1.05, 1.1, 1.15]))
+    assert finding.p_value < 0.001
+    worse = write(tmp_path, "worse", error_history({0: 0.01, 1: 0.03}), {"loss.alpha": (50, 100)})
+    outcome = claim_ndcg_accuracy(evidence_of(tmp_path, "figure2", "ndcg_error", [worse]))
+    assert outcome is not None
+    assert outcome.findings[0].effect < 0
+
+
+def test_claim_of_training_accuracy_is_set_against_softranks_printed_value(
+    tmp_path: Path,
+) -> None:
+    history = starts_history({0: 0.45, 1: 0.46, 2: 0.47})
+    entry = write(tmp_path, "starts", history, {"loss.alpha": ALPHAS})
+    outcome = claim_training_accuracy(evidence_of(tmp_path, "table5", "random_starts", [entry]))
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert finding.comparison == "training NDCG@5 at α = 300 − 0.494"
+    assert finding.sample == "2 groups of 10 random starts"
+    best = [0.47 + 0.1 * luck for luck in best_luck()]
+    assert finding.effect == pytest.approx(np.mean(best) - 0.494)
+
+
+def best_luck() -> list[float]:
+    """The best of each ten of the starts that :func:`starts_history` makes."""
+    luck = np.random.default_rng(7).permutation(20) / 20
+    return [float(luck[:10].max()), float(luck[10:].max())]

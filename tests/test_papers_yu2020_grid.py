@@ -424,3 +424,47 @@ def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
     assert demo["web30k_r5"] == demo["web30k_r4l"] == whole["web30k_r4l"]
     assert demo["web30k_ce5"] < whole["web30k_ce5"]
     assert real["ohsumed_methods"] == whole["ohsumed_methods"]
+
+
+def test_claims_are_measured_on_ohsumed_where_the_grid_was_not_run(tmp_path: Path) -> None:
+    def made_methods(names: tuple[str, ...]) -> list[dict[str, Any]]:
+        return [
+            made(tmp_path, name, "", fold, test=LEVELS[name], dataset="ohsumed")
+            for name in names
+            for fold in (1, 2)
+        ]
+
+    networks = tuple(name for name in LEVELS if not name.startswith("LambdaMART"))
+    cells = {
+        "ohsumed_methods": made_methods(networks),
+        "ohsumed_trees": made_methods(("LambdaMART(L)",)),
+    }
+    plan = read_json(make_plan(tmp_path, "yu2020", "table_ohsumed", cells, edition="real"))
+    frame = claims.evaluate({"table_ohsumed": plan}, tmp_path, PUBLISHED)
+    overall = frame[frame["comparison"] == "overall"].set_index("claim")
+    for name in ("C11", "C12", "C16", "D10"):
+        assert overall.loc[name, "verdict"] == (
+            claims.HOLDS if name != "D10" else claims.FAILS  # ListMLE is the lowest of all
+        )
+        assert "Measured on OHSUMED" in overall.loc[name, "remark"]
+        assert overall.loc[name, "data"] == "real"
+    assert overall.loc["C17", "verdict"] == claims.UNMEASURED  # needs the architectures apart
+
+
+def test_claims_about_training_look_at_the_epochs(tmp_path: Path) -> None:
+    cells = made_grid(tmp_path, folds=(1,))
+    plans = {
+        name: read_json(make_plan(tmp_path, "yu2020", name, cells))
+        for name in ("figure2a", "figure2e", "table4")
+    }
+    frame = claims.evaluate(plans, tmp_path, PUBLISHED)
+    rows = frame[frame["claim"] == "D11"].set_index("comparison")
+    # Every history was made to improve with its loss, WassRank's too.
+    assert rows.loc["correlation of −train loss and nDCG@5, ListNet (R4.L)", "effect"] == 1
+    assert rows.loc["overall", "verdict"] == claims.FAILS
+    assert "WassRank" in rows.loc["overall", "remark"]
+    smooth = frame[frame["claim"] == "D12"].set_index("comparison")
+    assert smooth.loc["overall", "effect"] == pytest.approx(0, abs=1e-9)
+    best = frame[(frame["claim"] == "D09") & (frame["comparison"] == "overall")].iloc[0]
+    assert best["verdict"] == claims.FAILS  # ListMLE was made the lowest
+    assert best["unit"] == "MAP"

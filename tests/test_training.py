@@ -54,6 +54,25 @@ def test_the_best_validation_epoch_is_kept(data):
     assert fitted.history[fitted.info["best_epoch"] - 1]["vali_metric"] == best
 
 
+def test_an_epoch_chosen_on_the_test_part_is_the_best_there(data):
+    honest = fit(data, max_epochs=8)[0]
+    leaked = fit(data, max_epochs=8, select_on="test")[0]
+    on_test = [row.pop("test_metric") for row in leaked.history]
+    assert [row["vali_metric"] for row in leaked.history] == [
+        row["vali_metric"] for row in honest.history
+    ]
+    assert leaked.info["best_epoch"] == int(np.argmax(on_test)) + 1 != honest.info["best_epoch"]
+    assert np.isclose(mean_ndcg(leaked, data.test), max(on_test))
+    assert mean_ndcg(leaked, data.test) > mean_ndcg(honest, data.test)
+    assert leaked.history[0].keys() == honest.history[0].keys()
+
+
+def test_patience_waits_for_the_part_that_chooses_the_epoch(data):
+    fitted = fit(data, max_epochs=60, patience=2, select_on="test")[0]
+    best = int(np.argmax([row["test_metric"] for row in fitted.history])) + 1
+    assert len(fitted.history) == best + 2 != len(fit(data, max_epochs=60, patience=2)[0].history)
+
+
 def test_keeping_the_last_epoch_keeps_it(data):
     fitted = fit(data, max_epochs=12, keep="last")[0]
     assert np.isclose(mean_ndcg(fitted, data.vali), fitted.history[-1]["vali_metric"])

@@ -96,8 +96,9 @@ def data(tmp_path_factory):
 def result(folder):
     """The bytes of a run's results, its history without the times."""
     history = pd.read_csv(folder / "history.csv").drop(columns="seconds")
-    files = ["per_query.parquet", "fits.csv", *sorted(p.name for p in folder.glob("model-*"))]
-    return [history.to_csv(), *((folder / name).read_bytes() for name in files)]
+    models = sorted((folder / "models").iterdir())
+    files = [folder / "per_query.parquet", folder / "fits.csv", *models]
+    return [history.to_csv(), *(path.read_bytes() for path in files)]
 
 
 def stopping_at(calls):

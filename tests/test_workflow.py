@@ -1,9 +1,13 @@
 import json
+import resource
 import shutil
 
 import pytest
 import yaml
 
+from directrank import study
+from directrank.errors import ConfigError
+from directrank.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
 RUNS = 4  # of the tiny edition
@@ -49,7 +53,7 @@ def test_a_second_run_does_nothing(finished):
 
 
 def test_another_number_of_cores_and_another_folder_give_the_same_bytes(finished, tmp_path):
-    process = snakemake(tmp_path, "--cores", "1")
+    process = snakemake(tmp_path, *tables(finished), "--cores", "1")
     assert process.returncode == 0, output_of(process)
     first, second = tables(finished), tables(tmp_path)
     assert len(first) >= 3
@@ -82,11 +86,21 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["demo", "real", "paper"])
-def test_every_edition_plans_without_any_data(name, tmp_path):
-    process = snakemake(tmp_path, "-n", config=ROOT / f"config/{name}.yaml")
+def test_every_edition_plans_without_any_data(name):
+    plan = study.load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
+    assert len(plan.runs) > 10
+    assert set(plan.run_data.values()) <= set(plan.data)
+
+
+def test_the_papers_scale_is_planned_within_twenty_seconds_of_a_processor(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    process = snakemake(tmp_path, "-n", config=ROOT / "config/paper.yaml")
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     assert process.returncode == 0, output_of(process)
-    assert planned(process)["fit"] > 10
+    jobs = planned(process)
+    assert jobs["fit"] == len(study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT).runs) > 800
     assert not (tmp_path / "results").exists()
+    assert seconds < 20
 
 
 @pytest.mark.parametrize(
@@ -109,12 +123,18 @@ def test_every_edition_plans_without_any_data(name, tmp_path):
         ({"overrides": [{"where": {"learner": "neurla"}, "set": {"trials": 1}}]}, "matches no run"),
     ],
 )
-def test_a_configuration_that_cannot_be_meant_stops_before_anything_starts(
-    changes, message, tmp_path
-):
-    process = snakemake(tmp_path, config=edition(tmp_path / "config", **changes))
+def test_a_configuration_that_cannot_be_meant_is_refused_with_a_remedy(changes, message):
+    content = yaml.safe_load(TINY.read_text(encoding="utf-8"))
+    with pytest.raises(ConfigError) as caught:
+        study.load({**content, **changes}, ROOT)
+    assert message in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_what_is_wrong_with_a_configuration_is_printed_before_anything_starts(tmp_path):
+    process = snakemake(tmp_path, config=edition(tmp_path / "config", edtion="x"))
     assert process.returncode != 0
-    assert message in output_of(process)
+    assert "unknown key 'edtion' at the top level" in output_of(process)
     assert "remedy" in output_of(process)
     assert "Traceback" not in output_of(process)
     assert not (tmp_path / "results").exists()
@@ -122,29 +142,22 @@ def test_a_configuration_that_cannot_be_meant_stops_before_anything_starts(
 
 def test_missing_archives_are_named_together_before_anything_starts(tmp_path):
     (tmp_path / "raw").mkdir()
-    process = snakemake(
-        tmp_path, config=ROOT / "config/paper.yaml", DIRECTRANK_RAW=str(tmp_path / "raw")
+    config = edition(
+        tmp_path / "config",
+        datasets={name: {"source": "archive"} for name in ("web30k", "yahoo1", "ohsumed")},
+        papers={
+            "bruch2019": {
+                "products": ["table1"],
+                "variants": {"table1_web30k": ["ListMLE"], "table1_yahoo1": ["RankNet"]},
+            },
+            "qin2010": {"products": ["table4"]},
+        },
+        overrides=[],
     )
+    process = snakemake(tmp_path, config=config, DIRECTRANK_RAW=str(tmp_path / "raw"))
     assert process.returncode != 0
     printed = output_of(process)
     for archive in ("MSLR-WEB30K.zip", "OHSUMED", "ltrc_yahoo"):
         assert archive in printed
     assert "remedy" in printed
     assert not (tmp_path / "results").exists()
-
-
-def test_the_snakefiles_are_clean():
-    import subprocess
-    import sys
-
-    lint = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert lint.returncode == 0, lint.stdout + lint.stderr
-    style = subprocess.run(
-        [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert style.returncode == 0, style.stdout + style.stderr

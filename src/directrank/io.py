@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; renamed into place on success, removed on failure.
 
-    The bytes are on disk before the rename, so a crash leaves the old file or the new one.
+    The bytes are on disk before the rename, so a crash leaves the old file or the new one. What a
+    killed process left beside ``path`` is removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    _remove_abandoned(path)
+    handle, temporary = _locked_temporary(path)
     try:
         yield temporary
         with open(temporary, "rb+") as file:
@@ -36,6 +38,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -99,6 +103,25 @@ def digest_of(content: Any) -> str:
     """Hex SHA-256 digest of anything JSON can hold; independent of the order of keys."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def _locked_temporary(path: Path) -> tuple[int, Path]:
+    """A new file beside ``path``, and the lock on it that says that its writer is alive."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # another writer took it for abandoned before it was locked
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files of ``path`` whose writers were killed: their locks are free."""
+    for name in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(OSError), open(name, "rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            name.unlink()
 
 
 def _umask() -> int:

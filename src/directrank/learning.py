@@ -30,7 +30,8 @@ class Splits:
     Attributes:
         train: what the model is fitted to.
         vali: what chooses between epochs, rounds and hyper-parameters.
-        test: what is reported; a learner never reads its labels.
+        test: what is reported; no learner reads its labels, unless ``training.select_on`` asks for
+            an epoch that is chosen on it, to show what that does to a result.
         label_levels: number of grades; every label is one of ``0 … label_levels - 1``.
     """
 
@@ -68,7 +69,8 @@ class Fitted:
     Attributes:
         predict: scores of packed lists, float32 or float64 ``[N]``; higher is better.
         history: one row per epoch or boosting round: ``epoch`` (from 1), ``train_loss``,
-            ``vali_metric`` (higher is better), ``seconds`` (that one took); NaN where not measured.
+            ``vali_metric`` (higher is better), ``seconds`` (that one took); NaN where not measured;
+            and ``test_metric`` where an epoch was chosen on the test part.
         info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and what else describes the fit.
         save: writes the model to the path given *without* its suffix, which the learner adds
             (``.safetensors``, ``.txt``).

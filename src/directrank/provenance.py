@@ -28,6 +28,11 @@ def code_digest(modules: Iterable[str]) -> str:
     Registries are left out (see :data:`REGISTRIES`), and so are imports inside functions: name the
     modules that are reached through them.
     """
+    return _code_digest(frozenset(modules))
+
+
+@cache
+def _code_digest(modules: frozenset[str]) -> str:
     digest = hashlib.sha256()
     for name in sorted(closure(modules)):
         digest.update(name.encode() + b"\0" + _source(name) + b"\0")

@@ -16,6 +16,10 @@ PER_QUERY = "per_query.parquet"
 HISTORY = "history.csv"
 FITS = "fits.csv"
 RECORD = "run.json"
+#: Every file that the rest of the study reads of a run.
+FILES = (PER_QUERY, HISTORY, FITS, RECORD)
+#: The folder of trained models, which nothing of the study reads again.
+MODELS = "models"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class RunResult:
 def load_run(folder: str | Path) -> RunResult:
     """The results in ``folder``; a :class:`DataError` where the run is absent or not complete."""
     folder = Path(folder)
-    for name in (PER_QUERY, HISTORY, FITS, RECORD):
+    for name in FILES:
         if not (folder / name).is_file():
             raise DataError(
                 "this result file is missing", "train the run again", file=folder / name

@@ -15,14 +15,14 @@ import pandas as pd
 import torch
 
 from directrank import learners, losses, metrics, models
-from directrank.data import normalised, prepared
+from directrank.data import normalised, prepared, sample
 from directrank.errors import ConfigError
 from directrank.evaluation import metrics_per_query
 from directrank.io import atomic_path, digest_of
 from directrank.learning import FitJob, Fitted, Progress, Splits, no_progress
 from directrank.lists import RankedLists
 from directrank.provenance import code_digest, environment
-from directrank.results import write_run
+from directrank.results import MODELS, write_run
 from directrank.spec import candidate_settings, candidates, run_name, validate
 from directrank.training import monitors
 from directrank.training.checkpoints import Checkpoints, Saved
@@ -102,7 +102,7 @@ def execute(
         raise error.written_to(out / "not_finite.safetensors") from error
     for number, trial in enumerate(trials):
         for suffix, content in trial.model.items():
-            with atomic_path(out / f"model-{number}{suffix}") as temporary:
+            with atomic_path(out / MODELS / f"{number}{suffix}") as temporary:
                 temporary.write_bytes(content)
     record = {
         "name": name,
@@ -132,8 +132,10 @@ def execute(
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
     """The run's filtered and normalised splits, and what is on record of the data set."""
-    record = prepared.read_record(data)
     parts = normalised.open_splits(data, spec["fold"], spec["filter"], spec["normalisation"])
+    record = prepared.read_record(data)
+    if "sample" in spec:
+        parts = sample.draw(parts, record["name"], spec["fold"], **spec["sample"])
     sizes = {
         split: {"queries": part.n_queries, "documents": part.n_documents}
         for split, part in parts.items()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from directrank import learners, losses, metrics
@@ -34,6 +34,12 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
                 "put its settings under 'model'",
             )
     normalise.check(spec["normalisation"])
+    if "sample" in spec and not normalise.is_local(spec["normalisation"]):
+        raise ConfigError(
+            f"{where}: normalisation '{spec['normalisation']['name']}' is fitted to parts that "
+            "'sample' divides anew",
+            "scale per query, or not at all",
+        )
     for candidate in candidates(spec):
         if not learner.neural:
             check(candidate["model"], learner.module.SETTINGS, f"{where}: model")
@@ -61,7 +67,7 @@ def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A deep copy of ``document`` with dotted paths such as ``loss.alpha`` set to their values."""
-    result = copy.deepcopy(dict(document))
+    result = plain_copy(dict(document))
     for path, value in settings.items():
         *parents, last = path.split(".")
         place = result
@@ -69,8 +75,17 @@ def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> d
             place = place.setdefault(key, {})
             if not isinstance(place, dict):
                 raise ConfigError(f"cannot set '{path}': '{key}' is not a section")
-        place[last] = copy.deepcopy(value)
+        place[last] = plain_copy(value)
     return result
+
+
+def plain_copy(document: Any) -> Any:
+    """A deep copy of what JSON can hold, many times faster than :func:`copy.deepcopy`."""
+    if isinstance(document, dict):
+        return {key: plain_copy(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [plain_copy(value) for value in document]
+    return document
 
 
 def value_at(document: Mapping[str, Any], path: str, default: Any = None) -> Any:
@@ -90,8 +105,13 @@ def run_name(spec: Mapping[str, Any]) -> str:
     return f"{spec['data']['name']}{fold}-{what}-{digest_of(spec)[:8]}"
 
 
+@cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
 def _check_options(function: Any, options: Mapping[str, Any], leading: int, where: str) -> None:
-    parameters = list(inspect.signature(function).parameters)[leading:]
+    parameters = _parameters(function)[leading:]
     for name in options:
         if name not in parameters:
             raise ConfigError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,14 @@ from directrank.errors import ConfigError
 from directrank.io import digest_of
 from directrank.papers import product as papers
 from directrank.schema import check, read_yaml, suggest
-from directrank.spec import NEURAL_SECTIONS, run_name, validate, value_at, with_settings
+from directrank.spec import (
+    NEURAL_SECTIONS,
+    plain_copy,
+    run_name,
+    validate,
+    value_at,
+    with_settings,
+)
 
 #: Sections of a run in which a later part replaces an earlier one whole, when it names another.
 NAMED_SECTIONS = ("model", "loss", "normalisation")
@@ -83,7 +89,10 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
         experiments = paper_experiments(paper, root)
         needs: dict[str, tuple[str, ...]] = {}
         for product in wanted["products"]:
-            needs[product] = papers.product(paper, product).needs
+            parts = [product, *_repeated(study, paper, product)]
+            needs[product] = tuple(
+                dict.fromkeys(need for part in parts for need in papers.product(paper, part).needs)
+            )
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
             if name not in experiments["experiments"]:
@@ -116,7 +125,7 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
         key: entry["default"] for key, entry in schema["properties"].items() if "default" in entry
     }
     raw = {"raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
-    return {**defaults, **copy.deepcopy(dict(config)), **raw}
+    return {**defaults, **plain_copy(dict(config)), **raw}
 
 
 def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     A section that names something else (another model, another loss) replaces the old one whole:
     its settings would not be the new one's. So does the model of another learner.
     """
-    result = copy.deepcopy(dict(base))
+    result = plain_copy(dict(base))
     if change.get("learner", result.get("learner")) != result.get("learner"):
         for section in ("model", *NEURAL_SECTIONS):
             result.pop(section, None)
@@ -185,7 +194,7 @@ def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
         if isinstance(value, Mapping) and isinstance(old, Mapping) and not renamed:
             result[key] = _merge(old, value)
         else:
-            result[key] = copy.deepcopy(value)
+            result[key] = plain_copy(value)
     return result
 
 
@@ -227,10 +236,11 @@ def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
 def _plan(
     study: Study, paper: str, product: str, experiments: Mapping[str, list[dict[str, Any]]]
 ) -> dict[str, Any]:
-    described = papers.product(paper, product).data
+    repeats = _repeated(study, paper, product)
     prepared = {
         name: source.key
-        for name in described
+        for part in [product, *repeats]
+        for name in papers.product(paper, part).data
         if name in study.config["datasets"]
         for source in [_data_source(study.config, name)]
         if source.key in study.data
@@ -249,4 +259,11 @@ def _plan(
             }
             for key in sorted(keys)
         },
+        **({"repeats": repeats} if repeats else {}),
     }
+
+
+def _repeated(study: Study, paper: str, product: str) -> list[str]:
+    """The products whose cells ``product`` shows again, of those that the edition makes."""
+    made = study.config["papers"][paper]["products"]
+    return [name for name in papers.product(paper, product).repeats if name in made]

@@ -44,16 +44,21 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/filetxt
+JobCompLoc=/var/log/slurm/jobs.log
 MpiDefault=none
 ReturnToService=2
 EnforcePartLimits=ALL
+GresTypes=gpu
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 MinJobAge=300
 MailProg=/bin/true
-NodeName=$NODE NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$memory State=UNKNOWN
+NodeName=$NODE NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$memory Gres=gpu:2 State=UNKNOWN
 PartitionName=main Nodes=$NODE Default=YES MaxTime=INFINITE DefMemPerCPU=1000 State=UP
 CONF
+  # Two GPUs that can be asked for and are not there: any device file stands for one.
+  printf "NodeName=$NODE Name=gpu File=/dev/%s\n" null zero >/etc/slurm/gres.conf
   running "$RUN/slurmctld.pid" || slurmctld -c
   running "$RUN/slurmd.pid" || slurmd
   for _ in $(seq 60); do

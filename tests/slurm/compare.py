@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: Where the test's Slurm writes a line for each job that has ended (cluster.sh).
+JOBS = Path("/var/log/slurm/jobs.log")
 
 #: What a test on one node needs besides the profile: it is small, and its file system has no delay.
 ONE_NODE = (
@@ -38,6 +43,25 @@ def run(folder: Path, configfile: Path, profile: str, *options: str) -> float:
     command += ["--workflow-profile", str(ROOT / "workflow/profiles" / profile), *options]
     subprocess.run(command, check=True, cwd=ROOT)
     return time.perf_counter() - began
+
+
+def overhead(folder: Path) -> tuple[int, float]:
+    """Jobs that Slurm ran for the workflow in ``folder``, and seconds of each beside its rules'.
+
+    Of a group the longest of its rules counts, as they run side by side.
+    """
+    pattern = rf"StartTime=(\S+) EndTime=(\S+).*WorkDir={re.escape(str(folder))}\b"
+    spans = [
+        (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        for start, end in re.findall(pattern, JOBS.read_text(encoding="utf-8"))
+    ]
+    rules: dict[str, list[float]] = {}
+    for path in (folder / "logs").rglob("*.benchmark.tsv"):
+        seconds = float(path.read_text(encoding="utf-8").splitlines()[1].split()[0])
+        drawing = path.relative_to(folder / "logs").parts[1] in ("figure", "table", "times")
+        rules.setdefault("drawing" if drawing else str(path), []).append(seconds)
+    own = sum(max(seconds) for seconds in rules.values())
+    return len(spans), (sum(spans) - own) / max(1, len(spans))
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -65,6 +89,8 @@ def main() -> int:
         local_seconds = run(local, options.configfile, "default", f"--cores={cores}")
         slurm_seconds = run(cluster, options.configfile, "slurm", f"--cores={cores}", *ONE_NODE)
         here, there = tables(local), tables(cluster)
+        jobs, beside = overhead(cluster)
+    print(f"{jobs} jobs, each {beside:.1f} s beside what its rules took")
     print(f"here {local_seconds:.0f} s, through Slurm {slurm_seconds:.0f} s")
     different = [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
     for name in different:

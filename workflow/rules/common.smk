@@ -1,35 +1,44 @@
 """The study's plan, and the functions that rules ask about it. No rules here."""
 
+import os
+import platform
 import re
 import shlex
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import SharedFSUsage
+
+# The clone that these rules belong to, whatever includes them.
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
+# Rules and package are of one version, also where another one is installed (a container).
+sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    from directrank import provenance, runs, study
-    from directrank.data import catalog, fetch
+    from directrank import provenance, results, runs, study
+    from directrank.data import catalog, fetch, prepared
     from directrank.errors import DirectrankError
     from directrank.io import json_text
+    from directrank.locks import Claim
     from directrank.papers import product as papers
-    from directrank.papers.evidence import PUBLISHED
 except ImportError as error:
     raise WorkflowError(
         f"the package directrank cannot be imported ({error})\n"
         "  remedy: run `make setup`, then `.venv/bin/snakemake` (or activate .venv)"
     )
 
-ROOT = (
-    Path(workflow.basedir).parent
-    if Path(workflow.basedir).name == "workflow"
-    else Path(workflow.basedir)
-)
-
 try:
     STUDY = study.load(config, ROOT)
 except DirectrankError as error:
     raise WorkflowError(str(error))
+
+# Without a shared file system a job sees its declared inputs alone, so rules declare every file. With
+# one, the record that is written last stands for all files of a run or a data set: a study of a
+# thousand runs is planned twice as fast.
+FILES_ARE_SHARED = (
+    SharedFSUsage.INPUT_OUTPUT in workflow.storage_settings.shared_fs_usage
+)
 
 EDITION = STUDY.edition
 RAW = STUDY.config["raw_dir"]
@@ -46,7 +55,12 @@ PYTHON = "python" if _conda else shlex.quote(sys.executable)
 _exports = {
     "PYTHONPATH": str(ROOT / "src"),
     "PYTHONHASHSEED": "0",
+    # A job ends when the Snakemake that started it has died.
+    "DIRECTRANK_PARENT": str(os.getpid()),
     "DIRECTRANK_RAW": str(Path(RAW).absolute()),
+    # Where a fit runs decides nothing of its results, so none of this is a parameter of a rule.
+    "DIRECTRANK_FITS_PER_GPU": str(STUDY.config["fits_per_gpu"]),
+    "DIRECTRANK_STAGE": STUDY.config["stage_dir"],
 }
 if STUDY.config["arithmetic"] == "portable":
     _exports |= {
@@ -55,6 +69,14 @@ if STUDY.config["arithmetic"] == "portable":
         "MKL_CBWR": "AVX2",
         "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     }
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        _exports |= {
+            "NUMBA_CPU_NAME": "haswell",
+            "NUMBA_CPU_FEATURES": ",".join(
+                f"+{feature}"
+                for feature in "sse4.2 popcnt lzcnt avx avx2 f16c fma bmi bmi2".split()
+            ),
+        }
 shell.prefix(
     "set -euo pipefail; "
     + " ".join(
@@ -70,7 +92,8 @@ def _choice(names):
 
 wildcard_constraints:
     key=_choice(STUDY.data),
-    run=_choice(STUDY.runs),
+    # Not a choice of all runs, which would be tried for every file that any job reads.
+    run=r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}",
     paper=_choice({paper for paper, _ in STUDY.products}),
     product=_choice({product for _, product in STUDY.products}),
 
@@ -97,9 +120,13 @@ def figure_svgs():
     return [name for name in product_files("figure") if name.endswith(".svg")]
 
 
-def figures_folder(wildcards):
-    """The edition's figures."""
-    return f"figures/{EDITION}"
+def figures_folder(wildcards, input):
+    """The edition's figures; also where there are none."""
+    return (
+        str(Path(input.figures[0]).parents[1])
+        if input.figures
+        else f"figures/{EDITION}"
+    )
 
 
 def claims_files():
@@ -107,9 +134,10 @@ def claims_files():
     return [f"paper_tables/{EDITION}/claims.{form}" for form in ("csv", "md")]
 
 
-def run_records():
-    """The last file that each run writes."""
-    return [f"{RESULTS}/runs/{run}/run.json" for run in STUDY.runs]
+def run_files(runs):
+    """What a job declares that reads the results of runs."""
+    names = [results.RECORD] if FILES_ARE_SHARED else results.FILES
+    return [f"{RESULTS}/runs/{run}/{name}" for run in runs for name in names]
 
 
 def plan_files():
@@ -135,9 +163,43 @@ def data_page_files():
     ]
 
 
-def data_records():
-    """The record of every prepared data set of the edition."""
-    return [f"data/prepared/{key}/prepared.json" for key in sorted(STUDY.data)]
+def store_files(key):
+    """The arrays of a prepared data set, and its record."""
+    return [f"data/prepared/{key}/{name}" for name in prepared.FILES]
+
+
+def split_files(key, splits):
+    """The files that say which part of the arrays each of ``splits`` is."""
+    return [f"data/prepared/{key}/{split}/{prepared.SPLIT_FILE}" for split in splits]
+
+
+def splits_of(key):
+    """The names of the splits of a prepared data set, such as ``Fold1/train``."""
+    return tuple(catalog.get(STUDY.data[key].name).split_names)
+
+
+def split_shapes():
+    """The keys of the edition's data sets by the names of their splits."""
+    shapes = {}
+    for key in sorted(STUDY.data):
+        shapes.setdefault(splits_of(key), []).append(key)
+    return shapes
+
+
+def data_files(key):
+    """What a job declares that reads a prepared data set, its record first.
+
+    Scaled copies are no part of it: a job that does not find one makes it for itself.
+    """
+    files = store_files(key) + split_files(key, splits_of(key))
+    return files[:1] if FILES_ARE_SHARED else files
+
+
+def folders_of_data(files):
+    """The folders of prepared data sets whose records are among ``files``."""
+    return [
+        str(Path(name).parent) for name in files if Path(name).name == prepared.FILES[0]
+    ]
 
 
 def data_source(wildcards):
@@ -159,14 +221,33 @@ def data_entry(wildcards):
     return catalog.fingerprint(catalog.get(data_source(wildcards).name))
 
 
+def run_specification(wildcards):
+    """What a run trains."""
+    if wildcards.run not in STUDY.runs:
+        raise WorkflowError(f"edition '{EDITION}' has no run '{wildcards.run}'")
+    return STUDY.runs[wildcards.run]
+
+
 def run_data(wildcards):
-    """The prepared data that a run reads."""
-    return f"data/prepared/{STUDY.run_data[wildcards.run]}/prepared.json"
+    """The prepared data that a run reads, its record first."""
+    run_specification(wildcards)  # refuses a run that nobody planned
+    return data_files(STUDY.run_data[wildcards.run])
+
+
+def fit_group(wildcards):
+    """The fits of a data set: how many of them share a cluster's job is the profile's to say."""
+    return f"fits_{STUDY.data[STUDY.run_data[wildcards.run]].name}"
 
 
 def run_code(wildcards):
     """A digest of the code that decides a run's results: a changed loss reruns its runs alone."""
-    return provenance.code_digest(runs.modules_of(STUDY.runs[wildcards.run]))
+    return provenance.code_digest(runs.modules_of(run_specification(wildcards)))
+
+
+def fit_gpus(wildcards):
+    """GPUs of a fit: one where networks are trained on them; nothing else uses any."""
+    learner = run_specification(wildcards)["learner"]
+    return int(STUDY.config["device"] == "cuda" and learner == "neural")
 
 
 def run_memory(wildcards, attempt):
@@ -182,13 +263,8 @@ def product_plan(wildcards):
 def product_runs(wildcards):
     """The result files that a figure or table is drawn from."""
     plan = STUDY.products[wildcards.paper, wildcards.product]
-    return sorted(
-        {
-            f"{RESULTS}/runs/{cell['run']}/run.json"
-            for cells in plan["experiments"].values()
-            for cell in cells
-        }
-    )
+    cells = [cell for cells in plan["experiments"].values() for cell in cells]
+    return run_files(sorted({cell["run"] for cell in cells}))
 
 
 def product_data(wildcards):
@@ -197,9 +273,31 @@ def product_data(wildcards):
     return [f"data/prepared/{key}/prepared.json" for key in plan["prepared"].values()]
 
 
+def prepared_folder(wildcards, input):
+    """Where the prepared data sets lie; also for a product that describes none."""
+    return str(Path(input.data[0]).parents[1]) if input.data else "data/prepared"
+
+
+def report_templates():
+    """The report's templates; they come with the clone."""
+    return [
+        local(str(name))
+        for name in sorted((ROOT / "src/directrank/report/templates").iterdir())
+    ]
+
+
 def published_values(wildcards):
-    """The published values that stand beside a paper's."""
-    return sorted(map(str, PUBLISHED.glob(f"{wildcards.paper}_*.csv")))
+    """The published values that stand beside a paper's; like the code, they come with the clone."""
+    names = (ROOT / "paper_tables/published").glob(f"{wildcards.paper}_*.csv")
+    return [local(str(name)) for name in sorted(names)]
+
+
+def published_claims():
+    """The claims, and the published values that some are set against; they come with the clone."""
+    return [
+        local(str(name))
+        for name in sorted((ROOT / "paper_tables/published").glob("*.csv"))
+    ]
 
 
 def paper_code(wildcards):
@@ -215,6 +313,26 @@ def claims_code():
     return provenance.code_digest(["directrank.papers.claims", *modules])
 
 
+def claim_what_is_made():
+    """Stop if another Snakemake makes this edition, or data of it, in this folder; else say so.
+
+    It stands in for Snakemake's own locks, which a kill leaves behind (`nolock` in the profiles).
+    """
+    made = {
+        job.wildcards.key
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name.startswith("prepare")
+    }
+    try:
+        Claim(
+            ".snakemake/claims",
+            [f"edition-{EDITION}", *(f"data-{key}" for key in made)],
+            [f"data-{key}" for key in STUDY.data if key not in made],
+        )
+    except DirectrankError as error:
+        raise WorkflowError(str(error))
+
+
 def refuse_missing_archives():
     """Fetch the archives that may be fetched; stop with one message that lists all others.
 
@@ -224,7 +342,7 @@ def refuse_missing_archives():
     keys = sorted(
         job.wildcards.key
         for job in workflow.dag.needrun_jobs()
-        if job.rule.name == "prepare"
+        if job.rule.name.startswith("prepare")
         and STUDY.data[job.wildcards.key].source == "archive"
     )
     wanted = [catalog.get(STUDY.data[key].name) for key in keys]

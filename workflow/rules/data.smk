@@ -16,39 +16,49 @@ rule data_settings:
         "../scripts/write_text.py"
 
 
-rule prepare:
-    input:
-        settings="data/prepared/{key}.settings.json",
-    output:
-        record="data/prepared/{key}/prepared.json",
-    log:
-        "logs/prepare/{key}.log",
-    benchmark:
-        "logs/prepare/{key}.benchmark.tsv"
-    conda:
-        "../../envs/study.yaml"
-    threads: 2
-    resources:
-        mem_mb=2000,
-        runtime=60,
-    params:
-        name=lambda wildcards: data_source(wildcards).name,
-        out=subpath(output.record, parent=True),
-        code=data_code,
-        entry=data_entry,
-        python=PYTHON,
-    message:
-        "Preparing data set {params.name}"
-    # The raw folder comes from DIRECTRANK_RAW (see common.smk) and is no parameter: archives that
-    # were moved are no reason to prepare again.
-    shell:
-        "{params.python} -m directrank prepare {params.name:q}"
-        " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
+# Data sets with folds leave other files than those without: one rule for each number of folds.
+for _splits, _keys in split_shapes().items():
+
+    rule:
+        name:
+            "prepare" if len(_splits) == 3 else f"prepare_{len(_splits) // 3}_folds"
+        input:
+            settings="data/prepared/{key}.settings.json",
+        output:
+            store_files("{key}"),
+            splits=split_files("{key}", _splits),
+        log:
+            "logs/prepare/{key}.log",
+        benchmark:
+            "logs/prepare/{key}.benchmark.tsv"
+        wildcard_constraints:
+            key=_choice(_keys),
+        # The archives lie where the workflow was started; only there can they be counted on.
+        localrule: not FILES_ARE_SHARED
+        conda:
+            "../../envs/study.yaml"
+        threads: 2
+        resources:
+            mem_mb=2000,
+            runtime=60,
+        params:
+            name=lambda wildcards: data_source(wildcards).name,
+            out=lambda wildcards, output: str(Path(output[0]).parent),
+            code=data_code,
+            entry=data_entry,
+            python=PYTHON,
+        message:
+            "Preparing data set {params.name}"
+        # The raw folder comes from DIRECTRANK_RAW (see common.smk) and is no parameter: archives
+        # that were moved are no reason to prepare again.
+        shell:
+            "{params.python} -m directrank prepare {params.name:q}"
+            " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule data_pages:
     input:
-        records=data_records(),
+        [name for key in sorted(STUDY.data) for name in data_files(key)],
     output:
         data_page_files(),
     log:
@@ -59,9 +69,7 @@ rule data_pages:
         mem_mb=1000,
         runtime=10,
     params:
-        folders=lambda wildcards, input: [
-            str(Path(name).parent) for name in input.records
-        ],
+        folders=lambda wildcards, input: folders_of_data(input),
         out=lambda wildcards, output: str(Path(output[0]).parent),
         code=provenance.code_digest(["directrank.data.pages"]),
         python=PYTHON,

@@ -51,11 +51,13 @@ rule figure:
     params:
         python=PYTHON,
         results=subpath(input.plan, ancestor=3),
+        prepared=prepared_folder,
         code=paper_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
         "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
+        " --prepared {params.prepared:q}"
         " --out {output.png:q} > {log:q} 2>&1"
 
 
@@ -81,11 +83,13 @@ rule table:
     params:
         python=PYTHON,
         results=subpath(input.plan, ancestor=3),
+        prepared=prepared_folder,
         code=paper_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
         "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
+        " --prepared {params.prepared:q}"
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
@@ -109,11 +113,13 @@ rule times:
     params:
         python=PYTHON,
         results=subpath(input.plan, ancestor=3),
+        prepared=prepared_folder,
         code=paper_code,
     message:
         "Measured times of {wildcards.product} of {wildcards.paper}"
     shell:
         "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
+        " --prepared {params.prepared:q}"
         " --times --out {output:q} > {log:q} 2>&1"
 
 
@@ -141,7 +147,8 @@ rule gallery:
 rule claims:
     input:
         plans=plan_files(),
-        results=run_records(),
+        results=run_files(STUDY.runs),
+        published=published_claims(),
     output:
         csv=report(
             f"paper_tables/{EDITION}/claims.csv",
@@ -173,11 +180,11 @@ rule claims:
 rule report_page:
     input:
         plans=plan_files(),
-        results=run_records(),
+        results=run_files(STUDY.runs),
         figures=figure_svgs(),
         tables=[name for name in product_files("table") if name.endswith(".md")],
         claims=f"paper_tables/{EDITION}/claims.csv",
-        templates=sorted(map(str, (ROOT / "src/directrank/report/templates").iterdir())),
+        templates=report_templates(),
     output:
         f"report/{EDITION}/report.html",
     log:

@@ -9,7 +9,7 @@ rule specification:
         mem_mb=200,
         runtime=5,
     params:
-        text=lambda wildcards: json_text(STUDY.runs[wildcards.run]),
+        text=lambda wildcards: json_text(run_specification(wildcards)),
     message:
         "Specification of run {wildcards.run}"
     script:
@@ -25,25 +25,30 @@ rule fit:
         history=f"{RESULTS}/runs/{{run}}/history.csv",
         fits=f"{RESULTS}/runs/{{run}}/fits.csv",
         record=f"{RESULTS}/runs/{{run}}/run.json",
+        models=directory(f"{RESULTS}/runs/{{run}}/models"),
     log:
         f"logs/{EDITION}/fit/{{run}}.log",
     benchmark:
         f"logs/{EDITION}/fit/{{run}}.benchmark.tsv"
+    # Fits of small data sets take seconds: a cluster's profile submits several of them together.
+    group:
+        fit_group if FILES_ARE_SHARED else None
     conda:
         "../../envs/study.yaml"
     threads: STUDY.config["fit_threads"]
     resources:
         mem_mb=run_memory,
         runtime=240,
-        gpu=1 if STUDY.config["device"] == "cuda" else 0,
+        gpu=fit_gpus,
     params:
-        data=subpath(input.data, parent=True),
+        data=lambda wildcards, input: str(Path(input.data[0]).parent),
         out=subpath(output.record, parent=True),
         device=STUDY.config["device"],
         code=run_code,
         python=PYTHON,
     message:
         "Training {wildcards.run}"
+    # exec: a signal that announces the end of a cluster's job must not find a shell to end first.
     shell:
-        "{params.python} -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
-        " --threads {threads} --device {params.device} > {log:q} 2>&1"
+        "exec {params.python} -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
+        " --threads {threads} --device {params.device} --requeue > {log:q} 2>&1"

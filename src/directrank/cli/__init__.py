@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from directrank import __version__
+from directrank.cli.parent import end_with_parent
 from directrank.errors import DirectrankError
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
 COMMANDS = ("data", "fit", "products", "report", "cost")
+
+#: What the loader of shared libraries says when memory is short.
+_NO_ROOM = "failed to map segment"
 
 EPILOG = """\
 examples:
@@ -47,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not sys.stderr.isatty():
         # A log begins with what makes it again.
         print(f"$ {shlex.join(['directrank', *arguments])}", file=sys.stderr, flush=True)
+    end_with_parent()
     try:
         options.run(options)
     except DirectrankError as error:
@@ -56,7 +61,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A full disk, a read-only folder, a file that is not there: the system's own words say it.
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        return _out_of_memory(error)
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("directrank"):
+            raise
+        print(
+            f"error: {error}\n  remedy: pip install 'directrank[study]', which brings what the "
+            "commands need beyond the losses and metrics",
+            file=sys.stderr,
+        )
+        return 2
+    except ImportError as error:
+        if _NO_ROOM not in str(error):
+            raise
+        return _out_of_memory(error)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _out_of_memory(error: Exception) -> int:
+    detail = f" ({error})" if str(error) else ""
+    print(
+        f"error: out of memory{detail}\n"
+        "  remedy: give this job more memory, or run fewer jobs at once",
+        file=sys.stderr,
+    )
+    return 2

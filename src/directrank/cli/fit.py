@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 
@@ -34,6 +35,33 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
             "on from OUT.checkpoint, and SIGTERM or SIGUSR1 makes it save and end at once"
         ),
     )
+    fit.add_argument(
+        "--stage",
+        metavar="DIR",
+        default=os.environ.get("DIRECTRANK_STAGE"),
+        help=(
+            "copy the data into DIR once, on a disk of this node, and read them there; variables "
+            "such as $TMPDIR are filled in (default: $DIRECTRANK_STAGE, else no copy)"
+        ),
+    )
+    fit.add_argument(
+        "--fits-per-gpu",
+        type=int,
+        metavar="N",
+        default=os.environ.get("DIRECTRANK_FITS_PER_GPU") or None,
+        help=(
+            "take a GPU that fewer than N other fits use, and wait for one if there is none "
+            "(default: $DIRECTRANK_FITS_PER_GPU, else whatever others do)"
+        ),
+    )
+    fit.add_argument(
+        "--requeue",
+        action="store_true",
+        help=(
+            "in a job of Slurm that is about to be ended (SIGTERM), put the job back into the "
+            "queue once the fit is saved"
+        ),
+    )
     fit.set_defaults(run=_fit)
 
     evaluate = subparsers.add_parser(
@@ -53,23 +81,37 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
+    from directrank import nodes
+    from directrank.data.staging import staged
     from directrank.progress import Progress
     from directrank.runs import execute
     from directrank.schema import read_yaml
-    from directrank.training.checkpoints import signalled
+    from directrank.spec import validate
+    from directrank.training.checkpoints import StoppedError, signalled
 
     spec = read_yaml(options.run_file)  # JSON is YAML
+    validate(spec)
+    data = options.data
+    if options.fits_per_gpu and options.device != "cpu" and spec["learner"] == "neural":
+        nodes.take_gpu(options.fits_per_gpu)
+    if options.stage:
+        data = staged(data, os.path.expandvars(options.stage), spec)
     with Progress(options.out.name) as progress, signalled() as stop:
-        execute(
-            spec,
-            options.data,
-            options.out,
-            threads=options.threads,
-            device=options.device,
-            progress=progress,
-            checkpoint_minutes=options.checkpoint_minutes,
-            stop=stop,
-        )
+        try:
+            execute(
+                spec,
+                data,
+                options.out,
+                threads=options.threads,
+                device=options.device,
+                progress=progress,
+                checkpoint_minutes=options.checkpoint_minutes,
+                stop=stop,
+            )
+        except StoppedError:
+            if options.requeue:
+                nodes.requeue()
+            raise
 
 
 def _evaluate(options: argparse.Namespace) -> None:

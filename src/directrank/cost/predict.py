@@ -121,9 +121,7 @@ def _precision(training: Mapping[str, Any]) -> str:
 def _network(spec: Mapping[str, Any], fits_of_run: int, facts: Facts, rates: Rates) -> Cost:
     """One trial of one candidate, all its restarts."""
     training = complete(spec["training"])
-    lengths = facts.lengths["train"]
-    if training["max_documents"] is not None:
-        lengths = np.minimum(lengths, training["max_documents"])
+    lengths = _drawn(training, facts)
     precision = _precision(training)
     work = work_of(spec["model"], facts.features)
     passed = lengths
@@ -131,13 +129,13 @@ def _network(spec: Mapping[str, Any], fits_of_run: int, facts: Facts, rates: Rat
     together = min(training["stack"] or fits_of_run, fits_of_run)
     common, own = rates.step_seconds
     per_step = (common + work.operations * rates.operation_seconds) / together + own
-    vali = facts.lengths["vali"]
+    watched = _watched(training, facts)
     epoch = Cost(
         network=BACKWARD * pass_seconds(work, passed, precision, rates),
         loss=loss_seconds(spec["loss"], lengths, rates),
         steps=steps * per_step,
-        evaluation=pass_seconds(work, vali, precision, rates)
-        + vali.sum() * rates.evaluation_seconds,
+        evaluation=pass_seconds(work, watched, precision, rates)
+        + watched.sum() * rates.evaluation_seconds,
         epochs=1,
     )
     fit = epoch.times(training["max_epochs"])
@@ -147,18 +145,31 @@ def _network(spec: Mapping[str, Any], fits_of_run: int, facts: Facts, rates: Rat
     return fit.times(training["restarts"])
 
 
+def _drawn(training: Mapping[str, Any], facts: Facts) -> np.ndarray:
+    """How long the training lists of an epoch are."""
+    limit = training["max_documents"]
+    lengths = facts.lengths["train"]
+    return lengths if limit is None else np.minimum(lengths, limit)
+
+
+def _watched(training: Mapping[str, Any], facts: Facts) -> np.ndarray:
+    """The lists that are evaluated after each epoch."""
+    parts = sorted({"vali", training["select_on"]})
+    return np.concatenate([facts.lengths[part] for part in parts])
+
+
 def _passes(learner: str, spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     """One trial of one candidate of a learner that goes query by query."""
     training = complete(spec["training"])
-    lengths = facts.lengths["train"].astype(float)
-    vali = facts.lengths["vali"]
+    lengths = _drawn(training, facts).astype(float)
+    watched = _watched(training, facts)
     work = work_of(spec["model"], facts.features)
     per_weight, per_pair = rates.passes[learner]
     epoch = Cost(
         network=work.flops([1]) / 2 * lengths.sum() * per_weight,
         loss=(lengths**2).sum() * per_pair,
-        evaluation=pass_seconds(work, vali, training["dtype"], rates)
-        + vali.sum() * rates.evaluation_seconds,
+        evaluation=pass_seconds(work, watched, training["dtype"], rates)
+        + watched.sum() * rates.evaluation_seconds,
         epochs=1,
     )
     return epoch.times(training["max_epochs"] * training["restarts"])

@@ -65,11 +65,12 @@ def open_splits(
 
     Raises:
         ConfigError: a setting that cannot be meant.
-        DataError: there is no such split, or no query of one is left.
+        DataError: there is no such split, no query of one is left, or the data set is damaged.
     """
     data = Path(data)
     filters.check(filter_settings)
     normalise.check(normalisation)
+    prepared.verify(data, arrays=False)
     record = prepared.read_record(data)
     for split in SPLITS:
         if not prepared.split_folder(data, fold, split).is_dir():
@@ -80,6 +81,7 @@ def open_splits(
             )
     limits = {**filters.DEFAULTS, **filter_settings}
     if limits == filters.DEFAULTS and dict(normalisation) == {"name": "none"}:
+        prepared.verify(data)
         return _opened(data, fold)
     described = {
         "data": record["digest"],
@@ -96,6 +98,7 @@ def open_splits(
         # Another job may have made it meanwhile.
         with contextlib.suppress(DataError):
             return _opened_copy(folder, made_from, fold)
+        prepared.verify(data)
         _write(folder, data, record, made_from, fold)
     return _opened_copy(folder, made_from, fold)
 
@@ -128,6 +131,7 @@ def _opened_copy(
     record = prepared.read_record(folder)
     if record.get("made_from") != made_from:
         raise DataError("is another copy", "remove it", file=folder)
+    prepared.verify(folder)
     return _opened(folder, fold)
 
 

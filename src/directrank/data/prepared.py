@@ -41,8 +41,16 @@ SPLITS = ("train", "vali", "test")
 ROWS = 1 << 14
 
 _RECORD = "prepared.json"
-_SPLIT = "split.json"
 _STORE = "store"
+_RANGES = "features.csv"
+#: In the folder of each split.
+SPLIT_FILE = "split.json"
+#: The files of every prepared data set, the record first; those of its splits come on top.
+FILES = (
+    _RECORD,
+    *(f"{_STORE}/{name}.npy" for name in ("features", "labels", "offsets", "query_ids")),
+    _RANGES,
+)
 #: The folder of copies with scaled features; see :mod:`directrank.data.normalised`.
 COPIES = "normalised"
 
@@ -58,7 +66,7 @@ def open_dataset(folder: str | Path) -> RankedLists:
     """
     folder = Path(folder)
     first, last = split_range(folder)
-    return _of_store(folder / io.read_json(folder / _SPLIT)["store"], first, last)
+    return _of_store(folder / io.read_json(folder / SPLIT_FILE)["store"], first, last)
 
 
 def open_store(folder: str | Path) -> RankedLists:
@@ -77,7 +85,7 @@ def split_range(folder: str | Path) -> tuple[int, int]:
         DataError: it is not a split of a prepared data set.
     """
     try:
-        first, last = io.read_json(Path(folder) / _SPLIT)["queries"]
+        first, last = io.read_json(Path(folder) / SPLIT_FILE)["queries"]
     except OSError:
         raise _no_split(Path(folder)) from None
     return first, last
@@ -110,6 +118,56 @@ def read_record(folder: str | Path) -> dict[str, Any]:
     if record.get("format") != FORMAT:
         raise DataError("was prepared by another version of this program", _AGAIN, file=folder)
     return record
+
+
+def verify(folder: str | Path, arrays: bool = True) -> None:
+    """Compare what is stored with the digests on record.
+
+    A data set that is damaged loses its record: what it holds is of no use, and a workflow that is
+    started again prepares it anew.
+
+    Args:
+        folder: of the data set.
+        arrays: whether the arrays are read too; else only the record and the splits are.
+
+    Raises:
+        DataError: it is no prepared data set, or damaged; naming the file.
+    """
+    folder = Path(folder)
+    damaged = _damaged(folder, arrays)
+    if damaged is not None:
+        with contextlib.suppress(OSError):
+            (folder / _RECORD).unlink(missing_ok=True)
+        raise DataError(
+            "is damaged: it is not what its digest says",
+            "start again: the workflow prepares the data set anew (by hand: directrank prepare)",
+            file=damaged,
+        )
+
+
+def _damaged(folder: Path, read_arrays: bool) -> Path | None:
+    """The first file of a data set that is not what the record says, if there is one."""
+    if not (folder / _RECORD).is_file():
+        read_record(folder)  # says so
+    try:
+        record = io.read_json(folder / _RECORD)
+        arrays, names, digest = record["arrays"], list(record["splits"]), record["digest"]
+    except (ValueError, KeyError, TypeError):
+        return folder / _RECORD
+    for name, expected in arrays.items() if read_arrays else ():
+        path = folder / _STORE / name
+        if not path.is_file() or io.sha256_of(path) != expected:
+            return path
+    ranges = {}
+    # A job on a machine of its own may have been given the splits of its fold alone.
+    for name in filter(lambda name: (folder / name / SPLIT_FILE).is_file(), names):
+        try:
+            ranges[name] = list(split_range(folder / name))
+        except (ValueError, KeyError, TypeError):
+            return folder / name / SPLIT_FILE
+    if len(ranges) == len(names) and io.digest_of({"arrays": arrays, "splits": ranges}) != digest:
+        return folder / _RECORD
+    return None
 
 
 def split_folder(folder: str | Path, fold: int | None, split: str) -> Path:
@@ -216,14 +274,22 @@ def replacing(out: str | Path) -> Iterator[Path]:
 def _may_be_replaced(out: Path) -> bool:
     """Whether ``out`` is an empty folder or a prepared data set, perhaps without its record.
 
-    A workflow deletes the record, which is its output, before it prepares a data set again.
+    A workflow deletes its outputs, which are all files but copies, before it makes them again.
     """
     if not out.is_dir():
         return False
     names = {path.name for path in out.iterdir()}
-    written = {_STORE, "features.csv", COPIES, *SPLITS}
+    written = {_STORE, _RANGES, COPIES, *SPLITS}
     ours = all(name in written or re.fullmatch(r"Fold\d+", name) for name in names)
-    return not names or _RECORD in names or (ours and (out / "store/features.npy").is_file())
+    return not names or _RECORD in names or (ours and _is_hollow_or_stored(out))
+
+
+def _is_hollow_or_stored(out: Path) -> bool:
+    """Whether arrays are left of a data set, or its folders without a file but copies."""
+    if any((out / _STORE).glob("*.npy")):
+        return True
+    others = (path for path in out.rglob("*") if path.relative_to(out).parts[0] != COPIES)
+    return (out / _STORE).is_dir() and all(path.is_dir() for path in others)
 
 
 def _remove_unless_locked(folder: Path) -> None:
@@ -425,9 +491,10 @@ def finish(
         statistics[name] = describe(labels, offsets[first : last + 1], levels, name)
         up = "/".join([".."] * (name.count("/") + 1))
         io.write_json(
-            folder / name / _SPLIT, {"store": f"{up}/{store.folder.name}", "queries": ranges[name]}
+            folder / name / SPLIT_FILE,
+            {"store": f"{up}/{store.folder.name}", "queries": ranges[name]},
         )
-    _write_ranges(folder / "features.csv", store, meta.get("feature_numbers"))
+    _write_ranges(folder / _RANGES, store, meta.get("feature_numbers"))
     arrays = {path.name: io.sha256_of(path) for path in sorted(store.folder.glob("*.npy"))}
     record = {
         "format": FORMAT,

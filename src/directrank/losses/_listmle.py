@@ -7,7 +7,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked
+from directrank.relaxations._inputs import unfilled
 from directrank.relaxations._sorting import descending_order
 
 
@@ -31,7 +31,7 @@ def listmle(
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
     """
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = unfilled(scores, labels, mask)
     order = shuffled_order(labels, mask, generator)
     work = _compiled if usable(scores) else _value_and_gradient
     return with_gradient(scores, *work(scores.detach(), order, mask))

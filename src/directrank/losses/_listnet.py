@@ -7,7 +7,7 @@ from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked
+from directrank.relaxations._inputs import checked, unfilled
 from directrank.relaxations._pairs import FAR
 
 
@@ -24,13 +24,14 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
     """
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = unfilled(scores, labels, mask)
     work = _compiled if usable(scores) else _value_and_gradient
     return with_gradient(scores, *work(scores.detach(), labels, mask))
 
 
 def _value_and_gradient(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """The loss ``[B]`` and its gradient ``[B, L]``."""
+    scores, labels, mask = checked(scores, labels, mask)
     there = mask.to(scores.dtype)
     # Not minus infinity: a list of padding alone stays free of NaN.
     hidden = (there - 1) * FAR
@@ -49,5 +50,5 @@ def _compiled(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Ten
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
     arrays = [array(tensor) for tensor in (scores, labels, mask)]
     found = value.numpy(), gradient.numpy()
-    over_lists(_listwise_kernels.listnet, 10 * scores.numel(), len(scores), *arrays, *found)
+    over_lists(_listwise_kernels.listnet, 4 * scores.numel(), len(scores), *arrays, *found)
     return value, gradient

@@ -6,25 +6,17 @@ import math
 
 import numpy as np
 
-from directrank.relaxations._compiled import compiled
+from directrank.relaxations._compiled import compiled, inlined
 from directrank.relaxations._numbers import exp, largest, like
+
+#: Lists are filled up to multiples of so many documents, with so low a score.
+VECTOR, LOW = 16, -1e37
 
 #: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
 
-@compiled
-def _documents(row, mask, place, values):
-    """A list's documents one after the other, and their positions, with room for one more."""
-    n = 0
-    for j in range(len(mask)):
-        place[n] = j
-        n += mask[j]
-    for i in range(n):
-        values[i] = row[place[i]]
-
-
-@compiled
+@inlined
 def _exponentials(values, n, found):
     """``exp(values - top)`` of the first n, their sum, and top, the largest."""
     top = largest(values, n)
@@ -39,37 +31,51 @@ def _exponentials(values, n, found):
 def listnet(begin, end, scores, labels, mask, value, gradient):
     """Cross entropy of the scores' softmax under the labels' ``[B]``, its gradient ``[B, L]``."""
     L = scores.shape[1]
-    place = np.empty(L + 1, np.int64)
-    room = np.empty((4, L), scores.dtype)
-    s, y, p, q = room[0], room[1], room[2], room[3]
+    room = np.empty((2, L + VECTOR), scores.dtype)
+    s, y = room[0], room[1]
     for b in range(begin, end):
-        n = 0
-        for j in range(L):
-            n += mask[b, j]
-        if n == L > 0:  # nothing to pack
-            value[b] = _cross_entropy(scores[b], labels[b], n, gradient[b], q)
-            continue
+        n = L
+        while n > 0 and not mask[b, n - 1]:
+            n -= 1
+        gradient[b, n:] = 0
         value[b] = 0
-        gradient[b] = 0
         if n > 0:
-            _documents(scores[b], mask[b], place, s)
-            _documents(labels[b], mask[b], place, y)
-            value[b] = _cross_entropy(s, y, n, p, q)
-            for i in range(n):
-                gradient[b, place[i]] = p[i]
+            whole = _filled_up(scores[b], mask[b], n, s)
+            _filled_up(labels[b], mask[b], n, y)
+            value[b] = _cross_entropy(s, y, n, whole, gradient[b])
 
 
-@compiled
-def _cross_entropy(s, y, n, p, q):
-    """The loss of n documents; its gradient into p."""
-    total, top = _exponentials(s, n, p)
-    label_total, _ = _exponentials(y, n, q)
-    one = like(total, 1.0)
+@inlined
+def _filled_up(row, mask, n, values):
+    """The first n of a row, masked ones so low that their exponentials vanish; how many values.
+
+    That is n up to a whole number of vectors: what is left over after the last whole one would cost
+    as much as all that went before.
+    """
+    for j in range(n):
+        values[j] = row[j] if mask[j] else like(row[j], LOW)
+    whole = (n + VECTOR - 1) // VECTOR * VECTOR
+    values[n:whole] = LOW
+    return whole
+
+
+@inlined
+def _cross_entropy(s, y, n, whole, gradient):
+    """The loss; the gradient by the first n. ``s`` and ``y`` become their exponentials."""
+    top, label_top = largest(s, whole), largest(y, whole)
+    zero, one = like(top, 0.0), like(top, 1.0)
+    total, label_total, met = zero, zero, zero
+    for i in range(whole):
+        x = s[i] - top
+        p, q = exp(x), exp(y[i] - label_top)
+        total += p
+        label_total += q
+        met += q * x
+        s[i] = p
+        y[i] = q
     share, label_share = one / total, one / label_total
-    met = like(total, 0.0)
     for i in range(n):
-        met += q[i] * (s[i] - top)
-        p[i] = share * p[i] - label_share * q[i]
+        gradient[i] = share * s[i] - label_share * y[i]
     return math.log(total) - label_share * met
 
 
@@ -101,7 +107,7 @@ def listmle(begin, end, scores, order, lengths, value, gradient):
             gradient[b, order[b, i]] = weights[i] - 1
 
 
-@compiled
+@inlined
 def _likelihood(s, top, n, weights, tails):
     """The loss; ``weights``, the exponentials ``exp(s - top)``, become the gradient plus one."""
     total, tail, product = 0.0, 0.0, 1.0
@@ -120,7 +126,7 @@ def _likelihood(s, top, n, weights, tails):
     return total + math.log(product)
 
 
-@compiled
+@inlined
 def _likelihood_of_far(s, n, weights, tails):
     """The same with logarithms for sums."""
     total, tail = 0.0, -np.inf
@@ -135,7 +141,7 @@ def _likelihood_of_far(s, n, weights, tails):
     return total
 
 
-@compiled
+@inlined
 def _log_of_sum(x, y):
     """``log(exp(x) + exp(y))``."""
     high, low = max(x, y), min(x, y)

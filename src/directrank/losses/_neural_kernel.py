@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrank.relaxations._compiled import compiled
+from directrank.relaxations._compiled import compiled, inlined
 from directrank.relaxations._numbers import exp, is_single, largest, like
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.
@@ -21,7 +21,7 @@ ROWS, COLUMNS = 4, 16
 LEAST = 1e-18
 
 
-@compiled
+@inlined
 def _neural_sort(s, n, tau, distances, matrix):
     """P ``[rows, columns]`` of n scores, 0 beyond them; and ``Σ_j |s_i - s_j|``."""
     distances[:n] = 0
@@ -46,7 +46,7 @@ def _neural_sort(s, n, tau, distances, matrix):
             row[j] *= inverse
 
 
-@compiled
+@inlined
 def _dots(matrix, r, x, n_columns):
     """Products of four rows with x."""
     a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
@@ -60,7 +60,7 @@ def _dots(matrix, r, x, n_columns):
     return p, q, s, t
 
 
-@compiled
+@inlined
 def _add_rows(matrix, r, weights, slopes, n_columns, sums, sloped):
     """Add four rows, times their weights, to ``sums``; times their slopes, too, to ``sloped``."""
     a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
@@ -71,7 +71,7 @@ def _add_rows(matrix, r, weights, slopes, n_columns, sums, sloped):
         sloped[j] += k * a[j] + l * b[j] + m * c[j] + o * d[j]
 
 
-@compiled
+@inlined
 def _right(matrix, x, product):
     """``P x``."""
     for r in range(0, len(matrix), ROWS):
@@ -79,7 +79,7 @@ def _right(matrix, x, product):
         product[r], product[r + 1], product[r + 2], product[r + 3] = p, q, s, t
 
 
-@compiled
+@inlined
 def _left(matrix, weights, slopes, sums, sloped):
     """``weightsᵀ P`` and ``(weights · slopes)ᵀ P``."""
     sums[:] = 0
@@ -88,7 +88,7 @@ def _left(matrix, weights, slopes, sums, sloped):
         _add_rows(matrix, r, weights, slopes, matrix.shape[1], sums, sloped)
 
 
-@compiled
+@inlined
 def _invert(sums, n, inverse):
     """``1 / sums`` of the first n, 1 where a sum is empty; 0 beyond."""
     one, zero = like(sums[0], 1.0), like(sums[0], 0.0)
@@ -99,7 +99,7 @@ def _invert(sums, n, inverse):
         inverse[i] = zero
 
 
-@compiled
+@inlined
 def _round(matrix, n, v, slopes, dots, u, sums, sloped):
     """``dots = P v``, ``u = 1 / dots``, ``sums = Pᵀ u`` and the sloped ones, in one pass."""
     sums[:] = 0
@@ -111,7 +111,7 @@ def _round(matrix, n, v, slopes, dots, u, sums, sloped):
         _add_rows(matrix, r, u, slopes, matrix.shape[1], sums, sloped)
 
 
-@compiled
+@inlined
 def _off(vector, sums, n):
     """How far the scaled sums are from one at most."""
     most = 0.0
@@ -120,7 +120,7 @@ def _off(vector, sums, n):
     return most
 
 
-@compiled
+@inlined
 def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped):
     """Sinkhorn scaling; returns the rounds done.
 
@@ -154,7 +154,7 @@ def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sum
     return iterations
 
 
-@compiled
+@inlined
 def _settle(values):
     """Set to 0 what no longer counts, before it becomes denormal, which is slow; is anything left?
 
@@ -170,7 +170,7 @@ def _settle(values):
     return left > 0
 
 
-@compiled
+@inlined
 def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals):
     """Take the outer products of P's adjoint, given those of the final u and v, to ``totals``.
 
@@ -294,7 +294,7 @@ def neural_ndcg(
         _scores_gradient(s, n, tau, totals, gradient[b], place)
 
 
-@compiled
+@inlined
 def _scores_gradient(s, n, tau, totals, gradient, place):
     """From the adjoint of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau`` to that of s."""
     by_distance = totals[0]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._inputs import checked
+from directrank.relaxations._inputs import nothing_masked, unfilled
 
 
 def rmse(
@@ -25,12 +25,17 @@ def rmse(
         The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the
         root has no derivative, the gradient is 0.
     """
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = unfilled(scores, labels, mask)
+    hidden = None if nothing_masked(mask) else ~mask
     output = scores.detach() if levels is None else levels * torch.sigmoid(scores.detach())
-    error = (output - labels).mul_(mask)
+    error = output - labels
+    if hidden is not None:
+        error.masked_fill_(hidden, 0.0)
     count = mask.sum(1).clamp_min_(1)
     value = ((error * error).sum(1) / count).sqrt()
     slope = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)
     if levels is not None:
         slope *= output * (1 - output / levels)
+        if hidden is not None:
+            slope.masked_fill_(hidden, 0.0)  # once more: a squashed NaN times 0
     return with_gradient(scores, value, slope)

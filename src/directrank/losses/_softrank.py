@@ -11,8 +11,9 @@ from torch import Tensor
 from directrank.losses._gradient import with_gradient
 from directrank.metrics._conventions import Judgements, discount
 from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import checked
-from directrank.relaxations._pairs import FAR, Packing, walk
+from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.rank_binomial import rank_binomial, win_density, win_probability
 
@@ -49,7 +50,8 @@ def softrank(
     gains = judgements.gains("exp2")
     best = judgements.ideal.weigh(gains, partial(discount, "log2"), None)
     weights = gains / best.masked_fill(best <= 0, float("inf")).unsqueeze(1)
-    value, gradient = _expected_discounts(scores.detach(), weights, mask, sigma)
+    work = _compiled if usable(scores) else _expected_discounts
+    value, gradient = work(scores.detach(), weights, mask, sigma)
     return with_gradient(scores, -value, -gradient)
 
 
@@ -84,6 +86,26 @@ def _expected_discounts(
         gradient[lists, columns] += slope.sum(1)
         gradient[lists, rows] -= slope.sum(2)
     return packing.unpack_lists(value), packing.unpack(gradient)
+
+
+def _compiled(scores: Tensor, weights: Tensor, mask: Tensor, sigma: float) -> tuple[Tensor, Tensor]:
+    """:func:`_expected_discounts` on a CPU."""
+    from directrank.losses import _softrank_kernel
+
+    bases, amounts = powers_of_discount(scores.shape[1], scores.dtype)
+    value = scores.new_empty(len(scores))
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    over_lists(
+        _softrank_kernel.softrank,
+        pairs_of(scores) * len(bases) // 2,
+        len(scores),
+        *(array(tensor) for tensor in (scores, weights, mask)),
+        float(sigma),
+        *(array(scores.new_tensor(values)) for values in ([1 - z for z in bases], amounts)),
+        value.numpy(),
+        gradient.numpy(),
+    )
+    return value, gradient
 
 
 @lru_cache(maxsize=64)

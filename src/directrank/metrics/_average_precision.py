@@ -36,7 +36,8 @@ def average_precision(
             tables report as MAP@k; it is no average of precisions and its best value is below 1.
         min_label: the least label that counts as relevant (the MSLR tool: 2).
         empty: a query without a relevant document is NaN (``exclude``), 0 or 1.
-        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+        ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
+            ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
 
     Returns:
         float64 ``[B]``, without a gradient.

@@ -14,7 +14,7 @@ from directrank.relaxations.exact import StableRanking
 GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
 EMPTY = ("exclude", "zero", "one")
-TIES = ("stable", "expected")
+TIES = ("stable", "expected", "optimistic", "pessimistic")
 
 
 class Judgements:

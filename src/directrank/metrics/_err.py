@@ -29,7 +29,8 @@ def err(
         max_label: the largest label of the scale (4 for Web30K); None takes each query's own
             largest, as Yu2020 writes it.
         empty: a query without a positive label is NaN (``exclude``), 0 or 1.
-        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+        ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
+            ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
 
     Returns:
         float64 ``[B]``, without a gradient.

@@ -11,7 +11,7 @@ from torch import Tensor
 from directrank.metrics._conventions import TIES, Judgements, with_empty
 from directrank.relaxations._inputs import checked, one_of
 from directrank.relaxations._protocol import Ranking
-from directrank.relaxations.exact import ExpectedTies, StableRanking
+from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
 
 #: A metric over a ranking: its value and where it is defined, both ``[B]``.
 Formula = Callable[..., tuple[Tensor, Tensor]]
@@ -43,12 +43,25 @@ class Evaluation:
         """The expectation over the orders of ties."""
         return ExpectedTies(self.scores, self.mask)
 
+    @cached_property
+    def optimistic(self) -> TiesByValue:
+        """Ties by falling label: what lists that are stored sorted by label are given credit for.
+
+        No order of the ties has a higher value of any metric, for any cut-off.
+        """
+        return TiesByValue(self.scores, self.mask, self.judgements.labels)
+
+    @cached_property
+    def pessimistic(self) -> TiesByValue:
+        """Ties by rising label, the worst of their orders."""
+        return TiesByValue(self.scores, self.mask, -self.judgements.labels)
+
     @torch.no_grad()
     def value(
         self, formula: Formula, *, empty: str = "exclude", ties: str = "stable", **options: object
     ) -> Tensor:
         """The metric per query, float64 ``[B]``."""
         one_of(ties, TIES, "rule for ties")
-        ranking: Ranking = self.expected if ties == "expected" else self.stable
+        ranking: Ranking = getattr(self, ties)
         value, defined = formula(ranking, self.judgements, **options)
         return with_empty(value, defined, empty)

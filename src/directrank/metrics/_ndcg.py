@@ -34,7 +34,8 @@ def ndcg(
         discount: ``log2`` (1/log2(1+r)) or ``letor`` (1, 1, 1/log2 3, …: the LETOR 3.0 tool).
         gain: ``exp2`` (2^y - 1), ``linear`` (y) or ``burges2006`` (0, 3, 7, 15, 31).
         empty: a query without gain is NaN (``exclude``), 0 (``zero``) or 1 (``one``).
-        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+        ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
+            ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
 
     Returns:
         float64 ``[B]``, without a gradient.

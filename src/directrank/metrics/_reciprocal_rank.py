@@ -28,7 +28,8 @@ def reciprocal_rank(
         k: cut-off; None takes the whole list.
         min_label: the least label that counts as relevant.
         empty: a query without a relevant document is NaN (``exclude``), 0 or 1.
-        ties: ``stable`` (order of appearance) or ``expected`` (mean over all orders of ties).
+        ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
+            ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
 
     Returns:
         float64 ``[B]``, without a gradient.

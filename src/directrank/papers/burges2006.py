@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from directrank.papers import burges2006_claims as claims
 from directrank.papers import burges2006_ndcg as ndcg
+from directrank.papers import summary
 from directrank.papers.burges2006_choices import RECIPES, table_lambdas, table_recipe
+from directrank.papers.burges2006_speed import NETS, figure1a, figure1b, table_figure1
 from directrank.papers.burges2006_speed import claim as claim_speed
-from directrank.papers.burges2006_speed import figure1a, figure1b, table_figure1
 from directrank.papers.claims import Claim
 from directrank.papers.evidence import Evidence
 from directrank.papers.product import FigureResult, Product, TableResult
+from directrank.papers.summary import Panel
 
 BOTH = ("two_layer", "linear")
 
@@ -111,7 +114,39 @@ PRODUCTS = {
     ),
 }
 
+PRODUCTS["summary"] = summary.product(
+    PAPER,
+    [
+        Panel(
+            title="Figure 1, slopes",
+            axis="slope",
+            tables={"table_figure1": table_figure1},
+            series="quantity",
+            cell=("net", "quantity"),
+            bars="95% interval of the fit",
+            where=lambda rows: rows["quantity"].str.startswith("slope"),
+            value="value",
+            timed=True,
+        ),
+        Panel(
+            title="Section 6.1, speed-up",
+            axis="factor",
+            tables={"table_figure1": table_figure1},
+            series=lambda rows: rows["net"].map(NETS) + " nets",
+            cell=("net", "quantity"),
+            bars="95% interval from the spread of the epochs",
+            where=lambda rows: rows["quantity"].str.startswith("speed-up"),
+            value="value",
+            timed=True,
+        ),
+    ],
+)
+
 CLAIMS = {
     "C22": Claim(("figure1b",), claim_speed, optional=("figure1a",)),
-    "C23": Claim(("figure2a",), ndcg.claim, optional=("figure3a", "figure2b")),
+    "C23": Claim(("figure2a",), claims.claim_better, optional=("figure3a", "figure2b")),
+    "D15": Claim(("figure2a",), claims.claim_gap),
+    "D16": Claim(("table_lambdas",), claims.claim_chosen),
+    "D17": Claim(("figure2b",), claims.claim_small),
+    "D18": Claim(("figure3a",), claims.claim_linear),
 }

@@ -36,11 +36,17 @@ RECIPES = {
 RECIPE_LEVELS = (1, 10)
 
 
+def lambda_functions(evidence: Evidence) -> dict[str, Curve]:
+    """The lambda functions that were tried, by name, with two layer nets."""
+    return {
+        run.setting("function"): Curve(run.setting("function"), "two_layer", [run])
+        for run in evidence.runs("lambdas")
+    }
+
+
 def table_lambdas(evidence: Evidence) -> TableResult:
     """The family of lambda functions, best on validation first, as the paper chose."""
-    found = {}
-    for run in evidence.runs("lambdas"):
-        found[run.setting("function")] = Curve(run.setting("function"), "two_layer", [run])
+    found = lambda_functions(evidence)
     own = found[METHODS[0]]
     others = [curve for curve in found.values() if curve is not own]
     compared = {curve.method: compare(curve, own, LEVEL) for curve in others}

@@ -16,7 +16,6 @@ import pandas as pd
 from directrank import metrics
 from directrank.errors import DataError
 from directrank.papers import figures
-from directrank.papers.claims import Expected, Finding, Outcome
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence, spread, standin_line
 from directrank.papers.product import FigureResult, TableResult
 from directrank.papers.tables import Layout, Section
@@ -98,9 +97,9 @@ def curves(runs: Sequence[PlannedRun]) -> list[Curve]:
     ]
 
 
-def compare(a: Curve, b: Curve, level: int) -> Difference:
+def compare(a: Curve, b: Curve, level: int, split: str = "test") -> Difference:
     """``a`` less ``b`` at one level; a :class:`DataError` where their queries differ."""
-    x, y = a.values(level), b.values(level)
+    x, y = a.values(level, split), b.values(level, split)
     if not x.index.equals(y.index):
         raise DataError(
             f"'{a.title}' and '{b.title}' were not evaluated on the same queries",
@@ -235,51 +234,6 @@ def chosen(curve: Curve) -> str:
     kept = sorted(set(fits[RATE]))
     edge = " (edge of the grid)" if {rates[0], rates[-1]} & set(kept) else ""
     return f"{_range(kept)}{edge}, epoch {_range(sorted(set(fits['best_epoch'])))}"
-
-
-def claim(artificial: Evidence, web: Evidence | None, small: Evidence | None) -> Outcome | None:
-    """LambdaRank above RankNet on artificial and Web data, on the small set about equal (C23).
-
-    Args:
-        artificial: of Figure 2, left.
-        web: of Figure 3, None where the edition does not draw it.
-        small: of Figure 2, right, likewise.
-    """
-    parts: tuple[tuple[Evidence | None, str, Expected, str], ...] = (
-        (artificial, "artificial", "more", "artificial data"),
-        (web, "web", "more", "Web data"),
-        (small, "intranet", "same", "the small set"),
-    )
-    findings, missing = [], []
-    for evidence, experiment, expected, name in parts:
-        runs = evidence.runs(experiment) if evidence is not None else ()
-        if not runs:
-            missing.append(name)
-            continue
-        for ours, theirs in pairs(curves(runs)):
-            findings += [_finding(ours, theirs, level, expected) for level in LEVELS]
-    if not findings:
-        return None
-    gaps = [finding.effect for finding in findings if finding.expected == "more"]
-    ahead = f"{sum(gap > 0 for gap in gaps)} of {len(gaps)}"
-    remark = f"Where it should be ahead LambdaRank has the higher mean in {ahead} comparisons."
-    return Outcome(findings, missing, remark)
-
-
-def _finding(ours: Curve, theirs: Curve, level: int, expected: Expected) -> Finding:
-    difference = compare(ours, theirs, level)
-    return Finding(
-        comparison=f"{ours.title} − {theirs.title}, NDCG@{level}",
-        expected=expected,
-        dataset=ours.runs[0].dataset,
-        sample=f"{difference.interval.n} queries",
-        test="paired randomisation test over queries; normal 95% interval",
-        effect=difference.interval.mean,
-        low=difference.interval.low,
-        high=difference.interval.high,
-        unit="NDCG",
-        p_value=difference.p_value,
-    )
 
 
 def _facts(evidence: Evidence, curve: Curve) -> dict[str, object]:

@@ -20,6 +20,7 @@ from scipy import stats
 from directrank.errors import DataError
 from directrank.papers import figures
 from directrank.papers.claims import Finding, Outcome
+from directrank.papers.differences import WORDS, add_differences, beside
 from directrank.papers.evidence import Evidence, PlannedRun, count, data_sentence, standin_line
 from directrank.papers.product import FigureResult, TableResult
 from directrank.papers.tables import Layout, Section
@@ -167,50 +168,92 @@ def table_figure1(evidence: Evidence) -> TableResult:
     """Slopes and speed-up factors beside the paper's."""
     found = timings(evidence.runs("lengths"))
     rows, times, slopes, factors = [], [], [], []
+    common = _facts(evidence, evidence.runs("lengths")[0])
     for (net, method), some in sorted(found.items()):
         line = slope(some)
         paper = published(evidence, SLOPES[method]) if net == "two_layer" else math.nan
-        facts = {"edition": evidence.edition, "net": net, "quantity": f"slope, {method}"}
-        rows.append(facts | {"lengths": len(some), "published": paper})
-        times.append(facts | {"value": line.slope, "standard_error": line.stderr})
-        slopes.append(
-            [
-                f"{method}, {NETS[net]}",
-                _number(paper),
-                f"{line.slope:.3f}",
-                f"± {line.stderr:.3f}",
-            ]
-        )
+        facts = common | {"net": net, "quantity": f"slope, {method}", "published": paper}
+        rows.append(facts | {"lengths": len(some)})
+        half_width = stats.t.ppf(0.975, len(some) - 2) * line.stderr
+        times.append(facts | _measured(line.slope, line.stderr, half_width))
+        slopes.append([f"{method}, {NETS[net]}", paper, times[-1]])
     for net in dict.fromkeys(net for net, _ in found):
         ratios = speedups(found, net)
         near = min(ratios, key=lambda length: abs(math.log(length / PAPER_LENGTH)))
-        for length, ratio in ratios.items():
+        for length, (ratio, error, half_width) in ratios.items():
             paper = published(evidence, FACTORS[net]) if length == near else math.nan
-            facts = {"edition": evidence.edition, "net": net, "quantity": "speed-up V2 over V1"}
-            facts |= {"documents_per_query": length}
-            rows.append(facts | {"published": paper})
-            times.append(facts | {"value": ratio})
-            factors.append([f"{NETS[net]}, {length} documents", _number(paper), f"{ratio:.1f}", ""])
+            facts = common | {"net": net, "quantity": "speed-up V2 over V1"}
+            facts |= {"documents_per_query": length, "published": paper}
+            rows.append(facts)
+            times.append(facts | _measured(ratio, error, half_width))
+            factors.append([f"{NETS[net]}, {length} documents", paper, times[-1]])
+    measured = pd.DataFrame(times)
+    measured = add_differences(measured, value="value", error=measured["standard_error"])
+    measured["status"] = measured["published"].notna().map({True: "compared", False: "ours"})
     two_layer = {method: some for (net, method), some in found.items() if net == "two_layer"}
     caption = (
-        "Slope of log seconds per epoch over log documents, with its standard error, and by what "
-        "factor V2 is faster than V1, on lists of the artificial data. The paper's factors are "
+        "Slope of log seconds per epoch over log documents, with the half width of its 95% "
+        "interval from the fit, and by what factor V2 is faster than V1 in the fastest epoch, with "
+        "that from the spread of the epochs, on lists of the artificial data. "
+        f"{WORDS}. The paper's factors are "
         f"those of its Web data, {PAPER_LENGTH:g} documents per query; they stand beside the "
         "nearest length. Passes over the training queries on one core of this machine, fastest "
         f"epoch. Edition {evidence.edition}."
     )
-    columns = ["", "paper", "here", ""]
-    sections = [Section("Slope", slopes), Section("Speed-up", factors)]
+    columns = ["", "paper", "here", "± 95%"]
+    sections = [Section("Slope", _lines(slopes, 3)), Section("Speed-up", _lines(factors, 1))]
     notes = [verdict(two_layer), "Artificial data, as in the paper."]
     layout = Layout(caption, columns, sections, [note for note in notes if note])
-    return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
+    return TableResult(pd.DataFrame(rows), layout, measured)
 
 
-def speedups(found: Mapping[tuple[str, str], Sequence[Timing]], net: str) -> dict[int, float]:
-    """Documents per query → how many times as long V1 takes."""
-    slow = {t.length: t.best for t in found.get((net, V1), ())}
-    fast = {t.length: t.best for t in found.get((net, V2), ())}
-    return {length: slow[length] / fast[length] for length in slow if length in fast}
+def _facts(evidence: Evidence, run: PlannedRun) -> dict[str, Any]:
+    return {
+        "edition": evidence.edition,
+        "dataset": run.dataset.title,
+        "data": run.dataset.kind,
+    }
+
+
+def _measured(value: float, error: float, half_width: float) -> dict[str, float]:
+    return {"value": value, "half_width": half_width, "standard_error": error}
+
+
+def _lines(
+    entries: Sequence[tuple[str, float, Mapping[str, float]]], digits: int
+) -> list[list[str]]:
+    """Title, printed value with the distance of ours, ours, and its half width."""
+    lines = []
+    for title, paper, measured in entries:
+        ours, wide = f"{measured['value']:.{digits}f}", f"{measured['half_width']:.{digits}f}"
+        error = measured["standard_error"] or math.nan
+        distance = (measured["value"] - paper) / error
+        lines.append([title, beside(_number(paper), distance, "artificial"), ours, f"± {wide}"])
+    return lines
+
+
+def speedups(
+    found: Mapping[tuple[str, str], Sequence[Timing]], net: str
+) -> dict[int, tuple[float, float, float]]:
+    """Documents per query → how many times as long V1's fastest epoch takes as V2's.
+
+    With its standard error and the half width of its 95 % interval, both from the spread of the
+    logarithms of the epochs' seconds (Welch).
+    """
+    slow = {t.length: t for t in found.get((net, V1), ())}
+    fast = {t.length: t for t in found.get((net, V2), ())}
+    return {length: _ratio(slow[length], fast[length]) for length in slow if length in fast}
+
+
+def _ratio(slow: Timing, fast: Timing) -> tuple[float, float, float]:
+    ratio = slow.best / fast.best
+    if min(len(slow.seconds), len(fast.seconds)) < 2:
+        return ratio, math.nan, math.nan
+    spread = stats.ttest_ind(np.log(slow.seconds), np.log(fast.seconds), equal_var=False)
+    low, high = spread.confidence_interval()
+    width = (high - low) / 2
+    error = ratio * width / float(stats.t.ppf(0.975, spread.df))
+    return ratio, error, ratio * width
 
 
 def verdict(found: Mapping[str, Sequence[Timing]]) -> str:

@@ -1,8 +1,8 @@
 """Which of the papers' claims hold: each with its test, effect, interval, p value and verdict.
 
-The list of claims is published material (``claims.csv``). A paper's module says how a claim is
-measured, in a dictionary ``CLAIMS``; what no module measures, or no run of the edition covers, is
-listed as *not measured here*.
+The claims are published material: ``claims.csv``, and ``more_claims.csv`` with what the papers say
+beside it. A paper's module says how a claim is measured, in a dictionary ``CLAIMS``; what no module
+measures, or no run of the edition covers, is listed as *not measured here*.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ UNCLEAR = "cannot tell"
 UNMEASURED = "not measured here"
 
 LEVEL = 0.05
+
+#: The published lists of claims, in the order of the page.
+LISTS = ("claims", "more_claims")
 
 Expected = Literal["more", "same", "first"]
 """What a claim says of a difference: above zero, not significant, or at least not below zero."""
@@ -117,11 +120,17 @@ class Claim:
         needs: the products of the paper from whose evidence it is measured.
         evaluate: takes the evidence of each; None where nothing of it was run.
         optional: further products, whose evidence follows; None where an edition does not draw one.
+            With no ``needs``, any of them will do.
     """
 
     needs: tuple[str, ...]
     evaluate: Callable[..., Outcome | None]
     optional: tuple[str, ...] = ()
+
+
+def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
+    """Whether something was run of one of the experiments."""
+    return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
 
 
 def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float, float]:
@@ -185,7 +194,8 @@ def evaluate(
     edition = editions.pop()
     by_product = {(plan["paper"], plan["product"]): plan for plan in plans.values()}
     rows: list[dict[str, Any]] = []
-    for claim in read_published(Path(published_folder), "claims").itertuples():
+    lists = [read_published(Path(published_folder), name) for name in LISTS]
+    for claim in pd.concat(lists, ignore_index=True).itertuples():
         common = {
             "edition": edition,
             "claim": claim.id,
@@ -205,7 +215,7 @@ def evaluate(
                     for plan in wanted
                 ]
                 outcome = measured.evaluate(*evidence)
-        rows += [common | row for row in _rows(outcome)]
+        rows += [common | row for row in _rows(outcome, _why_not(measured))]
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
@@ -237,40 +247,92 @@ def write_claims(
 
 
 def markdown(claims: pd.DataFrame) -> str:
-    """The claims as a page: all verdicts first, then each measured claim with its comparisons."""
+    """The claims as a page: what came out in short, all verdicts, then each measured claim."""
     overall = claims[claims["comparison"] == "overall"]
-    edition = overall["edition"].iloc[0]
-    counts = overall["verdict"].value_counts()
-    tally = ", ".join(
-        f"{counts.get(verdict, 0)} {verdict}" for verdict in (HOLDS, FAILS, UNCLEAR, UNMEASURED)
-    )
-    lines = [
-        "# The papers' claims",
-        "",
-        f"Edition {edition}: {tally}. A verdict speaks of the data named beside it; generated "
-        "stand-ins are marked. A difference counts where p < 0.05 after Holm's correction within "
-        "the claim.",
-        "",
-    ]
-    columns = ["claim", "paper", "statement", "verdict here", "data", "the printed numbers"]
-    rows = [
-        [
-            row.claim,
-            row.paper,
-            row.statement,
-            f"**{row.verdict}**" if row.verdict != UNMEASURED else row.verdict,
-            "" if row.verdict == UNMEASURED else row.data,
-            row.printed_numbers,
+    papers = list(dict.fromkeys(overall["paper"]))
+    lines = ["# The papers' claims", "", *_in_short(overall, papers), *HOW_TO_READ]
+    columns = ["claim", "statement", "verdict here", "data", "the printed numbers"]
+    for paper in papers:
+        rows = [
+            [
+                row.claim,
+                row.statement,
+                f"**{row.verdict}**" if row.verdict != UNMEASURED else row.verdict,
+                "" if row.verdict == UNMEASURED else _where(row.data, row.dataset),
+                row.printed_numbers,
+            ]
+            for row in overall[overall["paper"] == paper].itertuples()
         ]
-        for row in overall.itertuples()
-    ]
-    lines += markdown_rows(columns, rows, left=len(columns))
+        lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
+    lines += ["## Behind the verdicts", ""]
     for row in overall[overall["verdict"] != UNMEASURED].itertuples():
         part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != "overall")]
-        lines += ["", f"## {row.claim}: {row.statement}", ""]
+        lines += [f"### {row.claim}: {row.statement}", ""]
         lines += [f"**{row.verdict}** ({row.paper}, {row.where}). {row.remark}".rstrip(), ""]
-        lines += _details(part)
-    return "\n".join(lines) + "\n"
+        lines += [*_details(part), ""]
+    absent = overall[overall["verdict"] == UNMEASURED]
+    if len(absent):
+        lines += ["## Not measured here", ""]
+        for row in absent.itertuples():
+            text = f"- {row.claim} ({row.paper}, {row.where}): {row.statement}. {row.remark}"
+            lines.append(text.rstrip())
+    return "\n".join(lines).rstrip() + "\n"
+
+
+#: What the page says of its verdicts.
+HOW_TO_READ = (
+    f"*{HOLDS.capitalize()}*: every comparison came out as the claim has it, a claimed difference "
+    f"by more than chance. *{FAILS.capitalize()}*: at least one came out the other way, by more "
+    f"than chance. *{UNCLEAR.capitalize()}*: none did, but at least one could be chance, or was "
+    "not run. A difference counts where p < 0.05 after Holm's correction within the claim. A "
+    "verdict speaks of the data named beside it; a stand-in is generated in the shape of the "
+    "paper's data, and its verdict is no evidence about the paper. C01 to C23 are the claims that "
+    "the study set out with, D01 and on are others that the papers make.",
+    "",
+)
+
+
+def _in_short(overall: pd.DataFrame, papers: Sequence[str]) -> list[str]:
+    """Counts of the verdicts in words, and a table of them per paper."""
+    edition = overall["edition"].iloc[0]
+    counts = overall["verdict"].value_counts()
+    hold, fail, unclear, absent = (
+        int(counts.get(verdict, 0)) for verdict in (HOLDS, FAILS, UNCLEAR, UNMEASURED)
+    )
+    measured = overall[overall["verdict"] != UNMEASURED]
+    standins = int(measured["data"].astype(str).str.contains("stand-in").sum())
+    in_doubt = overall.loc[overall["printed_numbers"].str.contains("FALSE"), "claim"]
+    text = (
+        f"**Edition {edition}: of {len(overall)} claims {_verb(hold, 'holds', 'hold')}, "
+        f"{_verb(fail, 'does not', 'do not')}, {unclear} cannot be told, "
+        f"{_verb(absent, 'was', 'were')} not measured.**"
+    )
+    if len(measured):
+        text += (
+            f" Of the {len(measured)} that were measured, {_verb(standins, 'rests', 'rest')} on "
+            f"generated stand-ins in whole or in part, {len(measured) - standins} on real data or "
+            "on what the paper itself computes."
+        )
+    if len(in_doubt):
+        text += f" The papers' own tables contradict {', '.join(in_doubt)} at least in part."
+    columns = ["paper", "holds", "does not hold", "cannot tell", "not measured here"]
+    rows = []
+    for paper in papers:
+        cells = [paper]
+        for verdict in (HOLDS, FAILS, UNCLEAR, UNMEASURED):
+            found = overall["claim"][(overall["paper"] == paper) & (overall["verdict"] == verdict)]
+            cells.append(f"{len(found)}: {', '.join(found)}" if len(found) else "–")
+        rows.append(cells)
+    return [text, "", *markdown_rows(columns, rows, left=len(columns)), ""]
+
+
+def _verb(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _where(kind: str, dataset: str) -> str:
+    """The kind of data; of real ones which."""
+    return f"real: {dataset}" if kind == "real" else kind
 
 
 def _claims_of(paper: str) -> Mapping[str, Claim]:
@@ -279,10 +341,19 @@ def _claims_of(paper: str) -> Mapping[str, Claim]:
     return getattr(paper_module(paper), "CLAIMS", {})
 
 
-def _rows(outcome: Outcome | None) -> list[dict[str, Any]]:
-    """The row ``overall`` and one row per finding."""
+def _why_not(measured: Claim | None) -> str:
+    """What a claim that was not measured lacks."""
+    if measured is None:
+        return ""
+    products = [*measured.needs] or [*measured.optional]
+    joint = " and " if measured.needs else " or "
+    return f"It takes the runs behind {joint.join(products)}, which this edition lacks."
+
+
+def _rows(outcome: Outcome | None, why_not: str = "") -> list[dict[str, Any]]:
+    """The row ``overall`` and one row per finding; of a claim not measured what it lacks."""
     if outcome is None:
-        return [{"comparison": "overall", "verdict": UNMEASURED, "remark": ""}]
+        return [{"comparison": "overall", "verdict": UNMEASURED, "remark": why_not}]
     p_values = np.array([finding.p_value for finding in outcome.findings])
     corrected = np.full(len(p_values), math.nan)
     tested = ~np.isnan(p_values)

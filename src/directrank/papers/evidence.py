@@ -148,6 +148,7 @@ class Evidence:
         published_folder: the folder of published values.
         prepared: name that the experiments use → the record of the prepared data set, for the data
             sets that the product describes and the edition prepares.
+        repeats: the products whose cells this one shows again, of those that the edition makes.
     """
 
     edition: str
@@ -156,6 +157,7 @@ class Evidence:
     experiments: Mapping[str, Sequence[PlannedRun]]
     published_folder: Path = PUBLISHED
     prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    repeats: Sequence[str] = ()
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
         """The runs of ``experiment``; a :class:`ConfigError` where the plan does not know it."""
@@ -199,9 +201,9 @@ def gather(
 
     Args:
         plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
-            (name → list of ``{"run": name, "settings": {…}}``), and ``prepared`` (name → folder)
-            where the product describes data sets. Which data a run was trained on its own record
-            says.
+            (name → list of ``{"run": name, "settings": {…}}``), ``prepared`` (name → folder) where
+            the product describes data sets, and ``repeats`` where it shows cells of other products.
+            Which data a run was trained on its own record says.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
@@ -224,6 +226,7 @@ def gather(
                 name: read_record(Path(prepared_folder) / key)
                 for name, key in plan.get("prepared", {}).items()
             },
+            repeats=tuple(plan.get("repeats", ())),
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import pandas as pd
+
+from directrank.papers import summary
 from directrank.papers.claims import Claim
 from directrank.papers.pobrotyn2021_analytic import (
     TABLE2_DATASETS,
@@ -17,34 +20,83 @@ from directrank.papers.pobrotyn2021_analytic import (
     table1,
     table2,
 )
+from directrank.papers.pobrotyn2021_claims import (
+    claim_above_approx,
+    claim_best,
+    claim_on_par,
+    claim_smoothness,
+)
+from directrank.papers.pobrotyn2021_network import table_network
+from directrank.papers.pobrotyn2021_selection import SMOOTHNESS, table_selection
+from directrank.papers.pobrotyn2021_sinkhorn import table_sinkhorn, table_transpose
 from directrank.papers.pobrotyn2021_sorting import figure_sinkhorn, figure_tau
 from directrank.papers.pobrotyn2021_table3 import (
     PARTS,
-    claim_above_approx,
-    claim_best,
+    printed_name,
+    rows_of,
     table3,
     table_ohsumed,
 )
-from directrank.papers.pobrotyn2021_training import (
-    SMOOTHNESS,
-    table_network,
-    table_selection,
-    table_sinkhorn,
-    table_time,
-    table_transpose,
-)
+from directrank.papers.pobrotyn2021_time import table_time
 from directrank.papers.product import Product
+from directrank.papers.summary import Panel
 
 CLAIMS: dict[str, Claim] = {
-    "C19": Claim(("table3",), claim_above_approx),
-    "C20": Claim(("table3",), claim_best),
+    "C19": Claim((), claim_above_approx, optional=("table3", "table_ohsumed")),
+    "C20": Claim((), claim_best, optional=("table3", "table_ohsumed")),
     "C21": Claim(("figure1", "figure2"), claim_curves),
+    "D13": Claim((), claim_on_par, optional=("table3", "table_ohsumed")),
+    "D14": Claim(("table_selection",), claim_smoothness),
 }
+
+#: Loss → the family by which the summary sets it apart.
+_FAMILIES = dict.fromkeys(("ListNet", "ListMLE", "RMSE"), "listwise, RMSE")
+
+
+def _family(rows: pd.DataFrame) -> pd.Series:
+    return rows["method"].str.partition("@")[0].replace(_FAMILIES).map(printed_name)
+
+
+#: What the paper prints and the edition measures, frame by frame.
+SUMMARY = (
+    Panel(
+        title="Table 1, sorting",
+        axis="value",
+        tables={"table1": table1},
+        series=lambda rows: "τ: " + rows["tau"].replace("lim tau->0", "0"),
+        cell=("tau", "place"),
+        value="value",
+    ),
+    Panel(
+        title="Table 2, data sets",
+        axis="count",
+        tables={"table2": table2},
+        series="statistic",
+        where=lambda rows: rows["data"] != "stand-in",  # which are smaller on purpose
+        cell=("paper_dataset", "statistic"),
+        value="value",
+        log=True,
+    ),
+    *(
+        Panel(
+            title=f"Table 3, {title}",
+            axis="NDCG (%)",
+            tables={"table3": table3},
+            series=_family,
+            cell=("paper_dataset", "method", "metric"),
+            bars="95% intervals over trials",
+            where=partial(rows_of, title=title),
+            ranked="metric",
+        )
+        for title, _ in PARTS.values()
+    ),
+)
 
 _OF = "of Pobrotyn and Białobrzeski (2021)"
 _TO = "Beyond Pobrotyn and Białobrzeski (2021)"
 
 PRODUCTS: dict[str, Product] = {
+    "summary": summary.product("Pobrotyn and Białobrzeski (2021)", SUMMARY),
     "figure1": Product("figure", f"Figure 1 {_OF}: NeuralNDCG and Sinkhorn scaling", (), figure1),
     "figure2": Product("figure", f"Figure 2 {_OF}: NeuralNDCG and the temperature", (), figure2),
     "figure_tau": Product(

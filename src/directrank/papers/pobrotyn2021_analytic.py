@@ -21,6 +21,7 @@ from directrank.losses._neural_ndcg import neural_ndcg
 from directrank.metrics._ndcg import ndcg
 from directrank.papers import figures
 from directrank.papers.claims import Finding, Outcome, without_sampling
+from directrank.papers.differences import add_differences, rounding_error
 from directrank.papers.evidence import Dataset, Evidence, count
 from directrank.papers.product import FigureResult, TableResult
 from directrank.papers.tables import Layout, Section
@@ -93,6 +94,7 @@ def table1(evidence: Evidence) -> TableResult:
         total = f"{entries[-1]['published']:.10g}"
         paper.append([title, *(_as_printed(published) for published in theirs), total])
     data = pd.DataFrame(rows)
+    data = add_differences(data, value="value", published_error=rounding_error(data["tolerance"]))
     caption = (
         "Approximate sorting with NeuralSort: the labels y = (4, 2, 1, 0, 4, 3) as sorted by the "
         "scores s = (0.5, 0.2, 0.1, 0.01, 0.65, 0.3), without Sinkhorn scaling. An entry is met "
@@ -117,8 +119,8 @@ def _entry(
         "tau": tau,
         "place": place,
         "value": value,
+        "half_width": 0.0,
         "published": published,
-        "difference": value - published,
         "tolerance": tolerance,
         "status": MET if abs(value - published) <= tolerance else "not met",
     }
@@ -135,7 +137,7 @@ def _sum_entry(
     row = _entry(evidence, tau, "sum", sum(values), published)
     row["tolerance"] = len(values) * 0.5e-4
     row["sum_of_printed"] = math.fsum(theirs)
-    within = abs(row["difference"]) <= row["tolerance"]
+    within = abs(row["value"] - published) <= row["tolerance"]
     consistent = math.isclose(row["sum_of_printed"], published, abs_tol=1e-9)
     row["status"] = MET if within else "not met" if consistent else "misprint in the paper"
     return row
@@ -302,7 +304,7 @@ def table2(evidence: Evidence) -> TableResult:
                 row["status"] = "stand-in" if evidence.prepared_dataset(name).standin else met
             rows.append(row)
     data = pd.DataFrame(rows).astype({"value": "Int64"})
-    data["difference"] = data["value"] - data["published"]
+    data = add_differences(data, value="value")
     lines = []
     for title, part in data.groupby("paper_dataset", sort=False):
         first = part.iloc[0]

@@ -1,4 +1,4 @@
-"""Table 3 of Pobrotyn2021, the same losses on OHSUMED, and the claims C19 and C20.
+"""Table 3 of Pobrotyn2021, and the same losses on OHSUMED.
 
 A query without a relevant document counts 1, as in the paper (section 5.1); NDCG is in per cent;
 intervals are Student's t at 95 % over the trials, of which the paper has one.
@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from directrank.errors import DataError
-from directrank.papers.claims import Expected, Finding, Outcome, difference_over_trials
+from directrank.papers.differences import COLUMNS as DIFFERENCES
+from directrank.papers.differences import WORDS, add_differences, beside, standard_error
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence, spread
 from directrank.papers.product import TableResult
 from directrank.papers.tables import Layout, Section
@@ -54,7 +55,7 @@ COLUMNS = (
     "trials",
     "queries",
     "published",
-    "difference",
+    *DIFFERENCES,
     "status",
 )
 
@@ -96,6 +97,7 @@ def table3(evidence: Evidence) -> TableResult:
         f"Test NDCG in per cent, mean over {spread(trials, 'trial')} with the half width of its "
         "95% t interval; a query without a relevant document counts as 1. “paper” is the value "
         "printed there, of a single run. Bold: the best of the paper's losses in each column. "
+        f"{f'{WORDS}. ' if (data['data'] == 'real').any() else ''}"
         f"{' '.join(sentences)} Edition {evidence.edition}."
     )
     columns = ["Loss"]
@@ -103,6 +105,11 @@ def table3(evidence: Evidence) -> TableResult:
         columns += [f"NDCG@{cutoff}", "paper"]
     sections = [_section(frame) for frame in frames]
     return TableResult(data, Layout(caption, [*columns, "status"], sections, _notes(frames)))
+
+
+def rows_of(data: pd.DataFrame, title: str) -> pd.Series:
+    """Which rows of Table 3 belong to a data set, by the paper's name of it."""
+    return data["paper_dataset"] == title
 
 
 def _rows(
@@ -135,7 +142,7 @@ def _rows(
                 }
             rows.append(row)
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
-    frame["difference"] = frame["mean"] - frame["published"]
+    frame = add_differences(frame, error=standard_error(frame["half_width"], frame["trials"]))
     return frame.astype({"trials": "Int64", "queries": "Int64"})
 
 
@@ -159,7 +166,8 @@ def _section(frame: pd.DataFrame) -> Section:
             cells.append(
                 _cell(row.mean, row.half_width, row.mean == top["mean"] and not ours_alone)
             )
-            cells.append(_cell(row.published, math.nan, row.published == top["published"]))
+            printed = _cell(row.published, math.nan, row.published == top["published"])
+            cells.append(beside(printed, row.difference_in_se, row.data))
         rows.append([*cells, group["status"].iloc[0]])
     first = frame.iloc[0]
     title = first["paper_dataset"]
@@ -298,83 +306,4 @@ def _spread_note(data: pd.DataFrame) -> str:
     return (
         f"**Range of the losses.** {'; '.join(parts)}. Of {int(data['p_value'].notna().sum())} "
         f"comparisons with {REFERENCE}, {told} have p < 0.05 before any correction."
-    )
-
-
-def claim_above_approx(evidence: Evidence) -> Outcome | None:
-    """Every NeuralNDCG variant beats ApproxNDCG on both data sets (C19)."""
-    findings, missing = [], []
-    for experiment, (title, _) in PARTS.items():
-        methods = by_method(evidence.runs(experiment))
-        for method in OWN:
-            if not {method, APPROX} <= set(methods):
-                missing.append(f"{method} against {APPROX} on {title}")
-                continue
-            findings += [finding(methods, method, APPROX, cutoff, "more") for cutoff in CUTOFFS]
-    return Outcome(findings, missing) if findings else None
-
-
-def claim_best(evidence: Evidence) -> Outcome | None:
-    """Which loss is the best: NeuralNDCG's, and LambdaRank@max in Istella's NDCG@10 (C20)."""
-    findings, missing, remarks = [], [], []
-    order = list(evidence.published("pobrotyn2021_table3")["Loss"])
-    for experiment, (title, _) in PARTS.items():
-        methods = {
-            name: runs
-            for name, runs in by_method(evidence.runs(experiment)).items()
-            if name in order
-        }
-        for cutoff in CUTOFFS:
-            champions = (LAMBDARANK,) if (title, cutoff) == ("Istella", 10) else OWN
-            ours = [name for name in champions if name in methods]
-            others = [name for name in methods if name not in champions]
-            absent = [name for name in order if name not in methods]
-            if absent:
-                missing.append(f"{', '.join(absent)} on {title} (NDCG@{cutoff})")
-            if not ours or not others:
-                continue
-
-            def level(name: str, methods: Any = methods, cutoff: int = cutoff) -> float:
-                return float(ndcg(methods[name], "test", cutoff).mean())
-
-            best, rival = max(ours, key=level), max(others, key=level)
-            findings.append(finding(methods, best, rival, cutoff, "first"))
-            remarks.append(f"{title} NDCG@{cutoff}: {max(best, rival, key=level)}")
-    remark = f"The best of the losses that were run: {'; '.join(remarks)}."
-    return Outcome(findings, missing, remark) if findings else None
-
-
-def finding(
-    methods: Mapping[str, Sequence[PlannedRun]],
-    first: str,
-    second: str,
-    cutoff: int,
-    expected: Expected,
-) -> Finding:
-    """One loss against another: Welch over trials, paired over queries, the larger p value."""
-    a, b = methods[first], methods[second]
-    difference, low, high, p_trials = difference_over_trials(
-        ndcg(a, "test", cutoff), ndcg(b, "test", cutoff)
-    )
-    metric = f"ndcg@{cutoff}"
-    values = [runs[0].query_values("test", metric, "one") for runs in (a, b)]
-    if not values[0].index.equals(values[1].index):
-        raise DataError(
-            f"{first} and {second} were not evaluated on the same queries",
-            "train both on the same prepared data",
-            file=a[0].result.folder,
-        )
-    stream = numpy_stream("pobrotyn2021", "claims", first, second, metric, a[0].dataset.name)
-    p_queries = paired_randomisation(*values, stream).p_value
-    return Finding(
-        comparison=f"{first} − {second}, NDCG@{cutoff}",
-        expected=expected,
-        dataset=a[0].dataset,
-        sample=f"{a[0].n_trials} against {b[0].n_trials} trials, {len(values[0])} queries",
-        test="Welch's t test over trials and paired randomisation test over queries, the larger p",
-        effect=difference,
-        low=low,
-        high=high,
-        unit="NDCG (%)",
-        p_value=float(np.maximum(p_trials, p_queries)),
     )

@@ -67,6 +67,8 @@ class Product:
         build: draws it; called within the figures' style.
         data: the names of data sets that it describes, as far as the edition prepares them.
         timed: whether it has measured times, which go to a file of their own (:data:`TIMES`).
+        repeats: products of the paper whose cells it shows again. It needs what they need, as far
+            as the edition makes them, and no run of its own.
     """
 
     kind: Literal["figure", "table"]
@@ -75,6 +77,7 @@ class Product:
     build: Callable[[Evidence], FigureResult | TableResult]
     data: tuple[str, ...] = ()
     timed: bool = False
+    repeats: tuple[str, ...] = ()
 
     @property
     def suffixes(self) -> tuple[str, ...]:

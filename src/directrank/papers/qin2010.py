@@ -8,19 +8,26 @@ and the one the paper prints, 1/log2(1 + rank).
 
 from __future__ import annotations
 
+from directrank.papers import summary
 from directrank.papers.claims import Claim
 from directrank.papers.product import Product
 from directrank.papers.qin2010_claims import (
     claim_accuracy,
     claim_best,
+    claim_beta,
+    claim_direct_baselines,
     claim_faster,
+    claim_gains,
+    claim_map_order,
     claim_map_ratios,
+    claim_ndcg_accuracy,
     claim_restarts,
+    claim_training_accuracy,
 )
 from directrank.papers.qin2010_comparisons import beyond, statistics
-from directrank.papers.qin2010_map import baselines, table3
+from directrank.papers.qin2010_map import baselines, not_in_table4, table3
 from directrank.papers.qin2010_table4 import table4
-from directrank.papers.qin2010_theory import TABLE2_DATASETS, table1, table2
+from directrank.papers.qin2010_theory import BOUNDS, TABLE2_DATASETS, table1, table2
 from directrank.papers.qin2010_training import (
     figure1a,
     figure1a_ohsumed,
@@ -31,16 +38,75 @@ from directrank.papers.qin2010_training import (
     table5,
     table6,
 )
+from directrank.papers.summary import Panel
 
 CLAIMS: dict[str, Claim] = {
-    "C06": Claim(("figure1a",), claim_accuracy),
+    "C06": Claim((), claim_accuracy, optional=("figure1a", "figure1a_ohsumed")),
     "C07": Claim(("table3",), claim_map_ratios),
     "C08": Claim(("table4",), claim_best),
     "C09": Claim(("table5",), claim_restarts),
     "C10": Claim(("table6",), claim_faster),
+    "D03": Claim((), claim_beta, optional=("figure1b", "figure1b_ohsumed")),
+    "D04": Claim(("figure2",), claim_ndcg_accuracy),
+    "D05": Claim(("table3",), claim_map_order),
+    "D06": Claim((), claim_direct_baselines, optional=("table3", "statistics")),
+    "D07": Claim(("table4",), claim_gains),
+    "D08": Claim(("table5",), claim_training_accuracy),
 }
 
+#: What the paper prints and the edition measures, frame by frame.
+SUMMARY = (
+    Panel(
+        title="Section 4, bounds",
+        axis="value",
+        tables={"table1": table1},
+        series=lambda rows: rows["quantity"].map(BOUNDS),
+        cell=("quantity",),
+        value="value",
+    ),
+    Panel(
+        title="Table 2, data sets",
+        axis="value",
+        tables={"table2": table2},
+        series="statistic",
+        where=lambda rows: rows["data"] != "stand-in",  # which are smaller on purpose
+        cell=("paper_dataset", "statistic"),
+        value="value",
+        log=True,
+    ),
+    Panel(
+        title="Table 3, TD2003 and TD2004",
+        axis="MAP",
+        tables={"table3": table3},
+        series="method",
+        cell=("paper_dataset", "method", "metric"),
+        bars="95% intervals over queries",
+        ranked="paper_dataset",
+    ),
+    Panel(
+        title="Table 4, OHSUMED",
+        axis="NDCG",
+        tables={"table4": table4},
+        series="method",
+        cell=("method", "metric"),
+        bars="95% intervals over queries",
+        where=lambda rows: rows["discount"] == "letor",
+        ranked="metric",
+    ),
+    Panel(
+        title="LETOR 3.0, OHSUMED",
+        axis="MAP and NDCG",
+        tables={"baselines": baselines},
+        series="method",
+        cell=("method", "metric"),
+        bars="95% intervals over queries",
+        where=not_in_table4,
+        ranked="metric",
+    ),
+)
+
 PRODUCTS: dict[str, Product] = {
+    "summary": summary.product("Qin et al. (2010)", SUMMARY),
     "table1": Product(
         "table",
         "Table 1 of Qin et al. (2010): approximate positions, and the bounds of section 4",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from directrank.errors import DataError
+from directrank.papers.differences import WORDS, add_differences, beside, standard_error
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.product import TableResult
 from directrank.papers.qin2010_methods import (
@@ -69,7 +71,6 @@ def table3(evidence: Evidence) -> TableResult:
                 "method": method,
                 "metric": "MAP",
                 "published": float(printed.loc[method, title]),
-                "status": "run" if method in methods else "not run here",
             }
             if method in methods:
                 dataset = methods[method].runs[0].dataset
@@ -77,14 +78,13 @@ def table3(evidence: Evidence) -> TableResult:
                 row |= estimate(methods[method], AP)
             rows.append(row)
     data = pd.DataFrame(rows)
-    real = data["data"] == "real"
-    data["difference"] = (data["mean"] - data["published"]).where(real)
+    data = _with_differences(data)
     data = data.astype({"trials": "Int64", "folds": "Int64", "queries": "Int64"})
     lines = [[method] for method in printed.index]
     for title in parts:
         column = data[data["paper_dataset"] == title]
         for line, row in zip(lines, column.itertuples(), strict=True):
-            line += [_with_width(row), "" if math.isnan(row.published) else f"{row.published:.3f}"]
+            line += [_with_width(row), _printed(row, 3)]
     trained = [next(iter(methods.values())) for methods in parts.values() if methods]
     caption = (
         "Ranking accuracy in MAP on the test parts: "
@@ -95,7 +95,8 @@ def table3(evidence: Evidence) -> TableResult:
             if methods
         )
         + " “paper” is the printed value, empty where it could not be recovered. "
-        f"Edition {evidence.edition}."
+        + (f"{WORDS}. " if (data["data"] == "real").any() else "")
+        + f"Edition {evidence.edition}."
     )
     columns = ["Method", *(text for title in parts for text in (title, "paper"))]
     notes = [note for folds in trained for note in standin_note(folds.runs[0])]
@@ -128,14 +129,13 @@ def baselines(evidence: Evidence) -> TableResult:
                 **estimate(folds, metric),
                 "published": published,
             }
-            row["difference"] = math.nan if dataset.standin else row["mean"] - published
             rows.append(row)
-    data = pd.DataFrame(rows)
+    data = _with_differences(pd.DataFrame(rows))
     lines = []
     for name, group in data.groupby("method", sort=False):
         line = [name]
         for row in group.itertuples():
-            line += [_with_width(row), "" if math.isnan(row.published) else f"{row.published:.4f}"]
+            line += [_with_width(row), _printed(row, 4)]
         lines.append(line)
     columns = ["Method"]
     for heading in LETOR_METRICS:
@@ -145,13 +145,35 @@ def baselines(evidence: Evidence) -> TableResult:
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods, AP)} Hyper-parameters are chosen per fold on "
-        f"validation. {data_sentence(first.runs, 'test', 'test parts')} "
-        f"Edition {evidence.edition}."
+        f"validation. {'' if first.runs[0].dataset.standin else f'{WORDS}. '}"
+        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
     )
     notes = standin_note(first.runs[0])
     if not first.runs[0].dataset.standin:
         notes += [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+
+
+def not_in_table4(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of :func:`baselines` hold a published value that Table 4 does not show too."""
+    shown = rows["method"].isin(["Ranking SVM", "ListNet"]) & (rows["metric"] != "MAP")
+    return ~shown & rows["method"].isin(BASELINES)
+
+
+def _with_differences(data: pd.DataFrame) -> pd.DataFrame:
+    """``data`` with the distances from print, and what can be said of them."""
+    data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
+    data["status"] = [
+        "not run here"
+        if math.isnan(row.mean)
+        else "published: lost"
+        if math.isnan(row.published)
+        else "stand-in: levels not comparable"
+        if row.data == "stand-in"
+        else "compared"
+        for row in data.itertuples()
+    ]
+    return data
 
 
 def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Folds]:
@@ -227,7 +249,12 @@ def _chosen(run: PlannedRun, setting: str) -> float:
     return float(fits.loc[fits["selected"], setting].iloc[0])
 
 
-def _with_width(row: object) -> str:
+def _printed(row: Any, digits: int) -> str:
+    text = "" if math.isnan(row.published) else f"{row.published:.{digits}f}"
+    return beside(text, row.difference_in_se, row.data)
+
+
+def _with_width(row: Any) -> str:
     if np.isnan(row.mean):
         return ""
     return f"{row.mean:.4f} (±{row.half_width:.3f})"

@@ -14,6 +14,7 @@ from directrank.losses._approx_ap import approx_ap
 from directrank.losses._approx_ndcg import approx_ndcg
 from directrank.metrics._average_precision import average_precision
 from directrank.metrics._ndcg import ndcg
+from directrank.papers.differences import add_differences, rounding_error
 from directrank.papers.evidence import Evidence, count
 from directrank.papers.product import TableResult
 from directrank.papers.qin2010_methods import signed
@@ -29,6 +30,18 @@ TABLE1_SCORES = (0.9, 0.7, 0.7 - TABLE1_GAP, 0.4, 0.1)
 
 #: Steepness of comparisons of ranks in the paper's example of Theorem 2.
 TABLE1_BETA = 100.0
+
+#: The status of a value that did not survive in the paper's text.
+LOST = "published: lost"
+
+#: Number of section 4 in the published file → how a picture calls it.
+BOUNDS = {
+    "epsilon = max |pi_hat - pi| in Table 1": "ε",
+    "bound (n-1)/(exp(delta*alpha)+1), n=5, alpha=100": "bound of ε, n = 5",
+    "bound for n=1000, alpha=200": "bound of ε, n = 1000",
+    "|AP_hat-AP| bound, beta=100, |D+|=1": "bound of AP's error",
+    "|NDCG_hat-NDCG| bound eps/(2 ln 2)": "bound of NDCG's error",
+}
 
 #: Published name of a data set in Table 2 → its name in the catalogue.
 TABLE2_DATASETS = {"TD2003": "td2003", "TD2004": "td2004", "OHSUMED": "ohsumed"}
@@ -90,7 +103,7 @@ def table1(evidence: Evidence) -> TableResult:
     for place, document in enumerate(documents):
         quantities = {"s_x": TABLE1_SCORES[place], "pi(x)": place + 1, "pi_hat(x)": ranks[place]}
         rows += [
-            {"document": document, "quantity": name, "value": value, "status": "published: lost"}
+            {"document": document, "quantity": name, "value": value, "status": LOST}
             for name, value in quantities.items()
         ]
         lines.append(
@@ -104,6 +117,8 @@ def table1(evidence: Evidence) -> TableResult:
         )
     derived = _derived(evidence, float(errors.max()))
     data = pd.DataFrame([*rows, *derived])
+    data["half_width"] = 0.0  # computed exactly
+    data = add_differences(data, value="value", published_error=rounding_error(data["tolerance"]))
     data.insert(0, "edition", evidence.edition)
     data.insert(1, "data", "artificial")
     columns = ["Document", "score", "π", f"approximate π (α = {TABLE1_ALPHA:g})", "error"]
@@ -112,7 +127,7 @@ def table1(evidence: Evidence) -> TableResult:
             row["title"],
             "" if math.isnan(row["published"]) else f"{row['published']:g}",
             f"{row['value']:.7f}",
-            "" if math.isnan(row["published"]) else signed(row["difference"], 7),
+            "" if math.isnan(row["published"]) else signed(row["value"] - row["published"], 7),
             row["status"],
         ]
         for row in derived
@@ -179,7 +194,6 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
                 "quantity": name,
                 "value": value,
                 "published": published,
-                "difference": value - published,
                 "tolerance": 0.5 * 10.0**-decimals,
                 "status": "met" if met else "not met",
             }
@@ -192,7 +206,6 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
                 "quantity": f"largest |{measure}_hat-{measure}|, one relevant document",
                 "value": error,
                 "published": math.nan,
-                "difference": math.nan,
                 "tolerance": math.nan,
                 "status": "below its bound" if error < bound else "above its bound",
             }
@@ -215,7 +228,7 @@ def table2(evidence: Evidence) -> TableResult:
                 # Documents per query are published as a whole number.
                 met = math.isnan(published) or abs(value - published) <= 0.5
                 status = "stand-in" if dataset.standin else "met" if met else "not met"
-                status = status if not math.isnan(published) else "published: lost"
+                status = status if not math.isnan(published) else LOST
             rows.append(
                 {
                     "edition": evidence.edition,
@@ -225,7 +238,6 @@ def table2(evidence: Evidence) -> TableResult:
                     "statistic": column,
                     "value": value,
                     "published": published,
-                    "difference": value - published,
                     "status": status,
                 }
             )
@@ -241,7 +253,8 @@ def table2(evidence: Evidence) -> TableResult:
         f"{evidence.edition}."
     )
     columns = ["", *TABLE2_COLUMNS.values()]
-    return TableResult(pd.DataFrame(rows), Layout(caption, columns, [Section("", lines)]))
+    data = add_differences(pd.DataFrame(rows), value="value")
+    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
 
 
 def _statistics(record: Mapping[str, Any]) -> dict[str, float]:

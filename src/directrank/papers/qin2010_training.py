@@ -12,6 +12,7 @@ from matplotlib.ticker import NullFormatter
 
 from directrank.errors import DataError
 from directrank.papers import figures
+from directrank.papers.differences import add_differences, standard_error
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence, spread, standin_line
 from directrank.papers.product import FigureResult, TableResult
 from directrank.papers.qin2010_methods import listed, signed, standin_note
@@ -190,6 +191,7 @@ def table5(evidence: Evidence) -> TableResult:
                     }
                 )
     data = pd.DataFrame(rows)
+    data = add_differences(data, error=standard_error(data["half_width"], data["groups"]))
     sections = []
     for discount, title in (("letor", "With LETOR's discount"), ("log2", "With the printed one")):
         lines = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from directrank.papers import summary
 from directrank.papers import yu2020_claims as claims
 from directrank.papers import yu2020_figures as trained
 from directrank.papers import yu2020_more_tables as more
@@ -15,22 +16,75 @@ from directrank.papers import yu2020_ranks as ranks
 from directrank.papers import yu2020_tables as tables
 from directrank.papers.claims import Claim
 from directrank.papers.product import Product
+from directrank.papers.summary import Panel
 from directrank.papers.yu2020_grid import ARCHITECTURES, GRID
 
 CLAIMS: dict[str, Claim] = {
-    "C11": Claim(("table4",), claims.claim_trees),
-    "C12": Claim(("table4",), claims.claim_listmle),
-    "C13": Claim(("table4",), claims.claim_approx_ndcg),
-    "C14": Claim(("table5",), claims.claim_type1),
-    "C15": Claim(("table5",), claims.claim_types),
-    "C16": Claim(("table7",), claims.claim_direct),
+    "C11": Claim((), claims.claim_trees, optional=("table4", "table_ohsumed")),
+    "C12": Claim((), claims.claim_listmle, optional=("table4", "table_ohsumed")),
+    "C13": Claim((), claims.claim_approx_ndcg, optional=("table4", "table_ohsumed")),
+    "C14": Claim((), claims.claim_type1, optional=("table5", "table_ohsumed")),
+    "C15": Claim((), claims.claim_types, optional=("table5", "table_ohsumed")),
+    "C16": Claim((), claims.claim_direct, optional=("table7", "table_ohsumed")),
     "C17": Claim(("ties",), claims.claim_output),
     "C18": Claim(("table2", "table3"), ranks.claim_ranks),
+    "D09": Claim((), claims.claim_map, optional=("table4", "table_ohsumed")),
+    "D10": Claim((), claims.claim_poor, optional=("table5", "table_ohsumed")),
+    "D11": Claim(("figure2a",), claims.claim_consistency),
+    "D12": Claim(("figure2e",), claims.claim_smoothness),
 }
+
+_METHODS = {
+    f"table{number}": partial(tables.methods_table, number=number) for number in (4, 5, 6, 7)
+}
+_KINDS = {"table4": "baselines", "table5": "type 1", "table6": "type 2", "table7": "type 3"}
+
+#: What the paper prints and the edition measures, frame by frame.
+SUMMARY = (
+    Panel(
+        title="Table 1, permutation",
+        axis="value",
+        tables={"table1": ranks.table1},
+        series="quantity",
+        cell=("quantity", "place"),
+        value="value",
+    ),
+    Panel(
+        title="Table 2, sigmoid ranks",
+        axis="error",
+        tables={"table2": ranks.table2},
+        series=lambda rows: rows["documents"].astype(str) + " documents",
+        cell=("documents", "alpha"),
+        bars="95% intervals over lists",
+        log=True,
+    ),
+    Panel(
+        title="Table 3, twin-sigmoid ranks",
+        axis="error",
+        tables={"table3": ranks.table3},
+        series="ranks",
+        cell=("documents", "ranks"),
+        bars="95% intervals over lists",
+    ),
+    *(
+        Panel(
+            title=f"Tables 4 to 7, {name}",
+            axis=name,
+            tables=_METHODS,
+            series=lambda rows: rows["table"].map(_KINDS),
+            cell=("method", "metric"),
+            bars="95% intervals over queries",
+            where=partial(tables.rows_of, prefix=f"{name}@"),
+            ranked="metric",
+        )
+        for name in ("nDCG", "MAP")
+    ),
+)
 
 _OBJECTIVES = "precision, average precision, nERR@10 and nDCG"
 
 PRODUCTS: dict[str, Product] = {
+    "summary": summary.product("Yu (2020)", SUMMARY),
     "figure1a": Product(
         "figure", "Figure 1 (a) of Yu (2020): the sigmoid function", (), ranks.figure1a
     ),

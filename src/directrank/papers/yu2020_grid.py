@@ -26,6 +26,8 @@ ARCHITECTURES = {
     "CE4.L": "web30k_ce4l",
 }
 TREES = "web30k_trees"
+#: The same methods on the real OHSUMED folds, their architecture chosen within each run.
+OHSUMED = ("ohsumed_methods", "ohsumed_trees")
 GRID = (*ARCHITECTURES.values(), TREES)
 
 #: Methods by the table that gives them, in its order.
@@ -106,6 +108,20 @@ def grid(evidence: Evidence) -> dict[str, dict[str, Cell]]:
             found.setdefault(name, {})[architecture] = Cell(name, architecture, runs)
     cells = {name: cells for name, cells in found.items() if cells}
     require_equal_folds([cell for some in cells.values() for cell in some.values()])
+    return cells
+
+
+def ohsumed_cells(evidence: Evidence) -> dict[str, Cell]:
+    """The methods that were run on OHSUMED, in the order of the paper's tables.
+
+    Raises:
+        DataError: methods of different folds.
+    """
+    runs = [run for experiment in OHSUMED for run in evidence.runs(experiment)]
+    found = {name: Cell(name, "", some) for name, some in by_method(runs).items()}
+    order = [*(name for names in TABLES.values() for name in names), *READINGS]
+    cells = {name: found[name] for name in order if name in found}
+    require_equal_folds([*cells.values()])
     return cells
 
 

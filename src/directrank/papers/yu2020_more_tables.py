@@ -10,13 +10,7 @@ from directrank.errors import DataError
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.product import TableResult
 from directrank.papers.tables import Layout, Section
-from directrank.papers.yu2020_grid import (
-    READINGS,
-    TABLES,
-    Cell,
-    by_method,
-    require_equal_folds,
-)
+from directrank.papers.yu2020_grid import TABLES, Cell, ohsumed_cells, require_equal_folds
 from directrank.papers.yu2020_tables import (
     NDCG,
     SIGNIFICANT,
@@ -91,13 +85,9 @@ def table_ablation(evidence: Evidence) -> TableResult:
 
 def table_ohsumed(evidence: Evidence) -> TableResult:
     """The methods on the real OHSUMED folds, which the paper does not use."""
-    runs = [*evidence.runs("ohsumed_methods"), *evidence.runs("ohsumed_trees")]
-    found = {name: Cell(name, "", some) for name, some in by_method(runs).items()}
-    order = [*(name for names in TABLES.values() for name in names), *READINGS]
-    cells = [found[name] for name in order if name in found]
+    cells = [*ohsumed_cells(evidence).values()]
     if not cells:
         raise DataError("no method was run on OHSUMED", "let the edition run 'ohsumed_methods'")
-    require_equal_folds(cells)
     metrics = {
         **{heading: NDCG[heading] for heading in ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")},
         "AP": "ap",

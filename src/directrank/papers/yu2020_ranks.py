@@ -17,6 +17,7 @@ from torch import Tensor
 
 from directrank.papers import figures
 from directrank.papers.claims import Finding, Outcome, without_sampling
+from directrank.papers.differences import add_differences, standard_error
 from directrank.papers.evidence import Dataset, Evidence
 from directrank.papers.product import FigureResult, TableResult
 from directrank.papers.tables import Layout, Section
@@ -148,15 +149,15 @@ def table1(evidence: Evidence) -> TableResult:
                     "quantity": name,
                     "place": place,
                     "value": ours,
+                    "half_width": 0.0,
                     "published": published,
-                    "difference": ours - published,
                     "status": _met(ours == published),
                 }
             )
         agree = "equal" if values == theirs else "differs"
         as_printed = " ".join(f"{value:g}" for value in theirs)
         lines.append([title, *(f"{value:g}" for value in values), as_printed, agree])
-    data = pd.DataFrame(rows)
+    data = add_differences(pd.DataFrame(rows), value="value")
     caption = (
         "Permutation and sorting of four scores z: ranks π(z) of the twin sigmoid, the ranks "
         "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ they are taken from (counted from 0), "
@@ -174,13 +175,8 @@ def table2(evidence: Evidence) -> TableResult:
     for (_, theirs), n in zip(printed.iterrows(), SIZES, strict=True):
         for alpha in ALPHAS:
             published = float(str(theirs[f"{alpha:,}"]).replace(",", ""))
-            errors = sigmoid_errors(n, alpha)
-            interval = mean_interval(errors)
-            standard_error = float(np.std(errors, ddof=1) / math.sqrt(VECTORS))
-            difference = interval.mean - published
+            interval = mean_interval(sigmoid_errors(n, alpha))
             tolerance = ABSOLUTE_TOLERANCE.get((n, alpha), RELATIVE_TOLERANCE * published)
-            # The published mean is one of as many random lists, so it is as uncertain as ours.
-            in_errors = difference / (math.sqrt(2) * standard_error)
             rows.append(
                 {
                     "edition": evidence.edition,
@@ -191,13 +187,14 @@ def table2(evidence: Evidence) -> TableResult:
                     "mean": interval.mean,
                     "half_width": interval.half_width,
                     "published": published,
-                    "difference": difference,
                     "tolerance": tolerance,
-                    "difference_in_se": in_errors,
-                    "status": _met(abs(difference) <= tolerance),
+                    "status": _met(abs(interval.mean - published) <= tolerance),
                 }
             )
     data = pd.DataFrame(rows)
+    errors = standard_error(data["half_width"], data["vectors"])
+    # The published mean is one of as many random lists, so it is as uncertain as ours.
+    data = add_differences(data, error=errors, published_error=errors)
     sections = [
         Section(f"{VECTORS} lists of {n} documents", _table2_lines(part))
         for n, part in data.groupby("documents", sort=False)
@@ -254,7 +251,8 @@ def table3(evidence: Evidence) -> TableResult:
     rows = []
     for name, break_ties in (("Eq-12", False), ("Eq-12 plus tie breaking", True)):
         for n in SIZES:
-            mean = float(twin_errors(n, break_ties).mean())
+            interval = mean_interval(twin_errors(n, break_ties))
+            mean = interval.mean
             published = float(printed.loc[name, f"(v1 = {VECTORS}, v2 = {n})"])
             expected = 0.0 if break_ties else expected_ties(n)
             # Ties are rare, so the sum over the lists is a Poisson count, here and in the paper.
@@ -267,14 +265,17 @@ def table3(evidence: Evidence) -> TableResult:
                     "documents": n,
                     "ranks": name,
                     "mean": mean,
+                    "half_width": interval.half_width,
                     "expected": expected,
                     "published": published,
-                    "difference": mean - published,
                     "tolerance": tolerance,
                     "status": _met(abs(mean - published) <= tolerance),
                 }
             )
     data = pd.DataFrame(rows)
+    # That of a Poisson count with the expected mean, the same here and in the paper.
+    errors = (data["expected"] / VECTORS) ** 0.5
+    data = add_differences(data, error=errors, published_error=errors)
     lines = []
     for name, part in data.groupby("ranks", sort=False):
         cells = [name.replace("Eq-12", "Equation 12").replace("plus", "with")]

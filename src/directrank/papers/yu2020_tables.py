@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from directrank.errors import DataError
+from directrank.papers.differences import add_differences, standard_error
 from directrank.papers.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.product import TableResult
 from directrank.papers.tables import Layout, Section
@@ -47,6 +48,10 @@ STANDIN_NOTE = (
     "A stand-in has the shape of the paper's data, not its content: the order of the methods may "
     "be compared with the paper's, the levels may not."
 )
+
+
+#: Heading of the differences from print.
+UNITS = "here − paper (in brackets: in standard errors of ours over the queries)"
 
 
 def compared(cells: Sequence[Cell], metrics: Mapping[str, str]) -> pd.DataFrame:
@@ -127,7 +132,7 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         Section("paper", _published_lines(evidence, number)),
     ]
     if (data["data"] == "real").any():
-        sections.append(Section("here − paper", _difference_lines(ours, columns[1:])))
+        sections.append(Section(UNITS, _difference_lines(ours, columns[1:])))
     blank = [""] * (len(columns) - 1 - len(MAP_TEXT))
     sections.append(
         Section(
@@ -137,6 +142,11 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         )
     )
     return TableResult(data, Layout(caption, columns, sections, _table_notes(data, number)))
+
+
+def rows_of(data: pd.DataFrame, prefix: str) -> pd.Series:
+    """Which rows of a table of methods are of a metric, by the start of its heading."""
+    return data["metric"].str.startswith(prefix)
 
 
 def table_nerr(evidence: Evidence) -> TableResult:
@@ -253,7 +263,7 @@ def with_origin(evidence: Evidence, cells: Sequence[Cell], data: pd.DataFrame) -
     data.insert(2, "data", dataset.kind)
     if "published" in data:
         real = dataset.kind == "real"
-        data["difference"] = data["mean"] - data["published"] if real else math.nan
+        data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
         data["status"] = [
             "not run here"
             if math.isnan(row.mean)
@@ -303,10 +313,15 @@ def _published_lines(evidence: Evidence, number: int) -> list[list[str]]:
 def _difference_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]:
     lines = []
     for method, part in data.groupby("method", sort=False):
-        rows = part.set_index("metric")["difference"]
-        if rows.notna().any():
-            lines.append([str(method), *(signed(rows[heading]) for heading in headings)])
+        rows = part.set_index("metric")
+        if rows["difference"].notna().any():
+            lines.append([str(method), *(_distance(rows.loc[heading]) for heading in headings)])
     return lines
+
+
+def _distance(row: pd.Series) -> str:
+    text = signed(row["difference"])
+    return f"{text} ({row['difference_in_se']:+.1f})".replace("-", "−") if text else ""
 
 
 def _table_notes(data: pd.DataFrame, number: int) -> list[str]:

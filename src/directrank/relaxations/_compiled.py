@@ -11,8 +11,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,12 @@ from torch import Tensor
 #: Pairs of documents that are worth a second thread.
 WORTH_A_THREAD = 300_000
 
-#: What arithmetic may assume; NaN and infinity are not assumed away.
-ARITHMETIC = {"reassoc", "contract", "nsz", "arcp"}
+#: How numba compiles. Arithmetic may be reordered; NaN and infinity are not assumed away.
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+    "error_model": "numpy",
+}
 
 
 def usable(*values: Any) -> bool:
@@ -45,18 +51,39 @@ def _numba_is_installed() -> bool:
     return find_spec("numba") is not None
 
 
-def compiled(function: Callable, arithmetic: set[str] = ARITHMETIC) -> Callable:
-    """Compile with numba on first use, free of the interpreter's lock; kept on disk where possible.
+def compiled(kernel: Callable) -> Callable:
+    """Compile a function that Python calls, on first use; kept on disk where possible.
 
-    Division by zero gives infinity: Python's check for it would keep loops from vectorising.
+    It lets go of the interpreter's lock. Division by zero gives infinity: Python's check for it
+    would keep loops from vectorising.
     """
     from numba import njit  # here: importing a loss must not wait for numba
 
-    options = {"nogil": True, "fastmath": arithmetic, "error_model": "numpy"}
+    # Numba keeps a function under its name, and looks for changes in its own file alone.
+    kernel.__qualname__ += f"-{_shared_code()}"
     try:
-        return njit(cache=True, **options)(function)
+        return njit(cache=True, **OPTIONS)(kernel)
     except RuntimeError:  # numba: no locator available
-        return njit(**options)(function)
+        return njit(**OPTIONS)(kernel)
+
+
+def inlined(part: Callable) -> Callable:
+    """Compile a function that kernels of its own file call, into each of them.
+
+    Numbers depend on this. If not inlined, a part is a symbol of its own, and of all its copies the
+    first that a process meets is called: another one where the kernel has just been compiled than
+    where it comes from the disk, or after another kernel. Their last bits differ.
+    """
+    from numba import njit
+
+    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(part)
+
+
+@cache
+def _shared_code() -> str:
+    """A digest of the code that kernels of several files are made of."""
+    sources = (Path(__file__), Path(__file__).with_name("_numbers.py"))
+    return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:8]
 
 
 class _Pool:

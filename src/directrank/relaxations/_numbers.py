@@ -1,18 +1,13 @@
-"""Operations on numbers that numba's loops need and Python has no words for.
-
-Their users' compiled code on disk does not notice a change of this file: delete ``__pycache__``.
-"""
+"""Operations on numbers that numba's loops need and Python has no words for."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import llvmlite.ir
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from directrank.relaxations._compiled import compiled
+from directrank.relaxations._compiled import inlined
 
 
 @intrinsic
@@ -53,7 +48,7 @@ def power_of_two(context, exponent):
 
 @intrinsic
 def slope_of(context, e, s):
-    """``(e · s) · s`` in this order, which :data:`ARITHMETIC` would change: s² may underflow."""
+    """``(e · s) · s`` in this order, which fast arithmetic would change: s² may underflow."""
 
     def generate(context, builder, signature, arguments):
         e, s = arguments
@@ -62,16 +57,28 @@ def slope_of(context, e, s):
     return e(e, s), generate
 
 
-@partial(compiled, arithmetic={"nnan", "nsz"})
+@intrinsic
+def _larger(context, x, y):
+    """The larger of two numbers, in words that let a loop of it vectorise, as ``max`` does not."""
+
+    def generate(context, builder, signature, arguments):
+        x, y = arguments
+        flags = ("nnan", "nsz")
+        return builder.select(builder.fcmp_ordered(">", x, y, flags=flags), x, y, flags=flags)
+
+    return x(x, y), generate
+
+
+@inlined
 def largest(values, n):
-    """The largest of n values; a NaN among them may be passed over, or else no loop vectorises."""
+    """The largest of n values; a NaN among them may be passed over."""
     top = values[0]
     for j in range(1, n):
-        top = max(top, values[j])
+        top = _larger(values[j], top)
     return top
 
 
-@compiled
+@inlined
 def exp(x):
     """``exp(x)`` for x up to 0, as a loop of it vectorises; 0 below 1e-18 (float64: 1e-150)."""
     single = is_single(x)

@@ -5,8 +5,8 @@ exponential: ``e = exp(scale (s_j - s_i)) = (m_j / m_i) · 2^(p_j - p_i)`` with 
 of whole numbers, and ``1 / (1 + e)`` is a division that vectorises. It neither overflows nor loses
 digits however far apart the scores are.
 
-All that is compiled together stays in this file, but for :mod:`._numbers`: numba's store on disk
-follows the changes of the file of the function that is called, not of what that function calls.
+All that is compiled together stays in this file, but for :mod:`._numbers`: see
+:func:`._compiled.compiled`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from directrank.relaxations._compiled import compiled
+from directrank.relaxations._compiled import compiled, inlined
 from directrank.relaxations._numbers import is_single, like, power_of_two, slope_of
 
 #: Lists are filled up to multiples of so many documents.
@@ -24,7 +24,7 @@ VECTOR = 16
 # ------------------------------------------------------------------------------- powers and places
 
 
-@compiled
+@inlined
 def _bounded(difference):
     """``2^difference``, but 0 far below and bounded far above.
 
@@ -39,7 +39,7 @@ def _bounded(difference):
 # ------------------------------------------------------------------------------ documents of a list
 
 
-@compiled
+@inlined
 def _split(values, place, n, scale, mantissa, power):
     """``exp(scale · values[place]) = mantissa · 2^power`` for the first n."""
     for i in range(n):
@@ -55,7 +55,7 @@ def _split(values, place, n, scale, mantissa, power):
         power[i] = whole if y == y else 0.0
 
 
-@compiled
+@inlined
 def _front_first(front, mask, place):
     """Positions of a list's documents, those in front first; the number of these and of all.
 
@@ -72,7 +72,7 @@ def _front_first(front, mask, place):
     return n_front, n
 
 
-@compiled
+@inlined
 def _by_level(labels, mask, place, end):
     """Positions of a list's documents by falling label, and where each one's label ends.
 
@@ -99,7 +99,7 @@ def _by_level(labels, mask, place, end):
 # --------------------------------------------------------------------------------- sums of sigmoids
 
 
-@compiled
+@inlined
 def _fill_up(n, mantissa, power, side):
     """Add documents infinitely far to one side, and round n up to a whole number of vectors.
 
@@ -111,13 +111,13 @@ def _fill_up(n, mantissa, power, side):
     return _whole(n)
 
 
-@compiled
+@inlined
 def _whole(n):
     """n rounded up to a whole number of vectors."""
     return (n + VECTOR - 1) // VECTOR * VECTOR
 
 
-@compiled
+@inlined
 def _sums(mantissa, power, n_front, n, sums):
     """``Σ_{j≠i} 1 / (1 + e_ij)`` of the documents i in front over all n."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
@@ -132,7 +132,7 @@ def _sums(mantissa, power, n_front, n, sums):
         sums[i] = total
 
 
-@compiled
+@inlined
 def _push(mantissa, power, weights, n_front, n, push):
     """``push``: ``Σ_i weights_i e_ij / (1 + e_ij)²`` to the j, and taken from the i in front."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
@@ -187,7 +187,7 @@ def soft_counts_slope(begin, end, values, front, mask, slopes, gradient):
 # --------------------------------------------------------------------------------------- ApproxNDCG
 
 
-@compiled
+@inlined
 def _ideal(gains, n_front, n, cumulative):
     """The best DCG of n documents, of which those in front have gain; NaN if a gain is NaN.
 
@@ -263,7 +263,7 @@ def approx_ndcg(
 # ------------------------------------------------------------------------------ RankNet, LambdaRank
 
 
-@compiled
+@inlined
 def _softplus(e, s, difference):
     """``log(1 + e)`` with ``s = 1 / (1 + e)`` and ``difference = log(e)``.
 
@@ -313,7 +313,7 @@ def ranknet(begin, end, scores, labels, mask, sigma, value, gradient, pairs):
             gradient[b, place[i]] = sigma * push[i]
 
 
-@compiled
+@inlined
 def _lost(mantissa, power, scaled, i, first, n, push):
     """Costs and forces of document i against those from ``first`` on, whose push is added up."""
     one = like(mantissa[0], 1.0)
@@ -329,7 +329,7 @@ def _lost(mantissa, power, scaled, i, first, n, push):
     return cost, force
 
 
-@compiled
+@inlined
 def _ranks(row, mask, place, values, ranks):
     """Ranks (from 1) by falling value, ties in order of appearance, of a list's documents."""
     n = 0
@@ -414,7 +414,7 @@ def lambdarank(
             gradient[b, place[i]] = sigma * push[i]
 
 
-@compiled
+@inlined
 def _swapped(mantissa, power, scaled, gain, discount, behind, i, first, n, push):
     """As :func:`_lost`, each pair weighted by the change of NDCG."""
     one = like(mantissa[0], 1.0)
@@ -464,7 +464,7 @@ def twin_slope(begin, end, scores, labels, mask, slopes, alpha, kind, gradient):
             gradient[b, place[i]] = push[i]
 
 
-@compiled
+@inlined
 def _twin_row(mantissa, power, y, i, n, weight, kind, push):
     """Document i's part of the gradient under type 2 or 3."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -47,9 +48,13 @@ def _order_by_keys(values: Tensor, mask: Tensor) -> Tensor:
     No two keys are equal, so that NumPy's vectorised sort of integers, which is not stable, gives
     the stable order, several times faster than a stable sort of floats.
     """
-    bits = (values + 0.0).view(torch.int32)  # minus zero ties with zero
+    bits = (values.numpy() + np.float32(0.0)).view(np.int32)  # minus zero ties with zero
     rising = bits ^ ((bits >> 31) & 0x7FFFFFFF)
-    keys = (~rising).to(torch.int64).masked_fill_(~mask, 1 << 32)
-    keys.mul_(1 << PLACE_BITS).add_(torch.arange(values.shape[1]))
-    keys.numpy().sort(axis=1)
-    return keys.bitwise_and_((1 << PLACE_BITS) - 1)
+    keys = (~rising).astype(np.int64)
+    if not mask.numpy().all():
+        np.copyto(keys, 1 << 32, where=~mask.numpy())
+    keys <<= PLACE_BITS
+    keys += np.arange(keys.shape[1])
+    keys.sort(axis=1)
+    keys &= (1 << PLACE_BITS) - 1
+    return torch.from_numpy(keys)

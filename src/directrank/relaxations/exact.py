@@ -47,6 +47,21 @@ class StableRanking:
         return values.gather(1, self.order[:, :k])
 
 
+class TiesByValue(StableRanking):
+    """Ranks by descending score; tied documents by falling value, then in order of appearance.
+
+    Args:
+        scores: ``[B, L]``.
+        mask: bool ``[B, L]``.
+        values: ``[B, L]``.
+    """
+
+    def __init__(self, scores: Tensor, mask: Tensor, values: Tensor) -> None:
+        by_value = descending_order(values, mask)
+        by_score = descending_order(scores.gather(1, by_value), mask.gather(1, by_value))
+        self.order = by_value.gather(1, by_score)
+
+
 class ExpectedTies:
     """Ranks by descending score, averaged over all orders of tied documents, without sampling.
 

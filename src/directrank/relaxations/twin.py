@@ -172,6 +172,19 @@ def _order(
     if not break_ties:
         return descending_order(scores, mask)
     noise = torch.rand(scores.shape, generator=generator, device=scores.device)
+    if scores.device.type != "cpu":
+        return _shuffled_order(scores, mask, noise)
+    # Here it costs no wait to see which lists have ties, and most have none.
+    order = descending_order(scores, mask)
+    falling = scores.masked_fill(~mask, torch.nan).gather(1, order)
+    tied = (falling[:, 1:] == falling[:, :-1]).any(1)
+    if bool(tied.any()):
+        order[tied] = _shuffled_order(scores[tied], mask[tied], noise[tied])
+    return order
+
+
+def _shuffled_order(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
+    """Positions by falling score, ties by falling noise."""
     shuffle = descending_order(noise, torch.ones_like(mask))
     order = descending_order(scores.gather(1, shuffle), mask.gather(1, shuffle))
     return shuffle.gather(1, order)

@@ -142,7 +142,7 @@ def gather(
     loaded = {name: load_run(Path(results) / "runs" / name) for name in sorted(used)}
     folders = {"figure": Path(figures_folder), "table": Path(tables_folder)}
     papers: dict[str, list[ProductSection]] = {}
-    for plan in sorted(plans, key=lambda plan: gallery.natural(plan["product"])):
+    for plan in sorted(plans, key=_place):
         section = _product_section(plan, loaded, folders, Path(out).parent)
         papers.setdefault(plan["paper"], []).append(section)
     verdicts = _verdicts(pd.read_csv(claims_csv))
@@ -156,7 +156,7 @@ def gather(
         tally=tally,
         papers=[
             PaperSection(name, _first_line(paper_module(name).__doc__), papers[name])
-            for name in sorted(papers)
+            for name in dict.fromkeys(plan["paper"] for plan in plans)
         ],
         runs=[_run_section(run, edition, used[name]) for name, run in loaded.items()],
         seconds=sum(run.record["seconds"] for run in loaded.values()),
@@ -178,6 +178,11 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _place(plan: Mapping[str, Any]) -> tuple[bool, list[int | str]]:
+    """Sorts products by their number, after the picture of all of them."""
+    return plan["product"] != "summary", gallery.natural(plan["product"])
 
 
 def _cells(plan: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

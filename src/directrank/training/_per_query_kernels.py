@@ -11,14 +11,14 @@ import math
 
 import numpy as np
 
-from directrank.relaxations._compiled import compiled
+from directrank.relaxations._compiled import compiled, inlined
 
 #: The forces of :mod:`directrank.losses._lambda_family`, by number.
 LAWS = ("step", "spring", "logistic", "sigmoid", "difference")
 STEP, SPRING, LOGISTIC, SIGMOID, DIFFERENCE = range(len(LAWS))
 
 
-@compiled
+@inlined
 def forward(x, weight, bias, output, squash, units, scores):  # pragma: no cover - compiled
     """Units ``[K]`` and scores ``[M]`` of one document ``x`` ``[F]``; both are overwritten."""
     K, M = len(units), len(scores)
@@ -41,7 +41,7 @@ def forward(x, weight, bias, output, squash, units, scores):  # pragma: no cover
             scores[m] += output[h * M + m] * units[h * M + m]
 
 
-@compiled
+@inlined
 def backward(
     x, output, squash, units, slope, pull, d_weight, d_bias, d_output
 ):  # pragma: no cover - compiled
@@ -67,7 +67,7 @@ def backward(
             d_weight[f, k] += value * pull[k]
 
 
-@compiled
+@inlined
 def pair_slopes(ahead, behind, push, product, cost):  # pragma: no cover - compiled
     """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
 
@@ -86,7 +86,7 @@ def pair_slopes(ahead, behind, push, product, cost):  # pragma: no cover - compi
         push[m] = (push[m] if lead > 0 else one) / near
 
 
-@compiled
+@inlined
 def flush(product, cost):  # pragma: no cover - compiled
     """Move the logarithm of ``product`` into ``cost``."""
     for m in range(len(cost)):
@@ -94,7 +94,7 @@ def flush(product, cost):  # pragma: no cover - compiled
         product[m] = 1
 
 
-@compiled
+@inlined
 def by_label(labels, order, below):  # pragma: no cover - compiled
     """``order`` ``[L]``: documents by rising label; ``below`` ``[L]``, in that order: how many
     have a lower label."""
@@ -104,7 +104,7 @@ def by_label(labels, order, below):  # pragma: no cover - compiled
         below[place] = below[place - 1] if same else place
 
 
-@compiled
+@inlined
 def pushes(law, margin, lead, push):  # pragma: no cover - compiled
     """``push`` ``[n]``: by what a document that should lead is pushed up, for each of the ``lead``
     ``[n]`` that it has; see :data:`LAWS`. ``lead`` is changed."""
@@ -128,7 +128,7 @@ def pushes(law, margin, lead, push):  # pragma: no cover - compiled
                 push[j] *= one - push[j]
 
 
-@compiled
+@inlined
 def ranknet_pushes(lead, push):  # pragma: no cover - compiled
     """As :func:`pushes` for RankNet, and the sum of the pairs' costs (Burges2006 eq. 8)."""
     one, zero = push.dtype.type(1), push.dtype.type(0)
@@ -146,7 +146,7 @@ def ranknet_pushes(lead, push):  # pragma: no cover - compiled
     return cost
 
 
-@compiled
+@inlined
 def lambdas(
     law, neighbours, margin, scores, gains, discounts, best, cutoff_best, cutoff, order, below,
     ranks, work, slopes, cost,
@@ -198,7 +198,7 @@ def lambdas(
             slopes[order[place], m] = -force[place]
 
 
-@compiled
+@inlined
 def update(weights, gradients, rates):  # pragma: no cover - compiled
     """``weights`` ``[…, K]`` move against ``gradients``, which become zero."""
     M = len(rates)
@@ -209,7 +209,7 @@ def update(weights, gradients, rates):  # pragma: no cover - compiled
             slope[first + m] = 0
 
 
-@compiled
+@inlined
 def ideal(gains, discounts, cutoff):  # pragma: no cover - compiled
     """The largest DCG at ``cutoff`` of documents with these ``gains`` ``[L]``."""
     ordered = np.sort(gains)[::-1]

@@ -22,9 +22,10 @@ from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
 from directrank.schema import package_schema, suggest
 from directrank.training.checkpoints import Checkpoints
+from directrank.training.members import Member, Trained
 from directrank.training.precision import weight_type
 from directrank.training.scoring import score
-from directrank.training.stack import Member, Stack, Trained
+from directrank.training.stack import Stack
 
 
 def fit_many(

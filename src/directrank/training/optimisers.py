@@ -1,7 +1,8 @@
 """Optimisers that update every model of a stack with a learning rate of its own.
 
 Every parameter has a leading dimension M, and so has all that is kept of past gradients: a model of
-a stack is updated as `torch.optim` would update it alone.
+a stack is updated as `torch.optim` would update it alone. Each operation is one call for all
+parameters, as in `torch.optim` with `foreach`: calls are what a step of a small network costs.
 """
 
 from __future__ import annotations
@@ -31,15 +32,20 @@ class SGD:
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
         """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
-        for number, (parameter, gradient) in enumerate(
-            zip(self.parameters, gradients, strict=True)
-        ):
-            if self.weight_decay:
-                gradient = gradient.add(parameter, alpha=self.weight_decay)
-            self._move(number, parameter, gradient, _along(rates, parameter))
+        if self.weight_decay:
+            gradients = torch._foreach_add(gradients, self.parameters, alpha=self.weight_decay)
+        self._move(gradients, self._along(rates))
 
-    def _move(self, number: int, parameter: Tensor, gradient: Tensor, rate: Tensor) -> None:
-        parameter.addcmul_(gradient, rate, value=-1)
+    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
+        torch._foreach_addcmul_(self.parameters, gradients, rates, value=-1)
+
+    def _along(self, values: Tensor) -> list[Tensor]:
+        """``values`` ``[M]`` in shapes that broadcast along the first dimension of parameters."""
+        shapes = {
+            parameter.ndim: values.view(-1, *[1] * (parameter.ndim - 1))
+            for parameter in self.parameters
+        }
+        return [shapes[parameter.ndim] for parameter in self.parameters]
 
     def memory(self) -> dict[str, Tensor]:
         """What is kept of past gradients, by name, each with a leading dimension M; not copied."""
@@ -71,9 +77,12 @@ class Adagrad(SGD):
         self.start = initial_accumulator_value
         self.sums = [torch.full_like(parameter, self.start) for parameter in self.parameters]
 
-    def _move(self, number: int, parameter: Tensor, gradient: Tensor, rate: Tensor) -> None:
-        total = self.sums[number].addcmul_(gradient, gradient)
-        parameter.addcdiv_(gradient * rate, total.sqrt().add_(self.EPSILON), value=-1)
+    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
+        torch._foreach_addcmul_(self.sums, gradients, gradients)
+        sizes = torch._foreach_sqrt(self.sums)
+        torch._foreach_add_(sizes, self.EPSILON)
+        steps = torch._foreach_mul(gradients, rates)
+        torch._foreach_addcdiv_(self.parameters, steps, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -110,12 +119,15 @@ class Adam(SGD):
         self._root = second.sqrt().to(rates)
         super().step((rates.cpu() / first).to(rates), gradients)
 
-    def _move(self, number: int, parameter: Tensor, gradient: Tensor, rate: Tensor) -> None:
-        mean = self.means[number].lerp_(gradient, 1 - self.BETAS[0])
-        square = self.squares[number].mul_(self.BETAS[1])
-        square.addcmul_(gradient, gradient, value=1 - self.BETAS[1])
-        size = square.sqrt().div_(_along(self._root, parameter)).add_(self.EPSILON)
-        parameter.addcdiv_(mean * rate, size, value=-1)
+    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
+        torch._foreach_lerp_(self.means, gradients, 1 - self.BETAS[0])
+        torch._foreach_mul_(self.squares, self.BETAS[1])
+        torch._foreach_addcmul_(self.squares, gradients, gradients, value=1 - self.BETAS[1])
+        sizes = torch._foreach_sqrt(self.squares)
+        torch._foreach_div_(sizes, self._along(self._root))
+        torch._foreach_add_(sizes, self.EPSILON)
+        steps = torch._foreach_mul(self.means, rates)
+        torch._foreach_addcdiv_(self.parameters, steps, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -150,8 +162,3 @@ def build(settings: Mapping[str, Any], parameters: Sequence[Tensor]) -> SGD:
             f"optimizer '{name}' does not take {sorted(options)}",
             "all take weight_decay, adagrad also initial_accumulator_value",
         ) from error
-
-
-def _along(values: Tensor, parameter: Tensor) -> Tensor:
-    """``values`` ``[M]`` in a shape that broadcasts along the first dimension of ``parameter``."""
-    return values.view(-1, *[1] * (parameter.ndim - 1))

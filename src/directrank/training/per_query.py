@@ -29,7 +29,8 @@ from directrank.metrics._conventions import Judgements
 from directrank.training import _per_query_kernels as kernels
 from directrank.training import fit
 from directrank.training.checkpoints import Checkpoints
-from directrank.training.stack import Member, Stack, UnderWay
+from directrank.training.members import Member
+from directrank.training.stack import Stack, UnderWay
 
 #: Training settings that a compiled pass knows in one way only.
 FIXED: dict[str, Any] = {

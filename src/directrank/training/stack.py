@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import groupby
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,72 +19,15 @@ from directrank.training import monitors, optimisers, precision
 from directrank.training.batches import Batch, Feeder, Layout
 from directrank.training.checkpoints import Saved
 from directrank.training.failures import NotFiniteError, naming_memory
+from directrank.training.members import PLAIN, Member, Trained, rows_of
 from directrank.training.objective import Objective
 from directrank.training.schedules import Pace
 from directrank.training.scoring import score, score_parts
 
+#: Parts of the data that may choose the epoch, in words.
+PARTS = {"vali": "validation", "test": "test"}
+
 MEMORY_REMEDY = "lower training.batch_queries, training.max_documents or training.stack"
-
-
-@dataclass(frozen=True)
-class Member:
-    """One model of a stack: a restart of a candidate of a trial.
-
-    Attributes:
-        job: position of the candidate in the call.
-        run, trial, restart: what its random streams are derived from.
-        loss: its loss by name with hyper-parameters.
-        rate: its learning rate before any schedule.
-    """
-
-    job: int
-    run: str
-    trial: int
-    restart: int
-    loss: Mapping[str, Any]
-    rate: float
-
-    @property
-    def drawing(self) -> tuple[str | int, ...]:
-        """What its random streams are named after.
-
-        Candidates of one trial share their streams, so that they differ in their settings alone.
-        """
-        return (self.run, self.trial, self.restart)
-
-    def names(self, purpose: str) -> tuple[str | int, ...]:
-        """The names its random stream for ``purpose`` is derived from."""
-        return (*self.drawing, purpose)
-
-
-@dataclass
-class Trained:
-    """What a member has come to so far; at the end, what is left of it.
-
-    Attributes:
-        member: which.
-        state: the kept weights, each ``[1, …]``.
-        history: one row per epoch.
-        best_epoch, best_metric: the best on validation.
-        epochs: passes over the training queries.
-        finished: whether it stopped before the last epoch.
-        objective: of the kept weights on the whole training part, where restarts are compared.
-        pace: how its training loss goes.
-    """
-
-    member: Member
-    state: dict[str, Tensor] = field(default_factory=dict)
-    history: list[dict[str, float]] = field(default_factory=list)
-    best_epoch: int = 0
-    best_metric: float = float("-inf")
-    epochs: int = 0
-    finished: bool = False
-    objective: float = float("nan")
-    pace: Pace = field(default_factory=Pace)
-
-
-#: What of a :class:`Trained` is plain numbers.
-PLAIN = ("history", "best_epoch", "best_metric", "epochs", "finished", "objective")
 
 
 @dataclass
@@ -118,7 +60,8 @@ class Stack:
         model_settings: the scorer and its settings.
         training: complete training settings; the learning rate is each member's own.
         members: the models; those with the same streams are neighbours.
-        selection: the metric that chooses the epoch.
+        selection: the metric that chooses the epoch, on the part that ``training`` names in
+            ``select_on``.
         device: where to train.
     """
 
@@ -138,7 +81,7 @@ class Stack:
         self.dtype = precision.weight_type(training["dtype"])
         precision.check(training["precision"], training["dtype"], device)
         self.results = [Trained(member) for member in members]
-        self.rows = _rows(members)
+        self.rows = rows_of(members)
         self.epoch = 0
         self.under_way: UnderWay | None = None
         self.feeder = Feeder(
@@ -149,8 +92,14 @@ class Stack:
             training["cut"],
             padded=training["batch_norm"] == "padded",
         )
-        self.vali = Feeder(data.vali, self.dtype, device)
-        self.evaluator = Evaluator(data.vali, [selection])
+        #: Column of the history → the lists whose metric it holds, and what evaluates them.
+        self.watched = {
+            f"{part}_metric": (
+                Feeder(getattr(data, part), self.dtype, device),
+                Evaluator(getattr(data, part), [selection]),
+            )
+            for part in sorted({"vali", training["select_on"]}, reverse=True)
+        }
         first = [members[row[0]] for row in self.rows]
         self.shuffles = [numpy_stream(*member.names("shuffle")) for member in first]
         self.cuts = [numpy_stream(*member.names("cut")) for member in first]
@@ -179,7 +128,7 @@ class Stack:
             losses = self._epoch(step_done)
             self._close_epoch(losses)
             best = max(result.best_metric for result in self.results)
-            progress(self.epoch, f"best validation metric {best:.4f}")
+            progress(self.epoch, f"best {PARTS[self.training['select_on']]} metric {best:.4f}")
         if self.training["restarts"] > 1:
             self._final_objectives()
         return self.results
@@ -335,8 +284,10 @@ class Stack:
         self.epoch += 1
         now, self.under_way = self.under_way, None
         self.model.eval()
-        scores = score_parts(self.model, self.vali)
-        metrics = np.nanmean(next(iter(self.evaluator(scores).values())), axis=1)
+        metrics = {}
+        for column, (feeder, evaluator) in self.watched.items():
+            values = evaluator(score_parts(self.model, feeder))
+            metrics[column] = np.nanmean(next(iter(values.values())), axis=1)
         moved = None
         if now.before is not None:
             moved = (_flat(self.parameters) - now.before).norm(dim=1).tolist()
@@ -349,7 +300,8 @@ class Stack:
             if result.finished:
                 continue
             still = moved is not None and moved[model] <= self.training["tolerance"]
-            self._note(result, float(losses[model]), float(metrics[model]), seconds, still)
+            own = {column: float(values[model]) for column, values in metrics.items()}
+            self._note(result, float(losses[model]), own, seconds, still)
             noted.append((model, result))
             last = result.finished or over
             if result.best_epoch == self.epoch if self.training["keep"] == "best" else last:
@@ -363,13 +315,19 @@ class Stack:
             self._set_rates()
 
     def _note(
-        self, result: Trained, loss: float, metric: float, seconds: float, still: bool
+        self,
+        result: Trained,
+        loss: float,
+        metrics: Mapping[str, float],
+        seconds: float,
+        still: bool,
     ) -> None:
         result.epochs = self.epoch
-        if metric > result.best_metric:
-            result.best_metric, result.best_epoch = metric, self.epoch
+        decisive = metrics[f"{self.training['select_on']}_metric"]
+        if decisive > result.best_metric:
+            result.best_metric, result.best_epoch = decisive, self.epoch
         result.history.append(
-            {"epoch": self.epoch, "train_loss": loss, "vali_metric": metric, "seconds": seconds}
+            {"epoch": self.epoch, "train_loss": loss, **metrics, "seconds": seconds}
         )
         result.pace.after_epoch(loss, self.training["schedule"])
         patience = self.training["patience"]
@@ -487,18 +445,6 @@ class Stack:
                     "training": dict(self.training),
                 },
             )
-
-
-def _rows(members: Sequence[Member]) -> list[list[int]]:
-    """Positions of neighbours with the same streams; each alone where their numbers differ."""
-    numbered = enumerate(members)
-    rows = [
-        [number for number, _ in group]
-        for _, group in groupby(numbered, key=lambda item: item[1].drawing)
-    ]
-    if len({len(row) for row in rows}) > 1:
-        return [[number] for number in range(len(members))]
-    return rows
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,67 @@
+"""What the benchmarks of training write: measures beside what is to be reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from directrank.io import write_csv, write_text
+from directrank.provenance import environment
+
+#: What is to be reached: (measure, configuration) → (value, whether more is better).
+TARGETS = {
+    ("share of the product rate", "B1024 float32"): (0.70, True),
+    ("share of the product rate", "R5 float32"): (0.55, True),
+    ("times the usual way", "B1024 float32"): (3.0, True),
+    ("times the usual way", "R5 float32"): (3.0, True),
+    ("bfloat16 over float32", "B1024"): (2.5, True),
+    ("together over one by one", "10 trials of [64, 32, 16], 1 query a step"): (4.0, True),
+    ("together over one by one", "10 trials of [64, 32, 16], 16 queries a step"): (4.0, True),
+    ("one command over ten", "10 trials of [64, 32, 16]"): (4.0, True),
+    ("seconds on one core", "60 linear models, 100 epochs"): (5.6, False),
+    ("times a plain version", "60 linear models, 100 epochs"): (5.0, True),
+    ("resident GB beyond the data", "Web30K fold 1"): (4.0, False),
+}
+
+Row = dict[str, Any]
+
+
+def row(measure: str, configuration: str, value: float, unit: str) -> Row:
+    """A line of the results, printed at once."""
+    target, more = TARGETS.get((measure, configuration), (None, True))
+    reached = "" if target is None else "yes" if (value >= target) == more else "no"
+    print(f"{measure:>30}  {configuration:<30} {value:.4g} {unit} {reached}", flush=True)
+    return {
+        "measure": measure,
+        "configuration": configuration,
+        "value": value,
+        "unit": unit,
+        "target": "" if target is None else f"{'≥' if more else '≤'} {target:g}",
+        "reached": reached,
+    }
+
+
+def write(rows: list[Row], threads: int, folder: Path) -> None:
+    """``training.csv`` and ``training.md``."""
+    frame = pd.DataFrame(rows)
+    write_csv(folder / "training.csv", frame, digits=4)
+    facts = environment()
+    lines = [
+        "# Training",
+        "",
+        f"{facts['processor']}, {threads} threads (linear models: one), torch {torch.__version__}. "
+        "Times depend on the machine and on what else it does; ratios are from one run.",
+        "",
+        "| measure | configuration | value | target | reached |",
+        "| --- | --- | ---: | ---: | --- |",
+    ]
+    for entry in rows:
+        value = f"{entry['value']:,.4g}" if entry["value"] < 1e4 else f"{entry['value']:,.0f}"
+        lines.append(
+            f"| {entry['measure']} | {entry['configuration']} | {value} {entry['unit']} "
+            f"| {entry['target']} | {entry['reached']} |"
+        )
+    write_text(folder / "training.md", "\n".join(lines) + "\n")

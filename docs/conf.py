@@ -1,0 +1,56 @@
+"""Configuration of the documentation: ``make docs`` builds it with Sphinx into build/docs.
+
+The source folder is the repository, not docs/: pages link to tables, figures and the pages beside
+the code by the same relative paths that work in the repository.
+"""
+
+import sys
+from pathlib import Path
+
+import directrank
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "directrank"
+author = copyright = "The directrank authors"
+version = release = directrank.__version__
+
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**.md",
+    "config/README.md",
+    "data/README.md",
+    "figures/README.md",
+    "figures/*/README.md",
+    "paper_tables/README.md",
+    "paper_tables/published/README.md",
+    "paper_tables/*/claims.md",
+    "paper_tables/*/*/*.md",
+]
+# Not searched either.
+exclude_patterns = [".*", "build", "benchmarks", "data/prepared", "data/raw", "results", "logs"]
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "from_code",
+    "mathml",
+]
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3
+# Files of the repository that are no pages are offered for download; folders are not.
+suppress_warnings = ["misc.highlighting_failure"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+napoleon_numpy_docstring = False
+python_maximum_signature_line_length = 90
+
+html_theme = "furo"
+html_title = "directrank"
+html_math_renderer = "mathml"
+html_extra_path = ["_root"]
+html_copy_source = False

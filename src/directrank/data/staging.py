@@ -1,0 +1,71 @@
+"""Prepared data on a node's own disk: copied there once, checked, shared by the node's jobs."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from directrank.data import normalised, prepared
+from directrank.errors import DataError
+
+
+def staged(
+    data: str | Path,
+    stage: str | Path,
+    spec: Mapping[str, Any],
+    note: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+) -> Path:
+    """Where a run should read its data from: a copy in ``stage``, or ``data`` itself.
+
+    The first job of a node makes the copy while others wait; it appears whole or not at all. The
+    run's scaled copy (:mod:`directrank.data.normalised`) is made beside it at once, so that a disk
+    that is full is noticed here. Where the disk has no room or cannot be written, the run reads
+    ``data``: staging never makes a run fail.
+
+    Args:
+        data: a prepared data set's folder (of all folds).
+        stage: a folder on the node's disk; made if it is not there.
+        spec: the run's specification.
+        note: told why data are not staged.
+
+    Raises:
+        ConfigError: settings of the run that cannot be meant.
+        DataError: ``data`` is no prepared data set.
+    """
+    data, stage = Path(data), Path(stage)
+    record = prepared.read_record(data)
+    folder = stage / f"{data.name}-{record['digest'][:16]}"
+    try:
+        stage.mkdir(parents=True, exist_ok=True)
+        with open(stage / f".{folder.name}.lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_whole(folder):
+                _copy(data, folder, record)
+        normalised.open_splits(folder, spec["fold"], spec["filter"], spec["normalisation"])
+    except (OSError, DataError) as error:
+        note(f"data are read from {data}, not staged: {error}")
+        return data
+    return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        prepared.verify(folder)
+    except DataError:
+        return False
+    return True
+
+
+def _copy(data: Path, folder: Path, record: Mapping[str, Any]) -> None:
+    """Copy what a prepared data set is made of, without the scaled copies beside it."""
+    splits = [f"{split}/{prepared.SPLIT_FILE}" for split in record["splits"]]
+    with prepared.replacing(folder) as temporary:
+        for name in (*prepared.FILES, *splits):
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(data / name, temporary / name)
+        if not _is_whole(temporary):
+            raise OSError(f"what arrived in {folder.parent} is not what was sent")

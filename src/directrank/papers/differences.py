@@ -1,0 +1,75 @@
+"""How far a value reproduced here lies from the printed one: the same columns in every table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+#: Ours minus the printed value; the joint standard error of the two; the one in units of the other.
+COLUMNS = ("difference", "difference_se", "difference_in_se")
+
+#: What a table's caption says of the brackets that :func:`beside` sets.
+WORDS = (
+    "In brackets: ours minus the printed value, in standard errors of ours (that of the printed "
+    "value is not known)"
+)
+
+
+def standard_error(half_width: pd.Series, n: pd.Series | int) -> pd.Series:
+    """The standard error behind the half width of a 95 % t interval over ``n`` values.
+
+    NaN where there is a single value, whose spread is unknown.
+    """
+    freedom = pd.Series(n, index=half_width.index, dtype="Float64").astype(float) - 1
+    quantile = stats.t.ppf(0.975, freedom.where(freedom > 0))
+    return half_width / quantile
+
+
+def rounding_error(tolerance: pd.Series) -> pd.Series:
+    """The standard deviation of a value that is rounded to within ± ``tolerance``, uniformly."""
+    return tolerance / math.sqrt(3)
+
+
+def add_differences(
+    data: pd.DataFrame,
+    *,
+    value: str = "mean",
+    error: pd.Series | float = 0.0,
+    published_error: pd.Series | float = 0.0,
+) -> pd.DataFrame:
+    """``data`` with :data:`COLUMNS`, which are empty where nothing is printed or nothing was run.
+
+    Args:
+        data: with the columns ``published`` and ``value``.
+        value: the column of values measured here.
+        error: their standard error; 0 where they are exact.
+        published_error: of the printed values; 0 where it is not known.
+
+    Returns:
+        A copy. The last column is empty where the joint error is 0 or not known.
+    """
+    data = data.copy()
+    data["difference"] = data[value].astype(float) - data["published"].astype(float)
+    joint = np.hypot(
+        pd.Series(error, index=data.index, dtype=float),
+        pd.Series(published_error, index=data.index, dtype=float),
+    )
+    data["difference_se"] = joint.where(data["difference"].notna() & (joint > 0))
+    data["difference_in_se"] = data["difference"] / data["difference_se"]
+    return data
+
+
+def beside(printed: str, in_errors: float, kind: str) -> str:
+    """A printed value for a cell, with the distance of ours from it where that means something.
+
+    Args:
+        printed: the value as it is set; empty where none is printed.
+        in_errors: ours minus the printed value in standard errors; may be NaN.
+        kind: the column ``data`` of ours; a stand-in's levels cannot be compared.
+    """
+    if not printed or kind == "stand-in" or math.isnan(in_errors):
+        return printed
+    return f"{printed} ({in_errors:+.1f} SE)".replace("-", "−")

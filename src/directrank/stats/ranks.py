@@ -1,0 +1,121 @@
+"""Many methods over many blocks: Friedman's test, Nemenyi's, and all pairs by Wilcoxon's.
+
+Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7 (2006), section
+3.2. His blocks are data sets; whatever blocks are taken here must be independent of each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from directrank.stats.tests import holm, wilcoxon
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test that all methods are alike.
+
+    Attributes:
+        mean_ranks: float64 ``[k]``, the mean over the blocks of each method's rank; 1 is the best.
+        statistic: chi-squared with k - 1 degrees of freedom, corrected for ties.
+        p_value: of that statistic.
+        blocks: number of blocks.
+    """
+
+    mean_ranks: np.ndarray
+    statistic: float
+    p_value: float
+    blocks: int
+
+
+def friedman(values: np.ndarray) -> Friedman:
+    """Friedman's test over blocks; tied methods of a block share the mean of their ranks.
+
+    Args:
+        values: ``[n, k]``, one row per block, one column per method; more is better.
+
+    Raises:
+        ValueError: fewer than three methods or two blocks, or a value that is not finite.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 3:
+        raise ValueError("Friedman's test needs at least two blocks of at least three methods")
+    if not np.isfinite(values).all():
+        raise ValueError("Friedman's test needs finite values: leave out blocks without a value")
+    ranks = stats.rankdata(-values, axis=1)
+    if (np.ptp(values, axis=1) == 0).all():
+        # Nothing but ties: SciPy's correction divides by zero.
+        return Friedman(ranks.mean(axis=0), 0.0, 1.0, len(values))
+    result = stats.friedmanchisquare(*values.T)
+    return Friedman(ranks.mean(axis=0), float(result.statistic), float(result.pvalue), len(values))
+
+
+def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float:
+    """Nemenyi's critical difference of two mean ranks: ``q_α √(k (k + 1) / (6 n))`` (Demšar 2006).
+
+    ``q_α`` is the quantile of the studentised range over √2, for k methods and infinitely many
+    degrees of freedom; all pairs together are wrong with probability ``level`` at the most.
+
+    Args:
+        methods: k, at least 2.
+        blocks: n, at least 1.
+        level: α in (0, 1).
+
+    Raises:
+        ValueError: numbers outside these ranges.
+    """
+    if methods < 2 or blocks < 1 or not 0 < level < 1:
+        raise ValueError(f"no critical difference of {methods} methods, {blocks} blocks at {level}")
+    quantile = float(stats.studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
+    return quantile * math.sqrt(methods * (methods + 1) / (6 * blocks))
+
+
+def cliques(mean_ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, int]]:
+    """The largest groups of neighbours in rank that ``difference`` does not tell apart.
+
+    Args:
+        mean_ranks: ``[k]`` in ascending order.
+        difference: the critical difference.
+
+    Returns:
+        First and last position of each group of at least two; no group lies within another.
+    """
+    ranks = np.asarray(mean_ranks, dtype=np.float64)
+    groups: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        last = int(np.searchsorted(ranks, ranks[first] + difference, side="right")) - 1
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups
+
+
+def all_pairs(values: pd.DataFrame) -> pd.DataFrame:
+    """Wilcoxon's signed-rank test of every pair of methods, corrected over all pairs by Holm.
+
+    Args:
+        values: one row per block, one column per method; more is better.
+
+    Returns:
+        One row per pair: ``a``, ``b`` (positions of the columns), ``difference`` (mean of a minus
+        mean of b), ``effect`` (rank-biserial correlation), ``p_value`` and ``p_holm``.
+
+    Raises:
+        ValueError: a single method, no block, or a value that is not finite.
+    """
+    columns = values.to_numpy(dtype=np.float64).T
+    if len(columns) < 2:
+        raise ValueError("a comparison of pairs needs at least two methods")
+    rows = []
+    for a, b in itertools.combinations(range(len(columns)), 2):
+        test = wilcoxon(columns[a], columns[b])
+        rows.append((a, b, test.difference, test.effect, test.p_value))
+    pairs = pd.DataFrame(rows, columns=["a", "b", "difference", "effect", "p_value"])
+    pairs["p_holm"] = holm(pairs["p_value"].to_numpy())
+    return pairs

@@ -1,0 +1,113 @@
+"""Files that are not what they were: checkpoints, prepared data, archives."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from world import ARCHIVE, Row, Start, World, said_once
+
+
+def flip(path: Path) -> None:
+    """Turn one bit in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def halve(path: Path) -> None:
+    """Lose the second half."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def blank(path: Path) -> None:
+    """Zeroes of the same length, as a crash of a file system leaves."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def checkpoint(world: World) -> Row:
+    """A fit is stopped and keeps what it has done; what it kept is damaged."""
+    row = Row(
+        "corrupted checkpoint",
+        "the job's log names the file and sets it aside; starts again",
+    )
+    for harm in world.variants((flip, halve)):
+        folder = world.new(f"checkpoint-{harm.__name__}")
+        start = Start(folder)
+        fit = start.until(lambda start=start: next(filter(_would_save, start.jobs("fit")), None))
+        problems = ["no fit was caught"] if fit is None else []
+        if fit is not None:
+            fit.send_signal(signal.SIGTERM)
+            start.wait()
+            problems = said_once(start, "stopped by SIGTERM")
+        saved = sorted((folder / "results").rglob("*.checkpoint/*.safetensors"))
+        if not saved:
+            problems.append("nothing was kept")
+        for path in saved:
+            harm(path)
+        problems += world.finishes(folder)
+        logs = "".join(log.read_text() for log in (folder / "logs").rglob("fit/*.log"))
+        if saved and "is of no use" not in logs:
+            problems.append(f"no log names the damaged checkpoint: {logs}")
+        row.count(1, problems)
+    return row
+
+
+def prepared(world: World) -> Row:
+    """Stored arrays, records and copies, before the fits that read them."""
+    row = Row(
+        "corrupted prepared file",
+        "the file and 'start again'; starts again, which prepares the data set anew",
+    )
+    source = world.new("prepared")
+    start = Start(source, "--until", "prepare_5_folds")
+    problems = [] if start.wait() == 0 else [f"preparing fails: {start.said[-1500:]}"]
+    row.problems += problems
+    harms: list[tuple[str, Callable[[Path], None]]] = [
+        ("store/features.npy", flip),
+        ("store/labels.npy", halve),
+        ("prepared.json", halve),
+        ("Fold1/train/split.json", blank),
+    ]
+    for name, harm in world.variants(harms):
+        folder = world.base / f"prepared-{Path(name).stem}"
+        shutil.copytree(source, folder)
+        harm(folder / "data/prepared/web30k" / name)
+        start = Start(folder)
+        start.wait()
+        problems = said_once(start, f"web30k/{name}: is damaged", "start again")
+        row.count(1, problems + world.finishes(folder))
+    return row
+
+
+def archive(world: World) -> Row:
+    """What was downloaded is damaged; then the right file is there."""
+    row = Row(
+        "corrupted archive",
+        "the file, what is wrong with it, where to get it; replaces it, starts again",
+    )
+    for harm in world.variants((flip, halve, blank)):
+        folder = world.new(f"archive-{harm.__name__}")
+        right = (folder / ARCHIVE).read_bytes()
+        harm(folder / ARCHIVE)
+        start = Start(folder)
+        start.wait()
+        problems = said_once(start, Path(ARCHIVE).name, "get the archive again")
+        (folder / ARCHIVE).write_bytes(right)
+        row.count(1, problems + world.finishes(folder))
+    return row
+
+
+def _would_save(process) -> bool:
+    """Whether a process catches SIGTERM: a fit does when it has begun."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    except OSError:
+        return False
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) & 1 << (signal.SIGTERM - 1))
+
+
+FAULTS = (checkpoint, prepared, archive)

@@ -1,0 +1,69 @@
+"""Kills that cannot be caught, at random moments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import psutil
+from world import Row, Start, World, said_once
+
+TRIES = 4
+#: A command that was killed: by itself, or below a shell.
+KILLED = ("SIGKILL", "exit status 137")
+
+
+def snakemake(world: World) -> Row:
+    """Snakemake alone; its jobs live on for a moment, and the next start comes at once."""
+    row = Row("kill -9 of Snakemake", "nothing; starts again, no --unlock")
+    return _again_and_again(world, row, Start.kill)
+
+
+def process_group(world: World) -> Row:
+    """Everything at once, as when a machine goes down."""
+    row = Row("kill -9 of Snakemake and all its jobs", "nothing; starts again, no --unlock")
+    return _again_and_again(world, row, Start.kill_group)
+
+
+def job(world: World) -> Row:
+    """One job; Snakemake lives, tells, and does what does not depend on it."""
+    row = Row("kill -9 of a job", "the job that failed, and that it was killed; starts again")
+    folder, struck, problems = world.new("kill-job"), 0, []
+    while struck < len(world.variants(range(TRIES))):
+        start = Start(folder)
+        start.until(start.jobs)
+        start.sleep(world.random.uniform(0, 0.4) * world.seconds)
+        running = start.until(start.jobs)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for process in running or []:
+                process.kill()
+        if start.wait() == 0:
+            # There was no job left to strike: begin anew.
+            problems += world.differences(folder)
+            folder = world.new("kill-job")
+        else:
+            struck += 1
+            problems += said_once(start, "Failed")
+            if not any(word in start.said for word in KILLED):
+                problems.append(f"does not tell of the kill: {start.said[-1500:]}")
+    row.count(struck, problems + world.finishes(folder))
+    return row
+
+
+def _again_and_again(world: World, row: Row, kill: Callable[[Start], None]) -> Row:
+    folder, struck, problems = world.new(kill.__name__), 0, []
+    while struck < len(world.variants(range(TRIES))):
+        start = Start(folder)
+        if start.sleep(world.moment()):
+            kill(start)
+            struck += 1
+        else:
+            if start.wait() != 0:
+                problems.append(f"a start between two kills failed: {start.said[-1500:]}")
+            problems += world.differences(folder)
+            folder = world.new(kill.__name__)
+    row.count(struck, problems + world.finishes(folder))
+    return row
+
+
+FAULTS = (snakemake, job, process_group)

@@ -1,0 +1,78 @@
+"""Two Snakemakes, a clock that jumps, memory that runs out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from world import Row, Start, World, said_once
+
+DAY = 86400.0
+#: Ours, and the C library's where the interpreter itself cannot go on.
+NO_MEMORY = ("out of memory", "annot allocate memory")
+
+
+def two_at_once(world: World) -> Row:
+    """In one folder: at the same moment, and while the other is at work."""
+    row = Row(
+        "two Snakemakes started at once",
+        "the second ends at once and names the first; waits",
+    )
+    for wait in world.variants((0.0, 0.4)):
+        folder = world.new(f"two-{wait}")
+        first = Start(folder)
+        first.sleep(wait * world.seconds)
+        second = Start(folder)
+        codes = {first: first.wait(), second: second.wait()}
+        refused = [start for start, code in codes.items() if code != 0]
+        problems = [] if len(refused) == 1 else [f"{len(refused)} of two were refused"]
+        for start in refused:
+            problems += said_once(start, "is being worked on in this folder by process")
+        row.count(1, problems + world.differences(folder) + world.finishes(folder))
+    return row
+
+
+def clock(world: World) -> Row:
+    """Between two starts the clock is set: what is there is from tomorrow, or long ago."""
+    row = Row("a clock set back, or forward", "nothing; starts again")
+    for days in world.variants((1, -3650)):
+        folder = world.new(f"clock-{days}")
+        start = Start(folder)
+        if start.sleep(0.5 * world.seconds):
+            start.kill_group()
+        _shift(folder, days * DAY)
+        problems = world.finishes(folder)
+        _shift(folder, days * DAY)
+        start = Start(folder)
+        start.wait()
+        if "Nothing to be done" not in start.said:
+            problems.append(f"a third start does something: {start.said[-1500:]}")
+        row.count(1, problems + world.differences(folder))
+    return row
+
+
+def memory(world: World) -> Row:
+    """A fit may have less address space than it needs; then it gets what it needs."""
+    row = Row(
+        "a job out of memory",
+        "the job, and that memory ran out, where it had begun to train with the setting to lower; "
+        "gives it more, starts again",
+    )
+    folder = world.new("memory")
+    start = Start(folder, snakefile=Path(__file__).with_name("limited.smk"))
+    start.wait()
+    problems = said_once(start, "Failed fit")
+    if not any(words in start.said for words in NO_MEMORY):
+        problems.append(f"does not say that memory ran out: {start.said[-1500:]}")
+    row.count(1, problems + world.finishes(folder))
+    return row
+
+
+def _shift(folder: Path, seconds: float) -> None:
+    """Move the times of every file, as a clock that is set the other way does."""
+    for path in [folder, *folder.rglob("*")]:
+        times = path.lstat()
+        os.utime(path, (times.st_atime + seconds, times.st_mtime + seconds), follow_symlinks=False)
+
+
+FAULTS = (two_at_once, clock, memory)

@@ -1,0 +1,65 @@
+"""The share of a cluster's time that goes into starting jobs, for an edition and the Slurm profile.
+
+    python tests/slurm/overhead.py config/paper.yaml --per-job 20
+
+``compare.py`` measures what a job takes beside its rules; `directrank cost` predicts what the rules
+take. Ends with 0 if the share is below ten per cent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import yaml
+
+from directrank import study
+from directrank.cost.estimate import estimate
+from directrank.cost.rates import Rates
+from directrank.schema import read_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def components() -> dict[str, int]:
+    """How many fits of a data set the profile puts into one job."""
+    profile = yaml.safe_load((ROOT / "workflow/profiles/slurm/config.yaml").read_text())
+    pairs = (entry.split("=") for entry in profile["group-components"])
+    return {name.removeprefix("fits_"): int(number) for name, number in pairs}
+
+
+def main() -> int:
+    """Print the share per data set and in all; 0 if it is below ten per cent."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--per-job", type=float, required=True, metavar="SECONDS")
+    parser.add_argument(
+        "--rates", type=Path, required=True, help="of a machine: directrank cost --measure FILE"
+    )
+    options = parser.parse_args()
+    plan = study.load(read_yaml(options.config), ROOT)
+    runs = estimate(plan, Rates.read(options.rates)).runs
+    together = components()
+    print(f"{'data':18}{'fits':>6}{'hours':>9}{'jobs':>6}{'starting':>10}{'alone':>8}")
+    jobs, hours = 0, 0.0
+    for name, part in runs.groupby("data"):
+        number = math.ceil(len(part) / together.get(str(name), 1))
+        seconds = part["seconds"].sum()
+        shares = [
+            n * options.per_job / (n * options.per_job + seconds) for n in (number, len(part))
+        ]
+        jobs, hours = jobs + number, hours + seconds / 3600
+        line = f"{name:18}{len(part):6}{seconds / 3600:9.1f}{number:6}"
+        print(f"{line}{shares[0]:10.1%}{shares[1]:8.1%}")
+    spent = jobs * options.per_job / 3600
+    share = spent / (spent + hours)
+    print(f"all: {len(runs)} fits, {hours:.0f} hours, {jobs} jobs, {share:.2%} for starting them")
+    return int(share >= 0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""The package without the study: built, and installed where only torch and numpy are."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from losses_cases import LOSSES
+from workflow_runs import ROOT
+
+#: Packages of the study; none may be needed by losses and metrics.
+STUDY = ("jsonschema", "lightgbm", "matplotlib", "numba", "pandas", "scipy", "snakemake", "yaml")
+
+
+def run(command: list[str | Path], **options) -> str:
+    """The output of a command that must succeed."""
+    process = subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    copy = tmp_path_factory.mktemp("source")
+    for name in ("README.md", "LICENSE", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy)
+    ignored = shutil.ignore_patterns("*.egg-info", "__pycache__")
+    shutil.copytree(ROOT / "src", copy / "src", ignore=ignored)
+    out = tmp_path_factory.mktemp("dist")
+    run([sys.executable, "-m", "build", "--no-isolation", "--outdir", out, copy])
+    return out
+
+
+@pytest.fixture(scope="module")
+def clean_python(built, tmp_path_factory) -> Path:
+    """The interpreter of an environment with the wheel, torch, and what torch asks for."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder / "env", with_pip=False)
+    python = folder / "env/bin/python"
+    (wheel,) = built.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel])
+    visible = folder / "visible"
+    visible.mkdir()
+    for place in installed_places({"torch", "numpy"}):
+        (visible / place.name).symlink_to(place)
+    (site_packages,) = (folder / "env/lib").glob("python*/site-packages")
+    (site_packages / "visible.pth").write_text(f"{visible}\n", encoding="utf-8")
+    return python
+
+
+def installed_places(names: set[str]) -> set[Path]:
+    """The files and folders of site-packages that belong to distributions and all they need."""
+    found, places, waiting = set(), set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        distribution = importlib.metadata.distribution(name)
+        root = Path(distribution.locate_file(""))
+        tops = {file.parts[0] for file in distribution.files if ".." not in file.parts}
+        places |= {root / top for top in tops - {"__pycache__"}}
+        for requirement in distribution.requires or ():
+            specifier, _, marker = requirement.partition(";")
+            needed = re.match(r"[A-Za-z0-9_.-]+", specifier)[0]
+            if "extra ==" not in marker and is_installed(needed):
+                waiting.append(needed)
+    return places
+
+
+def is_installed(name: str) -> bool:
+    """Whether a distribution is there; one for another platform is not."""
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def in_clean(python: Path, code: str, folder: Path) -> str:
+    """What the code prints in the clean environment, away from the source tree."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return run([python, "-c", code], cwd=folder, env=environment)
+
+
+def test_the_wheel_carries_every_file_that_the_package_reads(built):
+    (wheel,) = built.glob("*.whl")
+    (sdist,) = built.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    source = ROOT / "src"
+    expected = {
+        path.relative_to(source).as_posix()
+        for path in (source / "directrank").rglob("*")
+        if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")
+    }
+    assert len(expected) > 100
+    assert expected <= names, expected - names
+    metadata = next(name for name in names if name.endswith("METADATA"))
+    with zipfile.ZipFile(wheel) as archive:
+        requires = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.M)
+    unconditional = {re.match(r"[\w-]+", line)[0] for line in requires if "extra" not in line}
+    assert unconditional == {"numpy", "torch"}
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in expected} <= inside
+
+
+def test_every_loss_and_metric_works_where_only_torch_and_numpy_are(clean_python, tmp_path):
+    code = f"""
+import importlib.util
+import directrank, torch
+from directrank import losses, metrics
+
+assert "clean" in directrank.__file__, directrank.__file__
+here = [name for name in {STUDY!r} if importlib.util.find_spec(name)]
+assert not here, here
+options = {LOSSES!r}
+options["composed"] = {{"metric": "ndcg", "relaxation": {{"name": "sigmoid"}}}}
+torch.manual_seed(0)
+labels = torch.randint(0, 4, (3, 7)).float()
+labels[:, 0] = 3
+mask = torch.arange(7) < torch.tensor([[7], [5], [6]])
+for name in losses.REGISTRY:
+    scores = torch.randn(3, 7, requires_grad=True)
+    value = losses.get(name)(scores, labels, mask, **options[name])
+    assert value.shape == (3,) and value.isfinite().all(), name
+    value.sum().backward()
+    assert scores.grad.isfinite().all() and scores.grad.abs().sum() > 0, name
+    assert (scores.grad[~mask] == 0).all(), name
+for name in metrics.REGISTRY:
+    value = metrics.get(name)(scores, labels, mask, k=5)
+    assert ((0 <= value) & (value <= 1)).all(), name
+print("all of them:", len(losses.REGISTRY), len(metrics.REGISTRY))
+"""
+    assert "all of them:" in in_clean(clean_python, code, tmp_path)
+
+
+def test_what_needs_an_extra_says_how_to_get_it(clean_python, tmp_path):
+    process = subprocess.run(
+        [clean_python.parent / "directrank", "data", "list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 2
+    assert "pip install 'directrank[study]'" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_the_readme_example_runs_in_the_clean_environment(clean_python, tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert "tensor(0." in in_clean(clean_python, example, tmp_path)
+
+
+def test_importing_takes_less_than_a_second_beyond_torch(clean_python, tmp_path):
+    code = (
+        "import time, torch; start = time.perf_counter(); from directrank import losses, metrics;"
+        "losses.approx_ndcg; metrics.ndcg; print(time.perf_counter() - start)"
+    )
+    assert float(in_clean(clean_python, code, tmp_path)) < 1.0
