@@ -1,7 +1,8 @@
-# The workflow with a limit on the address space of a fit: its libraries fit in, its training does not.
+# The workflow with less address space for a fit than its libraries need. A little more, and OpenBLAS
+# tries for ever to get what it is refused.
 include: "../../Snakefile"
 
 
 for each in workflow.rules:
     if each.name == "fit":
-        each.params.python = f"prlimit --as={1100 * 2**20} {PYTHON}"
+        each.params.python = f"prlimit --as={600 * 2**20} {PYTHON}"

@@ -52,11 +52,10 @@ def clock(world: World) -> Row:
 
 
 def memory(world: World) -> Row:
-    """A fit may have less address space than it needs; then it gets what it needs."""
+    """A fit has less address space than it needs; then it gets what it needs."""
     row = Row(
         "a job out of memory",
-        "the job, and that memory ran out, where it had begun to train with the setting to lower; "
-        "gives it more, starts again",
+        "the job, and that memory ran out; gives it more, starts again",
     )
     folder = world.new("memory")
     start = Start(folder, snakefile=Path(__file__).with_name("limited.smk"))
