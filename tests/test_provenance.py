@@ -13,15 +13,18 @@ def copied_package(tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "PACKAGE", package)
     provenance._source.cache_clear()
     provenance._imports.cache_clear()
+    provenance._code_digest.cache_clear()
     yield package
     provenance._source.cache_clear()
     provenance._imports.cache_clear()
+    provenance._code_digest.cache_clear()
 
 
 def edited_digest(path, modules):
     path.write_text(path.read_text() + "\n# edited\n")
     provenance._source.cache_clear()
     provenance._imports.cache_clear()
+    provenance._code_digest.cache_clear()
     return provenance.code_digest(modules)
 
 

@@ -333,6 +333,17 @@ def claim_what_is_made():
         raise WorkflowError(str(error))
 
 
+def wake_for_finished_jobs_alone():
+    """Drop Snakemake's own limit of a hundred starts a second; one that was asked for stays.
+
+    For the sake of the limit the scheduler wakes again a second after each time that it chose jobs,
+    for ever: after three hundred jobs that took a third of a processor, and more with each job.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 def refuse_missing_archives():
     """Fetch the archives that may be fetched; stop with one message that lists all others.
 
