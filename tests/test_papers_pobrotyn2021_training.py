@@ -261,7 +261,7 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
     assert "XGBoost" not in times.index
 
 
-@pytest.mark.parametrize("edition", ["demo", "real", "paper"])
+@pytest.mark.parametrize("edition", ["demo", "real", "real_more", "paper"])
 def test_every_edition_plans_what_its_products_need(root: Path, edition: str) -> None:
     config = read_yaml(root / f"config/{edition}.yaml")
     planned = study.load(config, root)
