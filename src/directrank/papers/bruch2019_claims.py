@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from directrank.errors import DataError
 from directrank.papers.bruch2019_runs import CUTOFFS, alpha, depth, ndcg
 from directrank.papers.bruch2019_sweeps import sigmoid_curves
 from directrank.papers.bruch2019_table1 import OWN, RANKLIB, RANKLIB_LIKE, TABLE1_PARTS
@@ -15,12 +14,11 @@ from directrank.papers.claims import (
     Expected,
     Finding,
     Outcome,
-    difference_over_trials,
+    over_trials_and_queries,
     without_sampling,
 )
 from directrank.papers.evidence import Dataset, Evidence, PlannedRun
 from directrank.seeds import numpy_stream
-from directrank.stats.tests import paired_randomisation
 
 
 def claim_rankers(
@@ -135,28 +133,17 @@ def _finding(
     expected: Expected = "more",
 ) -> Finding:
     """One run against another: Welch over trials and a paired test over queries, the larger p."""
-    difference, low, high, p_trials = difference_over_trials(
-        ndcg(a, split, cutoff), ndcg(b, split, cutoff)
-    )
     metric = f"ndcg@{cutoff}"
-    values = [run.query_values(split, metric, "exclude") for run in (a, b)]
-    if not values[0].index.equals(values[1].index):
-        raise DataError(
-            f"{a_name} and {b_name} were not evaluated on the same queries",
-            "train both on the same prepared data",
-            file=a.result.folder,
-        )
-    generator = numpy_stream("bruch2019", "claims", a.result.name, b.result.name, metric)
-    p_queries = paired_randomisation(*values, generator).p_value
-    return Finding(
-        comparison=f"{a_name} − {b_name}, NDCG@{cutoff}",
+    queries = a.query_values(split, metric, "exclude"), b.query_values(split, metric, "exclude")
+    return over_trials_and_queries(
+        (a_name, b_name),
+        (ndcg(a, split, cutoff), ndcg(b, split, cutoff)),
+        queries,
+        numpy_stream("bruch2019", "claims", a.result.name, b.result.name, metric),
+        a.result.folder,
+        what=f"{a_name} − {b_name}, NDCG@{cutoff}",
         expected=expected,
         dataset=a.dataset,
-        sample=f"{a.n_trials} against {b.n_trials} trials, {len(values[0])} queries",
-        test="Welch's t test over trials and paired randomisation test over queries, the larger p",
-        effect=difference,
-        low=low,
-        high=high,
+        sample=f"{a.n_trials} against {b.n_trials} trials, {len(queries[0])} queries",
         unit="NDCG (%)",
-        p_value=float(np.maximum(p_trials, p_queries)),
     )

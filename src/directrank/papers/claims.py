@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.errors import ConfigError
+from directrank.errors import ConfigError, DataError
 from directrank.io import read_json, write_csv, write_text
 from directrank.papers.evidence import (
     PUBLISHED,
@@ -29,7 +29,7 @@ from directrank.papers.evidence import (
 )
 from directrank.papers.product import paper_module
 from directrank.papers.tables import markdown_rows
-from directrank.stats.tests import holm, welch
+from directrank.stats.tests import holm, paired_randomisation, welch
 
 HOLDS = "holds"
 FAILS = "does not hold"
@@ -146,6 +146,55 @@ def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, 
         return difference, difference, difference, p_value
     interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(1 - LEVEL)
     return difference, float(interval.low), float(interval.high), p_value
+
+
+def over_trials_and_queries(
+    names: tuple[str, str],
+    trials: tuple[np.ndarray, np.ndarray],
+    queries: tuple[pd.Series, pd.Series],
+    stream: np.random.Generator,
+    folder: Path,
+    *,
+    what: str,
+    expected: Expected,
+    dataset: Dataset,
+    sample: str,
+    unit: str,
+) -> Finding:
+    """One method less another: Welch over trials and a paired test over queries, the larger p.
+
+    Args:
+        names: of the methods.
+        trials: of each, the mean of every trial; they give the effect and its interval.
+        queries: of each, the value of every query.
+        stream: of the randomisation test.
+        folder: the first one's results, for an error.
+        what: the comparison's name.
+        expected, dataset, sample, unit: of the finding.
+
+    Raises:
+        DataError: the methods were not evaluated on the same queries.
+    """
+    if not queries[0].index.equals(queries[1].index):
+        raise DataError(
+            f"{names[0]} and {names[1]} were not evaluated on the same queries",
+            "train both on the same prepared data",
+            file=folder,
+        )
+    difference, low, high, p_trials = difference_over_trials(*trials)
+    p_queries = paired_randomisation(*queries, stream).p_value
+    return Finding(
+        comparison=what,
+        expected=expected,
+        dataset=dataset,
+        sample=sample,
+        test="Welch's t test over trials and paired randomisation test over queries, the larger p",
+        effect=difference,
+        low=low,
+        high=high,
+        unit=unit,
+        p_value=float(np.maximum(p_trials, p_queries)),
+    )
 
 
 def without_sampling(

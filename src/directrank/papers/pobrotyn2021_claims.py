@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
-from directrank.errors import DataError
 from directrank.papers.claims import (
     Expected,
     Finding,
     Outcome,
-    difference_over_trials,
     has_runs,
+    over_trials_and_queries,
 )
 from directrank.papers.evidence import Evidence, PlannedRun
 from directrank.papers.pobrotyn2021_selection import PAPER_VALUE, SMOOTHNESS
@@ -31,7 +29,6 @@ from directrank.papers.pobrotyn2021_table3 import (
     ndcg,
 )
 from directrank.seeds import numpy_stream
-from directrank.stats.tests import paired_randomisation
 
 ELSEWHERE = "Measured on OHSUMED, in the place of Web30K and Istella."
 
@@ -133,34 +130,23 @@ def finding(
         what: what both have in common, for the comparison's name.
     """
     a, b = methods[first], methods[second]
-    difference, low, high, p_trials = difference_over_trials(
-        ndcg(a, "test", cutoff), ndcg(b, "test", cutoff)
-    )
     metric = f"ndcg@{cutoff}"
-    values = [
-        pd.concat([run.query_values("test", metric, "one") for run in runs]) for runs in (a, b)
-    ]
-    if not values[0].index.equals(values[1].index):
-        raise DataError(
-            f"{first} and {second} were not evaluated on the same queries",
-            "train both on the same prepared data",
-            file=a[0].result.folder,
-        )
-    stream = numpy_stream("pobrotyn2021", "claims", first, second, metric, a[0].dataset.name)
-    p_queries = paired_randomisation(*values, stream).p_value
-    trials = f"{a[0].n_trials} against {b[0].n_trials} trials"
-    return Finding(
-        comparison=f"{what}{first} − {second}, NDCG@{cutoff}",
+    queries = (
+        pd.concat([run.query_values("test", metric, "one") for run in a]),
+        pd.concat([run.query_values("test", metric, "one") for run in b]),
+    )
+    return over_trials_and_queries(
+        (first, second),
+        (ndcg(a, "test", cutoff), ndcg(b, "test", cutoff)),
+        queries,
+        numpy_stream("pobrotyn2021", "claims", first, second, metric, a[0].dataset.name),
+        a[0].result.folder,
+        what=f"{what}{first} − {second}, NDCG@{cutoff}",
         expected=expected,
         dataset=a[0].dataset,
-        sample=f"{trials}, {len(values[0])} queries"
+        sample=f"{a[0].n_trials} against {b[0].n_trials} trials, {len(queries[0])} queries"
         + (f" of {len(a)} folds" if len(a) > 1 else ""),
-        test="Welch's t test over trials and paired randomisation test over queries, the larger p",
-        effect=difference,
-        low=low,
-        high=high,
         unit="NDCG (%)",
-        p_value=float(np.maximum(p_trials, p_queries)),
     )
 
 
