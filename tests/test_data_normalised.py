@@ -23,6 +23,7 @@ from directrank.data.normalised import open_splits
 from directrank.data.prepared import SPLITS, open_dataset, split_folder, write_prepared
 from directrank.errors import ConfigError, DataError
 from directrank.lists import RankedLists
+from directrank.runs import load_splits
 
 META = {"name": "small", "title": "Small", "origin": "generated", "label_levels": 3}
 NORMALISATIONS = [
@@ -305,3 +306,29 @@ def test_a_copy_opens_in_less_than_fifty_milliseconds(tmp_path):
         open_splits(tmp_path / "data", None, {}, {"name": "standardise"})
         seconds.append(time.perf_counter() - began)
     assert min(seconds) < 0.05
+
+
+@pytest.mark.parametrize("settings", [NONE, ZSCORE, {"name": "standardise"}], ids=str)
+def test_training_and_validation_part_can_be_opened_as_one(flat, ring, settings):
+    for data, fold in ((flat, None), (ring, 2)):
+        apart = open_splits(data, fold, {}, settings)
+        whole = open_splits(data, fold, {}, settings, "train_and_vali")
+        for name in ("features", "labels", "query_ids"):
+            parts = [np.asarray(getattr(apart[split], name)) for split in ("train", "vali")]
+            assert np.array_equal(getattr(whole["train"], name), np.concatenate(parts))
+        lengths = [apart[split].lengths for split in ("train", "vali")]
+        assert np.array_equal(whole["train"].lengths, np.concatenate(lengths))
+        assert_same({**whole, "train": apart["train"]}, apart)
+
+
+def test_parts_that_are_not_stored_side_by_side_are_not_made_one(flat):
+    with pytest.raises(DataError, match="does not lie right before"):
+        open_dataset(flat / "train", through=flat / "test")
+
+
+def test_a_run_says_what_it_was_trained_on(flat):
+    spec = {"fold": None, "filter": {}, "normalisation": ZSCORE}
+    alone, _ = load_splits(spec, flat)
+    both, origin = load_splits({**spec, "train_on": "train_and_vali"}, flat)
+    assert both.train.n_queries == alone.train.n_queries + alone.vali.n_queries
+    assert origin["splits"]["train"]["queries"] == both.train.n_queries

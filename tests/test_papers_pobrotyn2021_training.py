@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 from directrank import study
-from directrank.errors import DataError
+from directrank.errors import ConfigError, DataError
 from directrank.io import read_json, write_csv
 from directrank.papers import claims
 from directrank.papers.product import build, build_times, products
 from directrank.schema import read_yaml
+from directrank.spec import validate, with_settings
 from papers_synthetic import PUBLISHED, make_plan, make_run
 
 LOSSES = list(pd.read_csv(PUBLISHED / "pobrotyn2021_table3.csv")["Loss"])
@@ -261,7 +262,7 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
     assert "XGBoost" not in times.index
 
 
-@pytest.mark.parametrize("edition", ["demo", "real", "real_more", "paper"])
+@pytest.mark.parametrize("edition", ["demo", "real", "paper"])
 def test_every_edition_plans_what_its_products_need(root: Path, edition: str) -> None:
     config = read_yaml(root / f"config/{edition}.yaml")
     planned = study.load(config, root)
@@ -301,6 +302,30 @@ def test_the_paper_edition_trains_as_the_paper_does(root: Path) -> None:
     assert (training["max_documents"], training["keep"]) == (240, "last")
     istella = planned.runs[experiments["table3_istella"][0]["run"]]
     assert (istella["model"]["width"], istella["training"]["batch_queries"]) == (128, 110)
+    for cell in experiments["table3_istella"]:
+        run = planned.runs[cell["run"]]
+        assert run.get("train_on") == ("train_and_vali" if run["learner"] == "neural" else None)
+    assert not any("train_on" in run for run in runs.values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"training.keep": "best"}, "leaves no part to choose by"),
+        ({"training.patience": 3}, "leaves no part to choose by"),
+        ({"tune": {"loss.tau": [0.5, 1.0]}}, "leaves no part to choose by"),
+        ({"sample": {"queries": {"train": 2, "vali": 2, "test": 2}}}, "divides the parts anew"),
+    ],
+    ids=str,
+)
+def test_nothing_is_chosen_by_queries_that_are_trained_on(root: Path, changed, message) -> None:
+    planned = study.load(read_yaml(root / "config/paper.yaml"), root)
+    experiments = planned.products["pobrotyn2021", "table3"]["experiments"]
+    spec = planned.runs[experiments["table3_istella"][0]["run"]]
+    spec = spec | {"normalisation": {"name": "query_zscore"}}
+    validate(spec)
+    with pytest.raises(ConfigError, match=message):
+        validate(with_settings(spec, changed))
 
 
 def test_figures_of_the_relaxation_say_what_they_show(tmp_path: Path, monkeypatch) -> None:

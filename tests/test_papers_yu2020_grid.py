@@ -415,7 +415,7 @@ def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
                 assert spec["normalisation"] == {"name": "query_zscore"}
         return found
 
-    whole, demo, real = runs("paper"), runs("demo"), runs("real_more")
+    whole, demo, real = runs("paper"), runs("demo"), runs("real")
     twelve = {*TABLES[5], *TABLES[6], *TABLES[7]}
     for experiment in (*ARCHITECTURES.values(), "ohsumed_methods"):
         assert twelve | set(TABLES[4]) - {"LambdaMART(L)"} <= whole[experiment]

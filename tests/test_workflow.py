@@ -85,7 +85,7 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     assert jobs["claims"] == 1
 
 
-@pytest.mark.parametrize("name", ["demo", "real", "real_more", "paper"])
+@pytest.mark.parametrize("name", ["demo", "real", "paper"])
 def test_every_edition_plans_without_any_data(name):
     plan = study.load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
     assert len(plan.runs) > 10

@@ -132,7 +132,13 @@ def execute(
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
     """The run's filtered and normalised splits, and what is on record of the data set."""
-    parts = normalised.open_splits(data, spec["fold"], spec["filter"], spec["normalisation"])
+    parts = normalised.open_splits(
+        data,
+        spec["fold"],
+        spec["filter"],
+        spec["normalisation"],
+        spec.get("train_on", "train"),
+    )
     record = prepared.read_record(data)
     if "sample" in spec:
         parts = sample.draw(parts, record["name"], spec["fold"], **spec["sample"])

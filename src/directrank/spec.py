@@ -40,6 +40,8 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
             "'sample' divides anew",
             "scale per query, or not at all",
         )
+    if spec.get("train_on") == "train_and_vali":
+        _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):
         if not learner.neural:
             check(candidate["model"], learner.module.SETTINGS, f"{where}: model")
@@ -103,6 +105,20 @@ def run_name(spec: Mapping[str, Any]) -> str:
     fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
     what = spec["loss"]["name"] if "loss" in spec else spec["learner"]
     return f"{spec['data']['name']}{fold}-{what}-{digest_of(spec)[:8]}"
+
+
+def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:
+    """Raise where a choice would look at queries that the model is fitted to."""
+    training = spec.get("training", {})
+    if training.get("keep") != "last" or training.get("patience") or "tune" in spec:
+        raise ConfigError(
+            f"{where}: 'train_on: train_and_vali' leaves no part to choose by",
+            "train a fixed number of epochs (training.keep: last, patience: null) without 'tune'",
+        )
+    if "sample" in spec:
+        raise ConfigError(
+            f"{where}: 'sample' divides the parts anew", "take 'train_on' or 'sample', not both"
+        )
 
 
 @cache

@@ -50,6 +50,7 @@ def open_splits(
     fold: int | None,
     filter_settings: Mapping[str, Any],
     normalisation: Mapping[str, Any],
+    train_on: str = "train",
 ) -> dict[str, RankedLists]:
     """Training, validation and test split as a run sees them, memory-mapped.
 
@@ -57,7 +58,10 @@ def open_splits(
         data: the prepared data set's folder (of all folds).
         fold: counted from 1; None where there are no folds.
         filter_settings: of :func:`directrank.data.filters.kept`.
-        normalisation: of :func:`directrank.data.normalise.fit`.
+        normalisation: of :func:`directrank.data.normalise.fit`; its statistics are those of the
+            training part alone.
+        train_on: ``train``, or ``train_and_vali``: the training split then holds the queries of
+            the validation split too.
 
     Returns:
         The splits by name. They are the prepared ones where no query is left out and nothing is
@@ -82,7 +86,7 @@ def open_splits(
     limits = {**filters.DEFAULTS, **filter_settings}
     if limits == filters.DEFAULTS and dict(normalisation) == {"name": "none"}:
         prepared.verify(data)
-        return _opened(data, fold)
+        return _opened(data, fold, train_on)
     described = {
         "data": record["digest"],
         "fold": None if normalise.is_local(normalisation) else fold,
@@ -93,14 +97,14 @@ def open_splits(
     made_from = json.loads(io.json_text(described))  # as it is read again
     folder = data / prepared.COPIES / io.digest_of(made_from)[:16]
     with contextlib.suppress(DataError):
-        return _opened_copy(folder, made_from, fold)
+        return _opened_copy(folder, made_from, fold, train_on)
     with _lock(folder):
         # Another job may have made it meanwhile.
         with contextlib.suppress(DataError):
-            return _opened_copy(folder, made_from, fold)
+            return _opened_copy(folder, made_from, fold, train_on)
         prepared.verify(data)
         _write(folder, data, record, made_from, fold)
-    return _opened_copy(folder, made_from, fold)
+    return _opened_copy(folder, made_from, fold, train_on)
 
 
 def copies(data: str | Path) -> list[Copy]:
@@ -118,21 +122,24 @@ def remove_copies(data: str | Path) -> None:
     shutil.rmtree(Path(data) / prepared.COPIES, ignore_errors=True)
 
 
-def _opened(folder: Path, fold: int | None) -> dict[str, RankedLists]:
+def _opened(folder: Path, fold: int | None, train_on: str = "train") -> dict[str, RankedLists]:
+    train, vali, test = (prepared.split_folder(folder, fold, split) for split in SPLITS)
     return {
-        split: prepared.open_dataset(prepared.split_folder(folder, fold, split)) for split in SPLITS
+        "train": prepared.open_dataset(train, vali if train_on == "train_and_vali" else None),
+        "vali": prepared.open_dataset(vali),
+        "test": prepared.open_dataset(test),
     }
 
 
 def _opened_copy(
-    folder: Path, made_from: Mapping[str, Any], fold: int | None
+    folder: Path, made_from: Mapping[str, Any], fold: int | None, train_on: str
 ) -> dict[str, RankedLists]:
     """The splits of a copy; a :class:`DataError` if it is missing, damaged or another one."""
     record = prepared.read_record(folder)
     if record.get("made_from") != made_from:
         raise DataError("is another copy", "remove it", file=folder)
     prepared.verify(folder)
-    return _opened(folder, fold)
+    return _opened(folder, fold, train_on)
 
 
 def _arithmetic() -> dict[str, str]:

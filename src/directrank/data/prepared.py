@@ -55,17 +55,28 @@ FILES = (
 COPIES = "normalised"
 
 
-def open_dataset(folder: str | Path) -> RankedLists:
+def open_dataset(folder: str | Path, through: str | Path | None = None) -> RankedLists:
     """Open one split of a prepared data set; the arrays are memory-mapped and read-only.
 
     Args:
         folder: the split's folder, such as ``prepared/ohsumed/Fold1/train``.
+        through: the folder of the split that is stored right after it; both are opened as one.
 
     Raises:
-        DataError: it is not a split of a prepared data set, or the store is damaged.
+        DataError: it is not a split of a prepared data set, the store is damaged, or the two
+            splits do not lie side by side.
     """
     folder = Path(folder)
     first, last = split_range(folder)
+    if through is not None:
+        begin, end = split_range(through)
+        if begin != last:
+            raise DataError(
+                "does not lie right before the other split, so that the two cannot be one",
+                "train on the training part alone",
+                file=folder,
+            )
+        last = end
     return _of_store(folder / io.read_json(folder / SPLIT_FILE)["store"], first, last)
 
 
