@@ -193,3 +193,12 @@ def test_wassrank_dual_gradient_is_the_potential_through_the_softmax():
     torch.testing.assert_close(gradient, plain)
     assert gradient[3:].abs().max() > 1e-3
     assert gradient.sum(1).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("name", ["listnet", "approx_ndcg", "neural_ndcg"])
+def test_a_second_derivative_is_refused_and_not_wrong(name):
+    scores = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
+    value = getattr(losses, name)(scores, torch.tensor([[2.0, 1, 0, 0, 1]] * 2)).square().sum()
+    (gradient,) = torch.autograd.grad(value, scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()

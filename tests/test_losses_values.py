@@ -209,6 +209,27 @@ def test_listmle_shuffles_tied_labels_anew_and_by_its_generator(fractional):
     assert orders[0] == tuple(shuffled_order(labels, mask, again)[0].tolist())
 
 
+@pytest.mark.parametrize("length", [1, 7, 700])
+def test_listmle_orders_grades_in_one_sort_as_in_two(length):
+    from directrank.losses._listmle import shuffled_order
+    from directrank.relaxations._sorting import descending_order
+
+    generator = torch.Generator().manual_seed(length)
+    labels = torch.randint(0, 5, (6, length), generator=generator).float()
+    ends = torch.tensor([0, 1, 2, length // 3, length // 2, length])
+    mask = (torch.arange(length) < ends[:, None]) & (
+        torch.rand(6, length, generator=generator) < 0.9
+    )
+    noise = torch.rand(labels.shape, generator=torch.Generator().manual_seed(5))
+    shuffle = descending_order(noise, torch.ones_like(mask))
+    apart = descending_order(labels.gather(1, shuffle), mask.gather(1, shuffle))
+    expected = shuffle.gather(1, apart)
+    found = shuffled_order(labels, mask, torch.Generator().manual_seed(5))
+    for one, other, n in zip(found, expected, mask.sum(1), strict=True):
+        assert one[:n].tolist() == other[:n].tolist()
+        assert sorted(one.tolist()) == list(range(length))
+
+
 def test_stochastic_neural_ndcg_pairs_each_sample_with_its_own_list():
     """With lists of different length a batch gives what the lists give alone, on average."""
     scores = torch.tensor([[3.0, 1.0, 0.0, 0.0], [2.0, 0.0, -1.0, 1.0]])

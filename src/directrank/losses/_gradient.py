@@ -8,15 +8,24 @@ from torch import Tensor
 
 class _WithGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+    def forward(ctx, scores: Tensor, found: tuple[Tensor, Tensor]) -> Tensor:
+        value, gradient = found
         ctx.save_for_backward(gradient)
-        return value.clone()
+        return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return grad_output.unsqueeze(1) * gradient, None, None
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+        # The decorator costs as much as ListNet: only where a graph of the gradient is made.
+        work = _once if torch.is_grad_enabled() else _scaled
+        return work(ctx, grad_output)
+
+
+def _scaled(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+    (gradient,) = ctx.saved_tensors
+    return grad_output.unsqueeze(1) * gradient, None
+
+
+_once = torch.autograd.function.once_differentiable(_scaled)
 
 
 def with_gradient(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
@@ -24,4 +33,4 @@ def with_gradient(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
 
     It can be differentiated once.
     """
-    return _WithGradient.apply(scores, value, gradient)
+    return _WithGradient.apply(scores, (value, gradient))

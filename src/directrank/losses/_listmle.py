@@ -8,7 +8,7 @@ from torch import Tensor
 from directrank.losses._gradient import with_gradient
 from directrank.relaxations._compiled import array, over_lists, usable
 from directrank.relaxations._inputs import unfilled
-from directrank.relaxations._sorting import descending_order
+from directrank.relaxations._sorting import descending_order, rising_order
 
 
 def listmle(
@@ -92,5 +92,16 @@ def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
 def shuffled_order(labels: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
     """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``."""
     noise = torch.rand(labels.shape, generator=generator, device=labels.device)
+    if labels.device.type == "cpu" and _are_grades(labels):
+        # The grade and PyTorch's 24 random bits in one number: one sort in place of two.
+        keys = labels.to(torch.int64).bitwise_left_shift_(24)
+        keys += noise.mul_(2**24).int()
+        return rising_order(keys.neg_().numpy(), mask)
     shuffle = descending_order(noise, torch.ones_like(mask))
     return shuffle.gather(1, descending_order(labels.gather(1, shuffle), mask.gather(1, shuffle)))
+
+
+def _are_grades(labels: Tensor) -> bool:
+    """Whether all labels, masked ones too, are whole numbers from 0 to 255."""
+    grades = labels.to(torch.uint8)
+    return bool((grades == labels).all())
