@@ -112,6 +112,19 @@ def test_an_epoch_chosen_on_the_test_part_costs_its_evaluation(rates):
     assert costs[1].network == costs[0].network
 
 
+def test_a_run_costs_what_its_sample_holds(rates):
+    sample = {"queries": {"train": 500, "vali": 300, "test": 300}, "max_documents": 50}
+    whole, drawn = (cost_of(spec, FACTS, rates) for spec in (SPEC, {**SPEC, "sample": sample}))
+    assert drawn.network == pytest.approx(whole.network / 4)
+    facts = FACTS.as_trained_on({**SPEC, "sample": sample})
+    assert {split: len(value) for split, value in facts.lengths.items()} == sample["queries"]
+
+
+def test_training_on_both_parts_costs_both(rates):
+    both = cost_of({**SPEC, "train_on": "train_and_vali"}, FACTS, rates)
+    assert both.network == pytest.approx(1.3 * cost_of(SPEC, FACTS, rates).network)
+
+
 def test_candidates_and_restarts_multiply(rates):
     once = cost_of(SPEC, FACTS, rates)
     tuned = cost_of(changed(tune={"loss.alpha": [1, 10, 100]}), FACTS, rates)

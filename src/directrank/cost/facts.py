@@ -38,10 +38,26 @@ class Facts:
     features: int
     origin: str
 
-    def filtered(self, min_documents: int = 1, **_: Any) -> Facts:
-        """Without the lists that a run's filter leaves out for their length."""
-        kept = {split: value[value >= min_documents] for split, value in self.lengths.items()}
-        return replace(self, lengths=kept)
+    def as_trained_on(self, spec: Mapping[str, Any]) -> Facts:
+        """What a run makes of it: ``filter`` (by length), ``sample`` and ``train_on``."""
+        shortest = spec["filter"].get("min_documents", 1)
+        lengths = {split: value[value >= shortest] for split, value in self.lengths.items()}
+        if "sample" in spec:
+            lengths = _sampled(lengths, **spec["sample"])
+        if spec.get("train_on") == "train_and_vali":
+            lengths["train"] = np.concatenate([lengths["train"], lengths["vali"]])
+        return replace(self, lengths=lengths)
+
+
+def _sampled(
+    lengths: Mapping[str, np.ndarray], queries: Mapping[str, int], max_documents: int | None = None
+) -> dict[str, np.ndarray]:
+    """Random lists of all splits, as many as a run's ``sample`` draws, cut as it cuts them."""
+    pool = np.concatenate([lengths[split] for split in prepared.SPLITS])
+    pool = numpy_stream("cost", "sample").permutation(pool).clip(max=max_documents)
+    ends = np.cumsum([queries[split] for split in prepared.SPLITS])
+    drawn = np.split(pool, ends)[: len(ends)]
+    return dict(zip(prepared.SPLITS, drawn, strict=True))
 
 
 def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> Facts:

@@ -80,13 +80,13 @@ def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
 
     Args:
         spec: a validated run.
-        facts: the size of its data (of its fold), before its filter.
+        facts: the size of its data (of its fold), before its filter and sample.
         rates: of the machine that will train it.
 
     Raises:
         ConfigError: the rates lack what the run needs.
     """
-    facts = facts.filtered(**spec["filter"])
+    facts = facts.as_trained_on(spec)
     learner = learners.get(spec["learner"])
     total = Cost(start=rates.start_seconds)
     plan = list(candidates(spec))
