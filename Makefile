@@ -6,6 +6,8 @@
 PYTHON ?= python3.11
 # What `make test-slurm` submits.
 SLURM_EDITION ?= config/demo.yaml
+# A folder where that edition has been run on this machine; without, `make test-slurm` runs it.
+SLURM_LOCAL ?=
 CORES  ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 # PyTorch comes from the same index as everything else. Where that index has a CUDA build, that is
 # what is installed; TORCH_INDEX names an index of other builds (CPU, another CUDA), as PyTorch's
@@ -50,7 +52,7 @@ test-long: $(READY)  ## the tests that take minutes
 
 test-slurm: $(READY)  ## an edition through a real Slurm on this machine, compared with a local run (root, Debian)
 	tests/slurm/cluster.sh up
-	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION) && $(BIN)/python tests/slurm/limit.py; status=$$?; tests/slurm/cluster.sh down; exit $$status
+	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION) $(if $(SLURM_LOCAL),--local $(SLURM_LOCAL)) && $(BIN)/python tests/slurm/limit.py; status=$$?; tests/slurm/cluster.sh down; exit $$status
 
 test-kubernetes: $(READY)  ## the tiny edition through Kubernetes' executor and a stand-in of its API (extra `kubernetes`, rsync)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'snakemake-executor-plugin-kubernetes==0.5.1' 'snakemake-storage-plugin-fs==1.1.3'

@@ -4,8 +4,9 @@
     python tests/slurm/compare.py --configfile config/demo.yaml
     tests/slurm/cluster.sh down
 
-Both runs start from nothing, in folders of their own. Ends with 0 if every CSV is the same. Files
-of measured times need only exist in both.
+Both runs start from nothing, in folders of their own; ``--local FOLDER`` names a finished run on
+this machine in place of the first. Ends with 0 if every CSV is the same. Files of measured times
+need only exist in both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
+
+from directrank.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,12 +67,12 @@ def overhead(folder: Path) -> tuple[int, float]:
     return len(spans), (sum(spans) - own) / max(1, len(spans))
 
 
-def tables(folder: Path) -> dict[str, bytes]:
-    """Every CSV that a run leaves, by its path; those of measured times without their content."""
+def tables(folder: Path, edition: str) -> dict[str, bytes]:
+    """Every CSV of an edition, by its path; those of measured times without their content."""
     return {
         str(path.relative_to(folder)): b"" if path.stem.endswith("_times") else path.read_bytes()
         for top in ("figures", "paper_tables")
-        for path in sorted((folder / top).rglob("*.csv"))
+        for path in sorted((folder / top / edition).rglob("*.csv"))
     }
 
 
@@ -82,16 +85,22 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, help="a folder on a shared file system (default: a temporary one)"
     )
+    parser.add_argument(
+        "--local", type=Path, help="a folder with a finished local run (default: it is made)"
+    )
     options = parser.parse_args()
+    edition = read_yaml(options.configfile)["edition"]
     with tempfile.TemporaryDirectory(prefix="slurm-", dir=options.folder) as name:
-        local, cluster = Path(name) / "local", Path(name) / "slurm"
+        local, cluster = options.local or Path(name) / "local", Path(name) / "slurm"
         cores = os.cpu_count() or 1
-        local_seconds = run(local, options.configfile, "default", f"--cores={cores}")
-        slurm_seconds = run(cluster, options.configfile, "slurm", f"--cores={cores}", *ONE_NODE)
-        here, there = tables(local), tables(cluster)
+        if options.local is None:
+            seconds = run(local, options.configfile, "default", f"--cores={cores}")
+            print(f"here {seconds:.0f} s", flush=True)
+        seconds = run(cluster, options.configfile, "slurm", f"--cores={cores}", *ONE_NODE)
+        print(f"through Slurm {seconds:.0f} s")
+        here, there = tables(local, edition), tables(cluster, edition)
         jobs, beside = overhead(cluster)
     print(f"{jobs} jobs, each {beside:.1f} s beside what its rules took")
-    print(f"here {local_seconds:.0f} s, through Slurm {slurm_seconds:.0f} s")
     different = [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
     for name in different:
         print(f"differs: {name}")
