@@ -7,7 +7,7 @@ from directrank.learning import Splits
 from directrank.lists import RankedLists
 from directrank.models.linear import Linear
 from directrank.seeds import numpy_stream
-from directrank.training.batches import Feeder, buckets
+from directrank.training.batches import Feeder, Layout, buckets
 from directrank.training.fit import complete, fit_many
 from directrank.training.objective import Objective
 from training_data import LOSS, TOWER, TRAINING, fit, job, layout, made, mean_ndcg, splits
@@ -208,6 +208,32 @@ def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(
             alone = Objective([setting], reduction, [stream])
             expected = alone(scores[model : model + 1], layout(lists))[0]
             assert torch.allclose(values[model], expected)
+
+
+@pytest.mark.parametrize("small", [1, 1 << 22])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_however_lists_are_grouped_each_model_gets_its_own(monkeypatch, small, queries, rows):
+    """Four models with lists of like and unlike length in few calls and in many."""
+    monkeypatch.setattr("directrank.training.objective.SMALL_CALL", small)
+    generator = np.random.default_rng(queries + rows)
+    stream = torch.Generator().manual_seed(2)
+    settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0, 50.0)]
+    for shortest in (4, 19):  # in groups of their own, and all in one
+        for _ in range(8):
+            lengths = generator.integers(shortest, 24, (rows, queries))
+            width = int(lengths.sum(1).max())
+            labels = torch.randint(0, 3, (rows, width), generator=stream).double()
+            scores = torch.randn(4, width, generator=stream, dtype=torch.float64)
+            starts = lengths.cumsum(1) - lengths
+            values = Objective(settings, "mean", [stream] * 4)(
+                scores, Layout(labels, starts, lengths)
+            )
+            for model, setting in enumerate(settings):
+                row = slice(model * rows // 4, model * rows // 4 + 1)
+                own = Layout(labels[row], starts[row], lengths[row])
+                alone = Objective([setting], "mean", [stream])(scores[model : model + 1], own)
+                assert torch.allclose(values[model], alone[0])
 
 
 def test_candidates_that_share_documents_are_candidates_with_documents_of_their_own(

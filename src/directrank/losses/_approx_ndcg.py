@@ -11,7 +11,7 @@ from directrank.losses._gradient import with_gradient
 from directrank.metrics._conventions import DISCOUNTS, Judgements, discount_sums
 from directrank.metrics._ndcg import ndcg_of
 from directrank.relaxations._compiled import array, over_lists, per_list, usable
-from directrank.relaxations._inputs import checked, one_of
+from directrank.relaxations._inputs import checked, one_of, unfilled
 from directrank.relaxations._pairs import pairs_of
 from directrank.relaxations.sigmoid import SigmoidRanking
 
@@ -44,11 +44,12 @@ def approx_ndcg(
     Returns:
         The loss per query, ``[B]``, in [-1, 0] without a cut-off; 0 for a query without gain.
     """
+    scores, labels, mask = unfilled(scores, labels, mask)
+    if usable(scores, alpha):
+        gains = Judgements(labels, mask).gains(gain)
+        return _compiled(scores, gains, mask, alpha, k, beta, discount)
     scores, labels, mask = checked(scores, labels, mask)
     judgements = Judgements(labels, mask)
-    if usable(scores, alpha):
-        gains = judgements.gains(gain)
-        return _compiled(scores, gains, mask, alpha, k, beta, discount)
     ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
     value, _ = ndcg_of(ranking, judgements, k, discount=discount, gain=gain)
     return -value

@@ -161,22 +161,26 @@ class _Lists:
         )
 
     def groups(self) -> list[np.ndarray]:
-        """Positions of lists that are padded together."""
-        if len(self.lengths) * int(self.lengths.max()) ** 2 <= 2 * SMALL_CALL:
-            return [np.arange(len(self.lengths))]
-        return buckets(self.lengths, small=SMALL_CALL)
+        """Positions of lists that are padded together; in their order where that is all of them."""
+        if len(self.lengths) * int(self.lengths.max()) ** 2 > 2 * SMALL_CALL:
+            groups = buckets(self.lengths, small=SMALL_CALL)
+            if len(groups) > 1:
+                return groups
+        return [np.arange(len(self.lengths))]
 
     def padded(self, group: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, labels and mask ``[B, L]`` of a group."""
         lengths = self.lengths[group]
         places = np.arange(int(lengths.max()))
         mask = torch.from_numpy(places < lengths[:, None]).to(self.scores.device)
-        if len(group) == len(self.scores) == self.models:
-            # One list of each model: the scores lie as they should.
+        if len(group) == len(self.lengths) == len(self.scores) == self.models:
+            # One list of each model, all in one group: the scores lie as they should.
             scores, labels = self.scores, self.labels
             if scores.shape[1] > len(places):
                 scores, labels = scores[:, : len(places)], labels[:, : len(places)]
-            return scores, labels.repeat_interleave(self.models // len(labels), 0), mask
+            # As repeat_interleave, which takes longer than a loss for so little.
+            spread = labels[:, None].expand(-1, self.models // len(labels), -1)
+            return scores, spread.reshape(scores.shape), mask
         scores = _gathered(self.scores, self.starts[group], places)
         return scores, _gathered(self.labels, self.label_starts[group], places), mask
 
@@ -191,6 +195,8 @@ class _Lists:
 
 def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
     """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
+    if len(group) == len(lists.lengths) == lists.models:
+        return values[:, None].to(lists.scores)
     models = torch.from_numpy(group // (len(lists.lengths) // lists.models))
     return values[models, None].to(lists.scores)
 
