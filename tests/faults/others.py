@@ -18,11 +18,18 @@ def two_at_once(world: World) -> Row:
         "two Snakemakes started at once",
         "the second ends at once and names the first; waits",
     )
-    for wait in world.variants((0.0, 0.4)):
-        folder = world.new(f"two-{wait}")
+    for at_work in world.variants((False, True)):
+        folder = world.new("two-at-work" if at_work else "two-at-once")
         first = Start(folder)
-        first.sleep(wait * world.seconds)
+        # However slowly the second starts, the first is at work then.
+        held = (first.until(lambda start=first: start.jobs("fit")) if at_work else None) or []
+        for job in held:
+            job.suspend()
         second = Start(folder)
+        if held:
+            second.wait()
+        for job in held:
+            job.resume()
         codes = {first: first.wait(), second: second.wait()}
         refused = [start for start, code in codes.items() if code != 0]
         problems = [] if len(refused) == 1 else [f"{len(refused)} of two were refused"]
@@ -35,14 +42,13 @@ def two_at_once(world: World) -> Row:
 def clock(world: World) -> Row:
     """Between two starts the clock is set: what is there is from tomorrow, or long ago."""
     row = Row("a clock set back, or forward", "nothing; starts again")
-    for days in world.variants((1, -3650)):
-        folder = world.new(f"clock-{days}")
+    for days, command in world.variants(((1, "prepare"), (1, "fit"), (-3650, "fit"))):
+        folder = world.new(f"clock-{days}-{command}")
         start = Start(folder)
-        if start.sleep(0.5 * world.seconds):
-            start.kill_group()
+        start.until(lambda start=start, command=command: start.jobs(command))
+        start.kill_group()
         _shift(folder, days * DAY)
         problems = world.finishes(folder)
-        _shift(folder, days * DAY)
         start = Start(folder)
         start.wait()
         if "Nothing to be done" not in start.said:

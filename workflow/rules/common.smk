@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.settings.types import SharedFSUsage
 
 # The clone that these rules belong to, whatever includes them.
@@ -16,7 +17,7 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    from directrank import provenance, results, runs, study
+    from directrank import clock, provenance, results, runs, study
     from directrank.data import catalog, fetch, prepared
     from directrank.errors import DirectrankError
     from directrank.io import json_text
@@ -43,6 +44,18 @@ FILES_ARE_SHARED = (
 EDITION = STUDY.edition
 RAW = STUDY.config["raw_dir"]
 RESULTS = f"results/{EDITION}"
+
+# Before Snakemake reads the times of files. Here they are changed in a dry run, too: it shall plan
+# what a run does.
+if workflow.is_main_process:
+    _made = [RESULTS, "data/prepared"]
+    _made += [f"{kind}/{EDITION}" for kind in ("figures", "paper_tables", "report")]
+    _brought = [ROOT / name for name in ("paper_tables/published", "src", "workflow")]
+    if _late := clock.date_back([*_made, *_brought]):
+        logger.warning(
+            f"{_late} files were dated in the future, as after a clock has been set back; "
+            "the last of them is dated now."
+        )
 
 # The rules' own interpreter, also where the environment has not been activated. Conda puts its
 # interpreter on the path itself.
