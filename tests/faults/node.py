@@ -56,7 +56,8 @@ def _state(state: str) -> None:
     node = f"nodename={socket.gethostname().split('.')[0]}"
     command = ["scontrol", "update", node, f"state={state}"]
     command += ["reason=lost"] if state == "down" else []
-    subprocess.run(command, check=True, capture_output=True)
+    # A node that has come back by itself cannot be resumed.
+    subprocess.run(command, check=state == "down", capture_output=True)
 
 
 def _fits(folder) -> list[int]:
