@@ -66,7 +66,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--epochs", type=int, default=3000)
+    parser.add_argument("--epochs", type=int, default=9000)
     parser.add_argument("--minutes", type=int, default=3, help="the queue's limit (default: 3)")
     parser.add_argument("--warning", type=int, default=60, help="seconds before (default: 60)")
     parser.add_argument("--folder", type=Path, help="keep everything here (default: nowhere)")
