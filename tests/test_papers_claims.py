@@ -145,6 +145,7 @@ def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
         ("same", 0.1, 0.01, claims.FAILS),
         ("same", 0.1, math.nan, claims.UNCLEAR),
         ("first", 0.0, math.nan, claims.HOLDS),
+        ("first", -2e-18, 0.8, claims.HOLDS),
         ("first", -0.1, 0.2, claims.UNCLEAR),
         ("first", -0.1, 0.01, claims.FAILS),
     ],

@@ -38,6 +38,9 @@ UNMEASURED = "not measured here"
 
 LEVEL = 0.05
 
+#: By so much means that are equal may differ in floating point.
+ROUNDING = 1e-12
+
 #: The published lists of claims, in the order of the page.
 LISTS = ("claims", "more_claims")
 
@@ -333,7 +336,9 @@ HOW_TO_READ = (
     f"*{HOLDS.capitalize()}*: every comparison came out as the claim has it, a claimed difference "
     f"by more than chance. *{FAILS.capitalize()}*: at least one came out the other way, by more "
     f"than chance. *{UNCLEAR.capitalize()}*: none did, but at least one could be chance, or was "
-    "not run. A difference counts where p < 0.05 after Holm's correction within the claim. A "
+    "not run. A difference counts where p < 0.05 after Holm's correction within the claim. That "
+    "something is the best (*claimed: not below zero*) is a claim about the order of means, and "
+    "holds where they come out in that order; p says whether that could be chance. A "
     "verdict speaks of the data named beside it; a stand-in is generated in the shape of the "
     "paper's data, and its verdict is no evidence about the paper. C01 to C23 are the claims that "
     "the study set out with, D01 and on are others that the papers make.",
@@ -434,7 +439,7 @@ _CLAIMED = {"more": "above zero", "same": "no significant difference", "first": 
 
 
 def _verdict(finding: Finding, p_holm: float) -> str:
-    if finding.expected == "first" and finding.effect >= 0:
+    if finding.expected == "first" and finding.effect > -ROUNDING:
         return HOLDS
     if math.isnan(p_holm):
         return UNCLEAR

@@ -64,7 +64,7 @@ def claim_approx_ndcg(*evidence: Evidence | None) -> Outcome | None:
 
 def claim_type1(*evidence: Evidence | None) -> Outcome | None:
     """nDCG-type1 outperforms ListMLE, ListNet and WassRank (C14)."""
-    return _outcome(evidence, [("nDCG-type1", rival, "first") for rival in SURROGATES])
+    return _outcome(evidence, [("nDCG-type1", rival, "more") for rival in SURROGATES])
 
 
 def claim_types(*evidence: Evidence | None) -> Outcome | None:
