@@ -51,6 +51,7 @@ from directrank import learners
 from directrank.errors import ConfigError
 from directrank.learning import FitJob, Fitted, Splits, no_progress
 from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.provenance import environment
 from directrank.seeds import numpy_stream
 from directrank.training.batches import Feeder
 from directrank.training.failures import keep_freed_memory
@@ -62,6 +63,7 @@ QUERIES = 128
 FEATURES = 136
 TOWER = [1024, 512, 256, 128, 64, 32, 16]
 R5 = [100, 100, 100, 100]
+APPROX_NDCG = {"name": "approx_ndcg", "alpha": 10.0}
 
 #: Name → the scorer, its widths, and whether the gradient of its input is needed (for the affine
 #: parameters of a norm of the input).
@@ -86,16 +88,22 @@ NETWORKS: dict[str, tuple[dict[str, Any], list[int], bool]] = {
 
 
 def fit(
-    data: Splits, model: Mapping[str, Any], threads: int, jobs: int = 1, **training: Any
+    data: Splits,
+    model: Mapping[str, Any],
+    threads: int,
+    jobs: int = 1,
+    device: str = "cpu",
+    loss: Mapping[str, Any] = APPROX_NDCG,
+    **training: Any,
 ) -> list[Fitted]:
     """Models trained by the library; their histories say how long an epoch took."""
     settings = {
         "model": model,
-        "loss": {"name": "approx_ndcg", "alpha": 10.0},
+        "loss": loss,
         "training": {"optimizer": {"name": "adagrad", "lr": 0.005}, **training},
     }
     told = [
-        FitJob("bench", trial, {"name": "ndcg", "k": 5}, threads, "cpu", no_progress)
+        FitJob("bench", trial, {"name": "ndcg", "k": 5}, threads, device, no_progress)
         for trial in range(jobs)
     ]
     return learners.get("neural").load()(data, [settings] * jobs, told)
@@ -125,26 +133,31 @@ def usual_loss(scores: Tensor, labels: Tensor, mask: Tensor, alpha: Any = 10.0) 
     ranks = 0.5 + (pairs * mask.unsqueeze(1)).sum(2)
     gains = (2**labels - 1) * mask
     best = gains.sort(1, descending=True).values
-    ideal = (best / torch.log2(torch.arange(2.0, best.shape[1] + 2))).sum(1).clamp_min(1e-9)
+    ideal = (
+        (best / torch.log2(torch.arange(2.0, best.shape[1] + 2, device=best.device)))
+        .sum(1)
+        .clamp_min(1e-9)
+    )
     return -(gains / torch.log2(1 + ranks)).sum(1) / ideal
 
 
-def usual_epoch(name: str, lists: RankedLists) -> Callable[[], float]:
+def usual_epoch(name: str, lists: RankedLists, device: str = "cpu") -> Callable[[], float]:
     """An epoch of the usual way as a function that returns its seconds."""
     torch.manual_seed(0)
-    network = usual_network(name)
+    network = usual_network(name).to(device)
     optimiser = torch.optim.Adagrad(network.parameters(), lr=0.005)
-    features = torch.from_numpy(lists.features)
-    labels = torch.from_numpy(lists.labels)
+    features = torch.from_numpy(lists.features).to(device)
+    labels = torch.from_numpy(lists.labels).to(device)
 
     def epoch() -> float:
+        wait(device)
         began = time.perf_counter()
         for first in range(0, lists.n_queries, QUERIES):
             lengths = lists.lengths[first : first + QUERIES]
             rows = torch.from_numpy(
                 concatenated_ranges(lists.offsets[first : first + QUERIES], lengths)
-            )
-            mask, index = padded_positions(torch.from_numpy(lengths))
+            ).to(device)
+            mask, index = padded_positions(torch.from_numpy(lengths).to(device))
             padded = features.new_zeros(mask.numel(), FEATURES).index_copy_(
                 0, index, features[rows]
             )
@@ -153,9 +166,16 @@ def usual_epoch(name: str, lists: RankedLists) -> Callable[[], float]:
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
+        wait(device)
         return time.perf_counter() - began
 
     return epoch
+
+
+def wait(device: str) -> None:
+    """Until a GPU has done what it was asked for."""
+    if device != "cpu":
+        torch.cuda.synchronize()
 
 
 def product_rate() -> float:
@@ -450,7 +470,8 @@ def main() -> None:
         if name not in PARTS:
             options.error(f"no part '{name}'; there are: {', '.join(PARTS)}")
     rows = [found for name in chosen.parts or PARTS for found in PARTS[name](chosen.threads)]
-    write(rows, chosen.threads, chosen.out)
+    machine = f"{environment()['processor']}, {chosen.threads} threads (linear models: one)"
+    write(rows, chosen.out, "training", machine)
 
 
 if __name__ == "__main__":

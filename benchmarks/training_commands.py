@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from training_rows import Row, row
 
@@ -18,34 +19,15 @@ SMALL = {"name": "tower", "hidden": [64, 32, 16]}
 
 def commands(threads: int) -> list[Row]:
     """The same from the command line, the start of the program and evaluation included."""
-    spec = {
-        "data": {"name": "mq2007_standin", "settings": {}},
-        "fold": None,
-        "normalisation": {"name": "none"},
-        "filter": {},
-        "learner": "neural",
-        "model": SMALL,
-        "loss": {"name": "approx_ndcg", "alpha": 10.0},
-        "training": {
-            "optimizer": {"name": "adam", "lr": 0.001},
-            "batch_queries": 16,
-            "max_epochs": 20,
-            "stack": 0,
-        },
-        "selection": {"name": "ndcg", "k": 5},
-        "evaluation": [{"name": "ndcg", "k": 5}],
-    }
     with tempfile.TemporaryDirectory() as folder:
-        settings, prepared = Path(folder, "settings.json"), Path(folder, "prepared")
-        queries = {"train": 160, "vali": 80, "test": 160}
-        write_json(settings, {"queries": queries, "seed": 1})
-        _directrank("prepare", "mq2007_standin", "--settings", settings, "--out", prepared)
+        prepared = prepare(Path(folder))
 
         def seconds(trials: int, number: int) -> float:
             run, out = Path(folder, f"{trials}.json"), Path(folder, f"{trials}-{number}")
-            write_json(run, {**spec, "trials": trials})
+            write_json(run, {**small_run(max_epochs=20), "trials": trials})
             began = time.perf_counter()
-            _directrank("fit", run, "--data", prepared, "--out", out, "--threads", threads)
+            options = ["--data", prepared, "--out", out, "--threads", threads, "--device", "cpu"]
+            run_directrank("fit", run, *options)
             return time.perf_counter() - began
 
         seconds(1, -1)  # what is compiled or copied once is there from here on
@@ -60,6 +42,41 @@ def commands(threads: int) -> list[Row]:
     ]
 
 
-def _directrank(*arguments: object) -> None:
-    command = [sys.executable, "-m", "directrank", *map(str, arguments)]
-    subprocess.run(command, check=True, capture_output=True)
+def small_run(max_epochs: int) -> dict[str, Any]:
+    """The specification of a run of the small network."""
+    return {
+        "data": {"name": "mq2007_standin", "settings": {}},
+        "fold": None,
+        "normalisation": {"name": "none"},
+        "filter": {},
+        "learner": "neural",
+        "model": SMALL,
+        "loss": {"name": "approx_ndcg", "alpha": 10.0},
+        "training": {
+            "optimizer": {"name": "adam", "lr": 0.001},
+            "batch_queries": 16,
+            "max_epochs": max_epochs,
+            "stack": 0,
+        },
+        "selection": {"name": "ndcg", "k": 5},
+        "evaluation": [{"name": "ndcg", "k": 5}],
+        "trials": 1,
+    }
+
+
+def prepare(folder: Path) -> Path:
+    """The data of the small run, in a folder below ``folder``."""
+    settings, prepared = folder / "settings.json", folder / "prepared"
+    write_json(settings, {"queries": {"train": 160, "vali": 80, "test": 160}, "seed": 1})
+    run_directrank("prepare", "mq2007_standin", "--settings", settings, "--out", prepared)
+    return prepared
+
+
+def run_directrank(*arguments: object) -> None:
+    """A command ``directrank``, from its start to its end."""
+    subprocess.run(command(*arguments), check=True, capture_output=True)
+
+
+def command(*arguments: object) -> list[str]:
+    """What a process is started with to be ``directrank``."""
+    return [sys.executable, "-m", "directrank", *map(str, arguments)]

@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 
 from directrank.io import write_csv, write_text
-from directrank.provenance import environment
 
 #: What is to be reached: (measure, configuration) → (value, whether more is better).
 TARGETS = {
@@ -21,6 +20,11 @@ TARGETS = {
     ("together over one by one", "10 trials of [64, 32, 16], 1 query a step"): (4.0, True),
     ("together over one by one", "10 trials of [64, 32, 16], 16 queries a step"): (4.0, True),
     ("one command over ten", "10 trials of [64, 32, 16]"): (4.0, True),
+    ("together over one by one on a GPU", "10 trials of [64, 32, 16], 1 query a step"): (8.0, True),
+    ("together over one by one on a GPU", "10 trials of [64, 32, 16], 16 queries a step"): (
+        8.0,
+        True,
+    ),
     ("seconds on one core", "60 linear models, 100 epochs"): (5.6, False),
     ("times a plain version", "60 linear models, 100 epochs"): (5.0, True),
     ("resident GB beyond the data", "Web30K fold 1"): (4.0, False),
@@ -44,15 +48,14 @@ def row(measure: str, configuration: str, value: float, unit: str) -> Row:
     }
 
 
-def write(rows: list[Row], threads: int, folder: Path) -> None:
-    """``training.csv`` and ``training.md``."""
+def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
+    """``<name>.csv`` and ``<name>.md``; ``machine`` says on what it was measured."""
     frame = pd.DataFrame(rows)
-    write_csv(folder / "training.csv", frame, digits=4)
-    facts = environment()
+    write_csv(folder / f"{name}.csv", frame, digits=4)
     lines = [
         "# Training",
         "",
-        f"{facts['processor']}, {threads} threads (linear models: one), torch {torch.__version__}. "
+        f"{machine}, torch {torch.__version__}. "
         "Times depend on the machine and on what else it does; ratios are from one run.",
         "",
         "| measure | configuration | value | target | reached |",
@@ -64,4 +67,4 @@ def write(rows: list[Row], threads: int, folder: Path) -> None:
             f"| {entry['measure']} | {entry['configuration']} | {value} {entry['unit']} "
             f"| {entry['target']} | {entry['reached']} |"
         )
-    write_text(folder / "training.md", "\n".join(lines) + "\n")
+    write_text(folder / f"{name}.md", "\n".join(lines) + "\n")

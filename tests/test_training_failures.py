@@ -87,6 +87,15 @@ def test_memory_that_runs_out_names_the_settings_to_change(data, monkeypatch, er
         fit(data)
 
 
+def test_memory_that_runs_out_before_the_first_step_is_named_too(data, monkeypatch):
+    def fails(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("directrank.training.stack.Feeder", fails)
+    with pytest.raises(TrainingError, match=r"setting up a stack of 1[\s\S]*training\.stack"):
+        fit(data)
+
+
 def test_other_errors_are_not_taken_for_memory():
     with pytest.raises(RuntimeError, match="shapes"), naming_memory("training", "buy some"):
         raise RuntimeError("shapes differ")

@@ -22,6 +22,7 @@ from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
 from directrank.schema import package_schema, suggest
 from directrank.training.checkpoints import Checkpoints
+from directrank.training.failures import naming_memory
 from directrank.training.members import Member, Trained
 from directrank.training.precision import weight_type
 from directrank.training.scoring import score
@@ -57,7 +58,8 @@ def fit_many(
     wasted: dict[int, float] = {}
     for number, (model, training, members) in enumerate(stacks):
         job = jobs[members[0].job]
-        stack = kind(data, model, training, members, job.selection, torch.device(job.device))
+        with naming_memory(f"setting up a stack of {len(members)}", "lower training.stack"):
+            stack = kind(data, model, training, members, job.selection, torch.device(job.device))
         progress = _part_of(job, number, len(stacks), training["max_epochs"])
         for result in _trained(stack, f"stack-{number:03d}", checkpoints, progress):
             trained.setdefault(result.member.job, []).append(result)

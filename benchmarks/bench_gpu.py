@@ -1,0 +1,225 @@
+"""What the training engine makes of a GPU, on data of the size of Web30K.
+
+    python benchmarks/bench_gpu.py                     everything; some five minutes
+    python benchmarks/bench_gpu.py steps together      those parts
+
+Parts:
+
+steps     B1024 and R5 with ApproxNDCG, 128 queries a step, and Pobrotyn2021's transformer with
+          ApproxNDCG and NeuralNDCG, 64 queries a step and lists cut to 240 documents: documents per
+          second, seconds of an epoch of Web30K's fold 1 (generated at full size: 18 919 queries
+          and 2.27 million documents, 6 306 queries to validate on), in float32 and bfloat16; the
+          share of the GPU's matrix-product rate; the same step written the usual way (torch.nn
+          modules on padded lists, autograd loss); the same with features that stay in the host's
+          memory; the GPU's memory.
+together  Ten trials of a small network in one pass, and one after the other.
+sharing   The same small fit in one, two, four and eight processes side by side on the one GPU.
+
+Writes ``results/training_gpu.csv`` and ``training_gpu.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from bench_training import (
+    FEATURES,
+    NETWORKS,
+    QUERIES,
+    epoch_seconds,
+    fit,
+    usual_epoch,
+)
+from training_commands import SMALL, TRIALS, command, prepare, small_run
+from training_lists import lists_of, splits_of, web30k_lengths
+from training_rows import Row, row, write
+
+from directrank.io import write_json
+from directrank.learning import Splits
+from directrank.seeds import numpy_stream
+from directrank.training.batches import Feeder
+
+HERE = Path(__file__).resolve().parent
+THREADS = 4
+
+CONTEXT = {"name": "context", "width": 96, "blocks": 2, "heads": 1, "inner": 384, "dropout": 0.1}
+CUT = {"batch_queries": 64, "max_documents": 240, "cut": "random_relevant"}
+
+#: Name → scorer, loss and settings of training.
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    **{
+        name: (model, {"name": "approx_ndcg", "alpha": 10.0}, {"batch_queries": QUERIES})
+        for name, (model, _, _) in NETWORKS.items()
+    },
+    "transformer, ApproxNDCG": (CONTEXT, {"name": "approx_ndcg", "alpha": 1.0}, CUT),
+    "transformer, NeuralNDCG": (CONTEXT, {"name": "neural_ndcg"}, CUT),
+}
+
+
+def steps() -> list[Row]:
+    """Whole steps and epochs at Web30K's size."""
+    rates = {kind: product_rate(kind) for kind in (torch.float32, torch.bfloat16)}
+    rows = [
+        row("product rate", str(kind).removeprefix("torch."), rate / 1e12, "Tflop/s")
+        for kind, rate in rates.items()
+    ]
+    train = lists_of(web30k_lengths(18_919), FEATURES)
+    whole = Splits(train, lists_of(web30k_lengths(6_306), FEATURES), splits_of(train).test, 5)
+    few = train.select(np.arange(10 * QUERIES))
+    for name, (model, loss, training) in CASES.items():
+        for precision in ("float32", "bfloat16"):
+            rows += of_steps(f"{name} {precision}", whole, model, loss, training, precision)
+        if name in NETWORKS:
+            widths, input_norm = NETWORKS[name][1:]
+            products = [2.0 * a * b for a, b in pairwise(widths)]
+            flops = 3 * sum(products) - (0 if input_norm else products[0])
+            speed = {kind: found(rows, "documents per second", f"{name} {kind}") for kind in KINDS}
+            share = speed["float32"] * flops / rates[torch.float32]
+            rows.append(row("share of the GPU's product rate", f"{name} float32", share, ""))
+            usual = usual_epoch(name, few, "cuda")
+            slow = few.n_documents / min(usual() for _ in range(3))
+            rows.append(row("documents per second", f"{name} usual way", slow, "1/s"))
+            rows.append(
+                row("times the usual way on a GPU", f"{name} float32", speed["float32"] / slow, "×")
+            )
+    resident, Feeder.RESIDENT = Feeder.RESIDENT, 0.0
+    model, loss, training = CASES["B1024"]
+    seconds = epoch_seconds(timed(splits_of(train), model, loss, training, "float32"))
+    Feeder.RESIDENT = resident
+    speed = train.n_documents / seconds
+    rows.append(row("documents per second", "B1024 float32, features on the host", speed, "1/s"))
+    return rows
+
+
+KINDS = ("float32", "bfloat16")
+
+
+def found(rows: list[Row], measure: str, configuration: str) -> float:
+    """A value that was measured before."""
+    return next(
+        r["value"] for r in rows if (r["measure"], r["configuration"]) == (measure, configuration)
+    )
+
+
+def timed(
+    data: Splits, model: dict, loss: dict, training: dict, precision: str, epochs: int = 3
+) -> list:
+    """A fit of some epochs on the GPU."""
+    settings = {**training, "max_epochs": epochs, "precision": precision}
+    return fit(data, model, THREADS, device="cuda", loss=loss, **settings)
+
+
+def of_steps(
+    name: str, whole: Splits, model: dict, loss: dict, training: dict, precision: str
+) -> list[Row]:
+    """Speed, time of an epoch and memory of one configuration."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    seconds = epoch_seconds(timed(splits_of(whole.train), model, loss, training, precision))
+    taken = torch.cuda.max_memory_allocated() / 1e9
+    lengths = np.minimum(whole.train.lengths, training.get("max_documents", np.inf))
+    validated = epoch_seconds(timed(whole, model, loss, training, precision, 2))
+    return [
+        row("documents per second", name, lengths.sum() / seconds, "1/s"),
+        row("seconds of an epoch", name, seconds, "s"),
+        row("seconds of an epoch with validation", name, validated, "s"),
+        row("GB on the GPU, features included", name, taken, "GB"),
+    ]
+
+
+def product_rate(kind: torch.dtype) -> float:
+    """Flops per second of a large matrix product."""
+    a, b = (torch.randn(8192, 8192, device="cuda").to(kind) for _ in range(2))
+    best = float("inf")
+    for _ in range(8):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        a @ b
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - began)
+    return 2 * 8192**3 / best
+
+
+def together() -> list[Row]:
+    """Ten trials of a small network, in one process."""
+    lengths = numpy_stream("benchmark", "short").integers(8, 40, 240)
+    data, rows = splits_of(lists_of(lengths, FEATURES)), []
+    for queries in (1, 16):
+        seconds = {}
+        for stack in (0, 1):
+            settings = {"batch_queries": queries, "max_epochs": 3, "stack": stack}
+            fitted = fit(data, SMALL, THREADS, jobs=TRIALS, device="cuda", **settings)
+            parts = [fitted] if stack == 0 else [[one] for one in fitted]
+            seconds[stack] = sum(map(epoch_seconds, parts))
+        name = f"10 trials of [64, 32, 16], {queries} quer{'y' if queries == 1 else 'ies'} a step"
+        rows += [
+            row("seconds of an epoch, together", name, seconds[0], "s"),
+            row("seconds of an epoch, one by one", name, seconds[1], "s"),
+            row("together over one by one on a GPU", name, seconds[1] / seconds[0], "×"),
+        ]
+    return rows
+
+
+def sharing() -> list[Row]:
+    """Fits of a small network in processes side by side."""
+    rows, alone = [], 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        prepared, run = prepare(Path(folder)), Path(folder, "run.json")
+        write_json(run, small_run(max_epochs=100))
+        for side_by_side in (1, 2, 4, 8):
+            began = time.perf_counter()
+            shared = ["--data", prepared, "--device", "cuda", "--fits-per-gpu", side_by_side]
+            processes = [
+                subprocess.Popen(
+                    command("fit", run, *shared, "--out", f"{folder}/{side_by_side}-{number}"),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+                for number in range(side_by_side)
+            ]
+            assert [process.wait() for process in processes] == [0] * side_by_side
+            seconds = (time.perf_counter() - began) / side_by_side
+            alone = alone or seconds
+            name = f"{side_by_side} processes on one GPU"
+            rows.append(row("seconds of a fit", name, seconds, "s"))
+            rows.append(row("fits per hour, times one process", name, alone / seconds, "×"))
+    return rows
+
+
+PARTS: dict[str, Callable[[], list[Row]]] = {
+    "steps": steps,
+    "together": together,
+    "sharing": sharing,
+}
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all without one")
+    options.add_argument("--out", type=Path, default=HERE / "results")
+    chosen = options.parse_args()
+    if not torch.cuda.is_available():
+        options.error("PyTorch sees no GPU here")
+    for name in chosen.parts:
+        if name not in PARTS:
+            options.error(f"no part '{name}'; there are: {', '.join(PARTS)}")
+    torch.set_num_threads(min(THREADS, os.cpu_count() or 1))
+    rows = [found for name in chosen.parts or PARTS for found in PARTS[name]()]
+    write(rows, chosen.out, "training_gpu", torch.cuda.get_device_name())
+
+
+if __name__ == "__main__":
+    main()
