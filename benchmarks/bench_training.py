@@ -19,6 +19,8 @@ commands  The same as a user meets it: wall time of one command ``directrank fit
           and of ten commands with one trial each, one after the other.
 linear    60 linear ApproxNDCG models (6 alphas × 10 starts) for 100 epochs on data of OHSUMED's
           size, on one core, beside a plain version that trains all of them at once, too.
+evaluation
+          NDCG@5 of full lists beside the forward pass that scores them.
 memory    Web30K's fold 1 at full size, generated once into benchmarks/scratch: resident memory
           beyond the mapped file while a small network makes an epoch and B1024 a few steps.
 
@@ -44,6 +46,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from training_commands import SMALL, TRIALS, commands
+from training_evaluation import evaluation
 from training_lists import LABEL_SHARES, lists_of, splits_of, web30k_lengths
 from training_rows import Row, row, write
 
@@ -448,6 +451,7 @@ PARTS: dict[str, Callable[[int], list[Row]]] = {
     "together": together,
     "commands": commands,
     "linear": linear,
+    "evaluation": evaluation,
     "memory": memory,
 }
 
