@@ -112,6 +112,9 @@ class Feeder:
         ``streams`` holds each row's random stream for cutting long lists.
         """
         lengths = self.lengths[queries]
+        whole = self.max_documents is None or lengths.max() <= self.max_documents
+        if queries.shape[1] == 1 and whole and not self.padded:
+            return self._one_each(queries, lengths)
         rows, lengths = self._documents(queries, lengths, streams)
         spans = lengths
         if self.padded:
@@ -126,12 +129,11 @@ class Feeder:
             hidden = None if there.all() else torch.from_numpy(~there).to(self.device)
         else:
             source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
-        index = torch.from_numpy(rows[source.ravel()])
-        features = self._gather(index).view(len(queries), len(places), -1)
+        features, labels = self._rows(rows[source])
         if hidden is not None:
             features = features.masked_fill_(hidden[..., None], 0.0)
         return Batch(
-            labels=self.labels.index_select(0, index.to(self.device)).view(features.shape[:2]),
+            labels=labels,
             starts=ends - spans,
             lengths=lengths,
             features=features,
@@ -139,6 +141,21 @@ class Feeder:
             spans=spans,
             queries=queries,
         )
+
+    def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
+        """The batch of one query ``[G, 1]`` per row: such steps are short, and so must this be."""
+        places = np.arange(int(lengths.max()))
+        features, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
+        full = int(lengths.min()) == len(places)
+        rows = None if full else torch.from_numpy(places < lengths).to(self.device)
+        starts = np.zeros_like(queries)
+        return Batch(labels, starts, lengths, features, rows, lengths, queries)
+
+    def _rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""
+        index = torch.from_numpy(rows.ravel())
+        features = self._gather(index).view(*rows.shape, -1)
+        return features, self.labels.index_select(0, index.to(self.device)).view(rows.shape)
 
     def _documents(
         self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]

@@ -195,6 +195,8 @@ class _Lists:
 
 def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
     """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
+    if len(group) == len(lists.lengths) == lists.models:
+        return values[:, None].to(lists.scores)  # one list of each, in their order
     models = torch.from_numpy(group // (len(lists.lengths) // lists.models))
     return values[models, None].to(lists.scores)
 
