@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
         claims.write_claims([plan], tmp_path / "runs", tmp_path / folder / "claims", PUBLISHED)
         for folder in ("a", "b")
     )
-    assert [path.name for path in first] == ["claims.csv", "claims.md"]
+    assert [path.name for path in first] == ["claims.csv", "claims.md", "claims_times.csv"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     text = first[1].read_text(encoding="utf-8")
@@ -191,6 +192,25 @@ def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
     assert f"of 41 claims {counts[claims.HOLDS]} hold" in text
     assert f"{counts[claims.UNMEASURED]} were not measured.**" in text
     assert "contradict C12, C13, C14 at least in part." in text
+
+
+def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch) -> None:
+    def written(folder: str, effect: float) -> list[Path]:
+        timed = replace(finding("more", effect, 0.001 * effect), timed=True)
+        exact = replace(finding("more", 1.0, 0.01), comparison="c − d")
+        measured = {"C22": claims.Claim((), lambda: claims.Outcome([timed, exact]))}
+        monkeypatch.setattr(claims, "_claims_of", lambda paper: measured)
+        plan = make_plan(tmp_path / folder, "bruch2019", "figure1", {})
+        return claims.write_claims([plan], tmp_path, tmp_path / folder / "claims", PUBLISHED)
+
+    (one, _, its_times), (other, _, other_times) = written("a", 1.0), written("b", 2.0)
+    assert one.read_bytes() == other.read_bytes()
+    assert its_times.read_bytes() != other_times.read_bytes()
+    whole = claims.read_claims(other)
+    mine = whole[(whole["claim"] == "C22") & (whole["comparison"] != "overall")]
+    assert mine["effect"].tolist() == [2.0, 1.0]
+    assert mine["p_value"].tolist() == [0.002, 0.01]
+    assert whole.columns.tolist() == list(claims.COLUMNS)
 
 
 def test_plans_of_two_editions_are_refused() -> None:

@@ -157,6 +157,7 @@ rule claims:
             labels={"form": "verdicts"},
         ),
         md=f"paper_tables/{EDITION}/claims.md",
+        times=f"paper_tables/{EDITION}/claims_times.csv",
     log:
         f"logs/{EDITION}/claims.log",
     benchmark:
@@ -184,6 +185,7 @@ rule report_page:
         figures=figure_svgs(),
         tables=[name for name in product_files("table") if name.endswith(".md")],
         claims=f"paper_tables/{EDITION}/claims.csv",
+        claims_times=f"paper_tables/{EDITION}/claims_times.csv",
         templates=report_templates(),
     output:
         f"report/{EDITION}/report.html",

@@ -370,6 +370,7 @@ def _signs(
         high=math.nan,
         unit=unit,
         p_value=float(stats.binomtest(positive, len(signs)).pvalue),
+        timed=True,
     )
 
 

@@ -27,7 +27,7 @@ from directrank.papers.evidence import (
     gather,
     read_published,
 )
-from directrank.papers.product import paper_module
+from directrank.papers.product import TIMES, paper_module
 from directrank.papers.tables import markdown_rows
 from directrank.stats.tests import holm, paired_randomisation, welch
 
@@ -69,6 +69,11 @@ COLUMNS = (
     "printed_numbers",
 )
 
+#: What a finding about measured times says in a file of its own: no two runs measure the same.
+MEASURED = ["sample", "effect", "low", "high", "p_value", "p_holm", "remark"]
+#: What tells such findings apart.
+_KEY = ["claim", "comparison", "dataset"]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -86,6 +91,7 @@ class Finding:
         high: upper end.
         unit: e.g. ``NDCG (%)``.
         p_value: two-sided, before correction; NaN where the sample allows no test.
+        timed: whether it is about measured times.
     """
 
     comparison: str
@@ -98,6 +104,7 @@ class Finding:
     high: float
     unit: str
     p_value: float
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,8 +241,9 @@ def evaluate(
         published_folder: the folder of published values.
 
     Returns:
-        The columns :data:`COLUMNS`. The first row of a claim has the comparison ``overall``; it
-        repeats the numbers of the comparison that decided the verdict. The others follow.
+        The columns :data:`COLUMNS`, and ``timed``. The first row of a claim has the comparison
+        ``overall``; it repeats the numbers of the comparison that decided the verdict. The others
+        follow.
 
     Raises:
         DirectrankError: plans of several editions or none, or results that are missing.
@@ -268,7 +276,8 @@ def evaluate(
                 ]
                 outcome = measured.evaluate(*evidence)
         rows += [common | row for row in _rows(outcome, _why_not(measured))]
-    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+    frame = pd.DataFrame(rows).reindex(columns=[*COLUMNS, "timed"])
+    return frame.assign(timed=frame["timed"].eq(True))
 
 
 def write_claims(
@@ -279,6 +288,8 @@ def write_claims(
 ) -> list[Path]:
     """Evaluate the claims of an edition and write them as ``<out_stem>.csv`` and ``.md``.
 
+    The numbers of findings about measured times go to ``<out_stem>_times.csv``.
+
     Args:
         plan_files: the plans of the edition's products (JSON).
         runs_folder: where each run has its folder.
@@ -286,16 +297,33 @@ def write_claims(
         published_folder: the folder of published values.
 
     Returns:
-        The two files.
+        The three files.
     """
     plans = {str(file): read_json(file) for file in plan_files}
     claims = evaluate(plans, runs_folder, published_folder)
     text = markdown(claims)
     stem = Path(out_stem)
-    paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md")]
+    paths = [stem.with_name(stem.name + suffix) for suffix in (".csv", ".md", TIMES)]
+    timed = claims.pop("timed")
+    times = claims.loc[timed, [*_KEY, *MEASURED]]
+    claims.loc[timed, MEASURED] = None
     write_csv(paths[0], claims)
     write_text(paths[1], text)
+    write_csv(paths[2], times)
     return paths
+
+
+def read_claims(path: str | Path) -> pd.DataFrame:
+    """What :func:`write_claims` wrote: the columns :data:`COLUMNS`, measured times filled in.
+
+    Args:
+        path: the file ``….csv``; ``…_times.csv`` lies beside it.
+    """
+    path = Path(path)
+    claims, times = pd.read_csv(path), pd.read_csv(path.with_name(path.stem + TIMES))
+    found = claims[_KEY].merge(times, on=_KEY, how="left", validate="many_to_one")
+    claims[MEASURED] = claims[MEASURED].combine_first(found[MEASURED])
+    return claims
 
 
 def markdown(claims: pd.DataFrame) -> str:
@@ -430,6 +458,7 @@ def _rows(outcome: Outcome | None, why_not: str = "") -> list[dict[str, Any]]:
                 "p_holm": p_holm,
                 "verdict": _verdict(finding, p_holm),
                 "remark": f"claimed: {_CLAIMED[finding.expected]}",
+                "timed": finding.timed,
             }
         )
     return [_overall(outcome, rows), *rows]

@@ -376,5 +376,6 @@ def claim_faster(evidence: Evidence) -> Outcome | None:
         high=float(interval.high) - 0.5,
         unit="share",
         p_value=float(stats.binomtest(int(slower.sum()), len(slower)).pvalue),
+        timed=True,
     )
     return Outcome([finding], (), "SoftRank with its recursion over all documents, as published.")

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from directrank.errors import ConfigError
 from directrank.io import json_text, read_json
 from directrank.papers import gallery
+from directrank.papers.claims import read_claims
 from directrank.papers.product import TIMES, Product, paper_module, product
 from directrank.report.curves import validation_curve
 from directrank.results import RunResult, load_run
@@ -145,7 +146,7 @@ def gather(
     for plan in sorted(plans, key=_place):
         section = _product_section(plan, loaded, folders, Path(out).parent)
         papers.setdefault(plan["paper"], []).append(section)
-    verdicts = _verdicts(pd.read_csv(claims_csv))
+    verdicts = _verdicts(read_claims(claims_csv))
     tally: dict[str, int] = {}
     for verdict in verdicts:
         name = verdict.claim["verdict"]
