@@ -4,6 +4,7 @@ workflow can be run again by hand from its log."""
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -44,13 +45,30 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+#: What decides the last bits of results: libraries read here which instructions they may use.
+ARITHMETIC = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES",
+)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """What a shell is given to have the same bytes again."""
+    kept = [f"{name}={os.environ[name]}" for name in ARITHMETIC if name in os.environ]
+    return shlex.join([*(["env", *kept] if kept else []), "directrank", *arguments])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 on success, 2 on an error that the user can mend (printed, no traceback)."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(arguments)
     if not sys.stderr.isatty():
         # A log begins with what makes it again.
-        print(f"$ {shlex.join(['directrank', *arguments])}", file=sys.stderr, flush=True)
+        print(f"$ {_command(arguments)}", file=sys.stderr, flush=True)
     end_with_parent()
     try:
         options.run(options)
