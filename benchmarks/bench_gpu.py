@@ -20,36 +20,36 @@ Writes ``results/training_gpu.csv`` and ``training_gpu.md``.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from bench_training import (
+    APPROX_NDCG,
     FEATURES,
     NETWORKS,
     QUERIES,
     epoch_seconds,
     fit,
+    flops_per_document,
+    together,
     usual_epoch,
 )
-from training_commands import SMALL, TRIALS, command, prepare, small_run
+from training_commands import command, prepare, small_run
 from training_lists import lists_of, splits_of, web30k_lengths
-from training_rows import Row, row, write
+from training_rows import Row, parsed, parser, row, write
 
 from directrank.io import write_json
 from directrank.learning import Splits
-from directrank.seeds import numpy_stream
 from directrank.training.batches import Feeder
 
-HERE = Path(__file__).resolve().parent
 THREADS = 4
 
 CONTEXT = {"name": "context", "width": 96, "blocks": 2, "heads": 1, "inner": 384, "dropout": 0.1}
@@ -58,7 +58,7 @@ CUT = {"batch_queries": 64, "max_documents": 240, "cut": "random_relevant"}
 #: Name → scorer, loss and settings of training.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     **{
-        name: (model, {"name": "approx_ndcg", "alpha": 10.0}, {"batch_queries": QUERIES})
+        name: (model, APPROX_NDCG, {"batch_queries": QUERIES})
         for name, (model, _, _) in NETWORKS.items()
     },
     "transformer, ApproxNDCG": (CONTEXT, {"name": "approx_ndcg", "alpha": 1.0}, CUT),
@@ -80,18 +80,13 @@ def steps() -> list[Row]:
         for precision in ("float32", "bfloat16"):
             rows += of_steps(f"{name} {precision}", whole, model, loss, training, precision)
         if name in NETWORKS:
-            widths, input_norm = NETWORKS[name][1:]
-            products = [2.0 * a * b for a, b in pairwise(widths)]
-            flops = 3 * sum(products) - (0 if input_norm else products[0])
-            speed = {kind: found(rows, "documents per second", f"{name} {kind}") for kind in KINDS}
-            share = speed["float32"] * flops / rates[torch.float32]
+            speed = found(rows, "documents per second", f"{name} float32")
+            share = speed * flops_per_document(name) / rates[torch.float32]
             rows.append(row("share of the GPU's product rate", f"{name} float32", share, ""))
             usual = usual_epoch(name, few, "cuda")
             slow = few.n_documents / min(usual() for _ in range(3))
             rows.append(row("documents per second", f"{name} usual way", slow, "1/s"))
-            rows.append(
-                row("times the usual way on a GPU", f"{name} float32", speed["float32"] / slow, "×")
-            )
+            rows.append(row("times the usual way on a GPU", f"{name} float32", speed / slow, "×"))
     resident, Feeder.RESIDENT = Feeder.RESIDENT, 0.0
     model, loss, training = CASES["B1024"]
     seconds = epoch_seconds(timed(splits_of(train), model, loss, training, "float32"))
@@ -99,9 +94,6 @@ def steps() -> list[Row]:
     speed = train.n_documents / seconds
     rows.append(row("documents per second", "B1024 float32, features on the host", speed, "1/s"))
     return rows
-
-
-KINDS = ("float32", "bfloat16")
 
 
 def found(rows: list[Row], measure: str, configuration: str) -> float:
@@ -150,26 +142,6 @@ def product_rate(kind: torch.dtype) -> float:
     return 2 * 8192**3 / best
 
 
-def together() -> list[Row]:
-    """Ten trials of a small network, in one process."""
-    lengths = numpy_stream("benchmark", "short").integers(8, 40, 240)
-    data, rows = splits_of(lists_of(lengths, FEATURES)), []
-    for queries in (1, 16):
-        seconds = {}
-        for stack in (0, 1):
-            settings = {"batch_queries": queries, "max_epochs": 3, "stack": stack}
-            fitted = fit(data, SMALL, THREADS, jobs=TRIALS, device="cuda", **settings)
-            parts = [fitted] if stack == 0 else [[one] for one in fitted]
-            seconds[stack] = sum(map(epoch_seconds, parts))
-        name = f"10 trials of [64, 32, 16], {queries} quer{'y' if queries == 1 else 'ies'} a step"
-        rows += [
-            row("seconds of an epoch, together", name, seconds[0], "s"),
-            row("seconds of an epoch, one by one", name, seconds[1], "s"),
-            row("together over one by one on a GPU", name, seconds[1] / seconds[0], "×"),
-        ]
-    return rows
-
-
 def sharing() -> list[Row]:
     """Fits of a small network in processes side by side."""
     rows, alone = [], 0.0
@@ -198,26 +170,19 @@ def sharing() -> list[Row]:
 
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "steps": steps,
-    "together": together,
+    "together": partial(together, THREADS, "cuda"),
     "sharing": sharing,
 }
 
 
 def main() -> None:
     """Measure what the command line asks for."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all without one")
-    options.add_argument("--out", type=Path, default=HERE / "results")
-    chosen = options.parse_args()
+    options = parser(__doc__, PARTS)
+    chosen = parsed(options, PARTS)
     if not torch.cuda.is_available():
         options.error("PyTorch sees no GPU here")
-    for name in chosen.parts:
-        if name not in PARTS:
-            options.error(f"no part '{name}'; there are: {', '.join(PARTS)}")
     torch.set_num_threads(min(THREADS, os.cpu_count() or 1))
-    rows = [found for name in chosen.parts or PARTS for found in PARTS[name]()]
+    rows = [found for name in chosen.parts for found in PARTS[name]()]
     write(rows, chosen.out, "training_gpu", torch.cuda.get_device_name())
 
 

@@ -48,7 +48,7 @@ from torch import Tensor, nn
 from training_commands import SMALL, TRIALS, commands
 from training_evaluation import evaluation
 from training_lists import LABEL_SHARES, lists_of, splits_of, web30k_lengths
-from training_rows import Row, row, write
+from training_rows import Row, parsed, parser, row, write
 
 from directrank import learners
 from directrank.errors import ConfigError
@@ -175,6 +175,11 @@ def usual_epoch(name: str, lists: RankedLists, device: str = "cpu") -> Callable[
     return epoch
 
 
+def on(device: str) -> str:
+    """What a measure's name says of the device."""
+    return "" if device == "cpu" else " on a GPU"
+
+
 def wait(device: str) -> None:
     """Until a GPU has done what it was asked for."""
     if device != "cpu":
@@ -190,6 +195,13 @@ def product_rate() -> float:
         a @ b
         best = min(best, time.perf_counter() - began)
     return 2 * 2048 * 1024 * 1024 / best
+
+
+def flops_per_document(name: str) -> float:
+    """Of a network's products, forwards and backwards; of its input's gradient where it is used."""
+    _, widths, input_norm = NETWORKS[name]
+    products = [2.0 * fan_in * fan_out for fan_in, fan_out in pairwise(widths)]
+    return 3 * sum(products) - (0 if input_norm else products[0])
 
 
 def products_alone(name: str, lists: RankedLists, kind: torch.dtype) -> float:
@@ -219,7 +231,7 @@ def steps(threads: int) -> list[Row]:
     lists = lists_of(web30k_lengths(2 * QUERIES), FEATURES)
     data, documents = splits_of(lists), lists.n_documents
     rows, rate = [], 0.0
-    for name, (model, widths, input_norm) in NETWORKS.items():
+    for name, (model, _, _) in NETWORKS.items():
         best: dict[str, float] = {}
         kinds = ["float32", "bfloat16"]
         easier = lists.select(np.arange(QUERIES))  # without the longest list
@@ -242,9 +254,8 @@ def steps(threads: int) -> list[Row]:
             for kind in kinds:
                 seconds = products_alone(name, lists, getattr(torch, kind))
                 best[f"{kind} alone"] = min(best.get(f"{kind} alone", np.inf), seconds)
-        products = [2.0 * fan_in * fan_out for fan_in, fan_out in pairwise(widths)]
         slow = easier.n_documents / best["usual"]
-        flops = documents * (3 * sum(products) - (0 if input_norm else products[0]))
+        flops = documents * flops_per_document(name)
         for kind in kinds:
             full = f"{name} {kind}"
             if kind == "float32":
@@ -286,7 +297,7 @@ def loader_seconds(lists: RankedLists) -> float:
     return min(found)
 
 
-def together(threads: int) -> list[Row]:
+def together(threads: int, device: str = "cpu") -> list[Row]:
     """Ten trials of a small network, in one process."""
     torch.set_num_threads(threads)
     lengths = numpy_stream("benchmark", "short").integers(8, 40, 240)
@@ -297,7 +308,9 @@ def together(threads: int) -> list[Row]:
         best: dict[int, float] = {}
         for _ in range(3):
             for stack in (0, 1):
-                fitted = fit(data, SMALL, threads, jobs=TRIALS, stack=stack, **training)
+                fitted = fit(
+                    data, SMALL, threads, jobs=TRIALS, device=device, stack=stack, **training
+                )
                 # Alone, each fit has its own fastest epoch.
                 seconds = (
                     epoch_seconds(fitted)
@@ -309,7 +322,7 @@ def together(threads: int) -> list[Row]:
         rows += [
             row("seconds of an epoch, together", name, best[0], "s"),
             row("seconds of an epoch, one by one", name, best[1], "s"),
-            row("together over one by one", name, best[1] / best[0], "×"),
+            row(f"together over one by one{on(device)}", name, best[1] / best[0], "×"),
         ]
     return rows
 
@@ -469,22 +482,15 @@ PARTS: dict[str, Callable[[int], list[Row]]] = {
 
 def main() -> None:
     """Measure what the command line asks for."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all without one")
+    options = parser(__doc__, PARTS)
     options.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    options.add_argument("--out", type=Path, default=HERE / "results")
     options.add_argument("--resident", action="store_true", help=argparse.SUPPRESS)
-    chosen = options.parse_args()
+    chosen = parsed(options, PARTS)
     keep_freed_memory()  # as every run does
     if chosen.resident:
         print_resident(chosen.threads)
         return
-    for name in chosen.parts:
-        if name not in PARTS:
-            options.error(f"no part '{name}'; there are: {', '.join(PARTS)}")
-    rows = [found for name in chosen.parts or PARTS for found in PARTS[name](chosen.threads)]
+    rows = [found for name in chosen.parts for found in PARTS[name](chosen.threads)]
     machine = f"{environment()['processor']}, {chosen.threads} threads (linear models: one)"
     write(rows, chosen.out, "training", machine)
 

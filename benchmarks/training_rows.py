@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,26 @@ def row(measure: str, configuration: str, value: float, unit: str) -> Row:
         "target": "" if target is None else f"{'≥' if more else '≤'} {target:g}",
         "reached": reached,
     }
+
+
+def parser(doc: str | None, parts: Collection[str]) -> argparse.ArgumentParser:
+    """The command line of a benchmark with ``parts``; see :func:`parsed`."""
+    options = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all without one")
+    options.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results")
+    return options
+
+
+def parsed(options: argparse.ArgumentParser, parts: Collection[str]) -> argparse.Namespace:
+    """What the command line asks for; its ``parts`` are all where it names none."""
+    chosen = options.parse_args()
+    for name in chosen.parts:
+        if name not in parts:
+            options.error(f"no part '{name}'; there are: {', '.join(parts)}")
+    chosen.parts = chosen.parts or list(parts)
+    return chosen
 
 
 def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
