@@ -3,25 +3,24 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+import training_data
 from directrank import losses, metrics
-from directrank.data.prepared import write_prepared
 from directrank.errors import TrainingError
 from directrank.io import write_json
 from directrank.learning import Splits
 from directrank.runs import execute
 from directrank.training.batches import Feeder
 from directrank.training.checkpoints import StoppedError
-from directrank.training.fit import fit_many
 from losses_cases import LOSSES, random_lists, value_and_gradient
 from test_training_checkpoints import LINEAR, SPEC, result, stopping_at
-from training_data import LOSS, TOWER, TRAINING, job, made, mean_ndcg, splits
+from training_data import TOWER, mean_ndcg, prepare, splits
 
 if not torch.cuda.is_available():
     pytest.skip("PyTorch sees no GPU here", allow_module_level=True)
@@ -50,17 +49,11 @@ def data() -> Splits:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "web30k_standin"
-    parts = {"train": made(30, 0), "vali": made(12, 1), "test": made(12, 2)}
-    record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 3}
-    write_prepared(folder, parts, record)
-    return folder
+    return prepare(tmp_path_factory.mktemp("data") / "web30k_standin")
 
 
-def fit(data, trials=1, model=TOWER, loss=LOSS, device="cuda", **training):
-    settings = {"model": model, "loss": loss, "training": {**TRAINING, **training}}
-    jobs = [replace(job(trial), device=device) for trial in range(trials)]
-    return fit_many(data, [settings] * trials, jobs)
+#: A fit on the GPU.
+fit = partial(training_data.fit, device="cuda")
 
 
 @pytest.mark.parametrize("length", [9, 300])
@@ -95,7 +88,7 @@ def test_a_metric_is_that_of_the_cpu(name):
 @pytest.mark.parametrize("scorer", SCORERS)
 def test_a_fit_is_that_of_the_cpu(data, scorer, loss):
     found, wanted = (
-        fit(data, 2, SCORERS[scorer], {"name": loss}, device, dtype="float64", stack=0)
+        fit(data, 2, SCORERS[scorer], {"name": loss}, device=device, dtype="float64", stack=0)
         for device in ("cuda", "cpu")
     )
     for ours, theirs in zip(found, wanted, strict=True):

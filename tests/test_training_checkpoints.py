@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 import torch
 
-from directrank.data.prepared import write_prepared
 from directrank.runs import execute
 from directrank.training.checkpoints import Checkpoints, StoppedError
-from training_data import made
+from training_data import prepare
 
 SPEC = {
     "data": {"name": "web30k_standin", "settings": {}},
@@ -86,11 +85,7 @@ TREES = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "web30k_standin"
-    parts = {"train": made(30, 0), "vali": made(12, 1), "test": made(12, 2)}
-    record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 3}
-    write_prepared(folder, parts, record)
-    return folder
+    return prepare(tmp_path_factory.mktemp("data") / "web30k_standin")
 
 
 def result(folder):

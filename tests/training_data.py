@@ -1,8 +1,11 @@
 """What the tests of training share: small lists, settings and fits."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
+from directrank.data.prepared import write_prepared
 from directrank.evaluation import metrics_per_query
 from directrank.learning import FitJob, Fitted, Splits
 from directrank.lists import RankedLists
@@ -35,15 +38,27 @@ def splits() -> Splits:
     return Splits(made(30, 0), made(12, 1), made(12, 2), label_levels=3)
 
 
-def job(trial: int = 0, run: str = "run") -> FitJob:
+def prepare(folder: Path) -> Path:
+    """The same parts as a prepared data set in ``folder``."""
+    parts = {"train": made(30, 0), "vali": made(12, 1), "test": made(12, 2)}
+    record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 3}
+    write_prepared(folder, parts, record)
+    return folder
+
+
+def job(trial: int = 0, run: str = "run", device: str = "cpu") -> FitJob:
     """A job that shows no progress."""
-    return FitJob(run, trial, {"name": "ndcg", "k": 5}, 1, "cpu", lambda done, total, text: None)
+    return FitJob(run, trial, {"name": "ndcg", "k": 5}, 1, device, lambda done, total, text: None)
 
 
-def fit(data: Splits, trials: int = 1, model=TOWER, loss=LOSS, **training) -> list[Fitted]:
+def fit(
+    data: Splits, trials: int = 1, model=TOWER, loss=LOSS, device: str = "cpu", **training
+) -> list[Fitted]:
     """One model per trial, with the settings of this file and those given."""
     settings = {"model": model, "loss": loss, "training": {**TRAINING, **training}}
-    return fit_many(data, [settings] * trials, [job(trial) for trial in range(trials)])
+    return fit_many(
+        data, [settings] * trials, [job(trial, device=device) for trial in range(trials)]
+    )
 
 
 def mean_ndcg(fitted: Fitted, lists: RankedLists) -> float:
