@@ -45,6 +45,10 @@ def test_an_edition_leaves_its_figures_tables_claims_and_results(finished):
 def test_a_log_begins_with_the_command_that_makes_the_same_bytes_again(finished, tmp_path):
     logs = list((finished / "logs/tiny/fit").glob("*.log"))
     assert len(logs) == RUNS
+    for log in logs:
+        line = log.read_text(encoding="utf-8").splitlines()[0]
+        assert line.startswith("$ env ")
+        assert " directrank fit " in line
     log = next(log for log in logs if "approx_ndcg" in log.stem)
     begun, *arguments = shlex.split(log.read_text(encoding="utf-8").splitlines()[0])
     assert begun == "$"

@@ -17,7 +17,7 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    from directrank import clock, provenance, results, runs, study
+    from directrank import arithmetic, clock, provenance, results, runs, study
     from directrank.data import catalog, fetch, prepared
     from directrank.errors import DirectrankError
     from directrank.io import json_text
@@ -76,20 +76,9 @@ _exports = {
     "DIRECTRANK_STAGE": STUDY.config["stage_dir"],
 }
 if STUDY.config["arithmetic"] == "portable":
-    _exports |= {
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "MKL_CBWR": "AVX2",
-        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
-    }
+    _exports |= arithmetic.PORTABLE
     if platform.machine().lower() in ("x86_64", "amd64"):
-        _exports |= {
-            "NUMBA_CPU_NAME": "haswell",
-            "NUMBA_CPU_FEATURES": ",".join(
-                f"+{feature}"
-                for feature in "sse4.2 popcnt lzcnt avx avx2 f16c fma bmi bmi2".split()
-            ),
-        }
+        _exports |= arithmetic.PORTABLE_X86
 shell.prefix(
     "set -euo pipefail; "
     + " ".join(

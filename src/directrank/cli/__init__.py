@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from directrank import __version__
+from directrank.arithmetic import PORTABLE, PORTABLE_X86
 from directrank.cli.parent import end_with_parent
 from directrank.errors import DirectrankError
 
@@ -45,20 +46,10 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-#: What decides the last bits of results: libraries read here which instructions they may use.
-ARITHMETIC = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "MKL_CBWR",
-    "NPY_DISABLE_CPU_FEATURES",
-    "NUMBA_CPU_NAME",
-    "NUMBA_CPU_FEATURES",
-)
-
-
 def _command(arguments: Sequence[str]) -> str:
     """What a shell is given to have the same bytes again."""
-    kept = [f"{name}={os.environ[name]}" for name in ARITHMETIC if name in os.environ]
+    names = [*PORTABLE, *PORTABLE_X86]
+    kept = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
     return shlex.join([*(["env", *kept] if kept else []), "directrank", *arguments])
 
 

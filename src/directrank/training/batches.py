@@ -112,8 +112,7 @@ class Feeder:
         ``streams`` holds each row's random stream for cutting long lists.
         """
         lengths = self.lengths[queries]
-        whole = self.max_documents is None or lengths.max() <= self.max_documents
-        if queries.shape[1] == 1 and whole and not self.padded:
+        if queries.shape[1] == 1 and not self.padded and self._stay_whole(lengths):
             return self._one_each(queries, lengths)
         rows, lengths = self._documents(queries, lengths, streams)
         spans = lengths
@@ -162,10 +161,14 @@ class Feeder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The documents of queries, one after the other, and how many each has ``[G, B]``."""
         rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
-        if self.max_documents is None or lengths.max() <= self.max_documents:
+        if self._stay_whole(lengths):
             return rows, lengths
         wanted = None if self.relevant is None else self.relevant[rows]
         return _cut(rows, lengths, self.max_documents, streams, wanted)
+
+    def _stay_whole(self, lengths: np.ndarray) -> bool:
+        """Whether no list is longer than what it would be cut to."""
+        return self.max_documents is None or lengths.max() <= self.max_documents
 
     def _gather(self, index: Tensor) -> Tensor:
         if self.features.device.type == self.device.type:

@@ -1,0 +1,20 @@
+"""Which instructions libraries may use: what decides the last bits of results.
+
+They read it from the environment when they are loaded, so a job's shell sets it.
+"""
+
+from __future__ import annotations
+
+#: Keeps to AVX2, so that machines agree as far as the libraries allow.
+PORTABLE = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "AVX2",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
+
+#: The same for numba, which elsewhere knows no such processor.
+PORTABLE_X86 = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": "+sse4.2,+popcnt,+lzcnt,+avx,+avx2,+f16c,+fma,+bmi,+bmi2",
+}
