@@ -46,6 +46,29 @@ def run_file(tmp_path, **changes):
     return str(path)
 
 
+def test_threads_are_those_of_the_option_whatever_the_environment_says(tmp_path):
+    folder = tmp_path / "data"
+    settings = {"queries": {"train": 60, "vali": 2, "test": 2}, "mean_length": 40}
+    splits = standins.generate("web30k_standin", settings)
+    record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 5}
+    write_prepared(folder, splits, record)
+    spec = {key: value for key, value in SPEC.items() if key not in ("loss", "training", "tune")}
+    spec |= {"learner": "ranking_svm", "model": {"c": 1.0}, "trials": 1}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(spec))
+    models = []
+    for threads in ("1", "2"):
+        out = tmp_path / threads
+        command = [sys.executable, "-m", "directrank", "fit", str(path)]
+        subprocess.run(
+            [*command, "--data", str(folder), "--out", str(out), "--threads", "1"],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+            check=True,
+        )
+        models.append((out / "models/0.safetensors").read_bytes())
+    assert models[0] == models[1]
+
+
 def test_a_fit_leaves_tidy_results_and_models(data, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["fit", run_file(tmp_path), "--data", str(data), "--out", str(out)]) == 0

@@ -13,8 +13,9 @@ PORTABLE = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
 
-#: The same for numba, which elsewhere knows no such processor.
+#: The same for what elsewhere knows no such processor: numba, and the BLAS of NumPy and SciPy.
 PORTABLE_X86 = {
+    "OPENBLAS_CORETYPE": "Haswell",
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "+sse4.2,+popcnt,+lzcnt,+avx,+avx2,+f16c,+fma,+bmi,+bmi2",
 }

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from threadpoolctl import threadpool_limits
 
 from directrank import learners, losses, metrics, models
 from directrank.data import normalised, prepared, sample
@@ -96,8 +97,11 @@ def execute(
     def job(trial: int, report: Progress) -> FitJob:
         return FitJob(name, trial, spec["selection"], threads, device, report)
 
+    learner = learners.get(spec["learner"])
+    fit = learner.load()
+    threadpool_limits(threads, user_api="blas")  # of the libraries that are loaded, so not before
     try:
-        trials = list(_trials(spec, splits, job, checkpoints, progress))
+        trials = list(_trials(spec, splits, learner.neural, fit, job, checkpoints, progress))
     except NotFiniteError as error:
         raise error.written_to(out / "not_finite.safetensors") from error
     for number, trial in enumerate(trials):
@@ -158,7 +162,7 @@ def modules_of(spec: Mapping[str, Any]) -> list[str]:
         modules += metrics.modules_of(mapping["name"])
     if "loss" in spec:
         modules += losses.modules_of(spec["loss"]["name"])
-        modules.append(models.REGISTRY[spec["model"]["name"]].split(":")[0])
+        modules += models.modules_of(spec["model"]["name"])
         modules += monitors.modules_of(spec.get("training", {}).get("monitor"))
     return modules
 
@@ -172,15 +176,15 @@ def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: st
 def _trials(
     spec: Mapping[str, Any],
     splits: Splits,
+    together: bool,
+    fit: Callable[..., Any],
     job: Callable[[int, Progress], FitJob],
     checkpoints: Checkpoints,
     progress: Progress,
 ) -> Iterator[Trial]:
     """Fit and evaluate every trial of the run, all its tuning candidates each."""
     plan = list(candidates(spec))
-    learner = learners.get(spec["learner"])
-    fit = learner.load()
-    if learner.neural:
+    if together:
         jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in plan]
         settings = [
             {key: candidate[key] for key in ("model", "loss", "training")}

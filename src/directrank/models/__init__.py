@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from directrank.errors import ConfigError
-from directrank.registry import look_up
+from directrank.registry import imported_modules, look_up
 from directrank.schema import suggest
 
 #: name → module:function
@@ -53,3 +53,9 @@ def build(
         return function(n_features, generators, **options)
     except TypeError as error:
         raise ConfigError(f"model '{name}': {error}", f"its settings are: {known}") from error
+
+
+def modules_of(name: str) -> list[str]:
+    """The modules of directrank that the scores of the scorer ``name`` depend on, sorted."""
+    look_up(REGISTRY, name, "model")
+    return list(imported_modules(REGISTRY[name].split(":")[0]))

@@ -277,7 +277,7 @@ def verdict(found: Mapping[str, Sequence[Timing]]) -> str:
 def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
     """V2 is faster for both nets, and its slope is near 1 where V1's is near 2 (C22).
 
-    Times differ from run to run, so what is told of them is what does not: slopes in whole
+    Times differ from run to run, so what is told of them is what hardly does: slopes in whole
     numbers, and in how many epochs V2 was the faster.
 
     Args:
