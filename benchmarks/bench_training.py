@@ -228,7 +228,7 @@ def products_alone(name: str, lists: RankedLists, kind: torch.dtype) -> float:
 def steps(threads: int) -> list[Row]:
     """Whole steps on Web30K-like lists."""
     torch.set_num_threads(threads)
-    lists = lists_of(web30k_lengths(2 * QUERIES), FEATURES)
+    lists = lists_of(web30k_lengths(8 * QUERIES), FEATURES)
     data, documents = splits_of(lists), lists.n_documents
     rows, rate = [], 0.0
     for name, (model, _, _) in NETWORKS.items():

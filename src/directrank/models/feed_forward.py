@@ -8,13 +8,14 @@ what the description says otherwise, are settings of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from directrank.errors import ConfigError
+from directrank.models.blocks import relu_layers
 from directrank.models.context_layers import Dropout
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
@@ -48,6 +49,12 @@ class FeedForward(nn.Module):
         self.generators = list(generators)
         self.activation = ACTIVATIONS[activation]
         self.output_activation = output_activation
+        #: The first layers with their norms, where nothing else than batch norm and ReLU follows.
+        self.plain: list[tuple[StackedLinear, StackedBatchNorm]] = []
+        if activation == "relu" and not dropout:
+            followed = layers if output_activation else layers[:-1]
+            pairs = zip(followed, norms, strict=False)
+            self.plain = [pair for pair in pairs if isinstance(pair[1], StackedBatchNorm)]
 
     def forward(
         self,
@@ -71,8 +78,9 @@ class FeedForward(nn.Module):
                 raise ValueError("norm 'query' must know which documents make a query")
             models = len(self.layers[0].weight)
             segments = Segments.of(lengths, models, features.shape[1], features.device)
-        x, last = features, len(self.layers) - 1
-        for number, layer in enumerate(self.layers):
+        x = relu_layers(features, rows, lengths, self.plain)
+        first, last = len(self.plain), len(self.layers) - 1
+        for number, layer in enumerate(islice(self.layers, first, None), first):
             if self.training and self.dropout and 0 < number < last:
                 x = self._drop(x, rows)
             x = layer(x)

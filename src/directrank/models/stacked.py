@@ -88,10 +88,19 @@ class StackedBatchNorm(nn.Module):
             y, mean, variance, count = _Normalised.apply(
                 x, self.weight, self.bias, there, self.epsilon
             )
+        self.follow(mean, variance, count)
+        return y
+
+    def follow(self, mean: Tensor, variance: Tensor, count: Tensor) -> None:
+        """Bring the running statistics up to date.
+
+        Args:
+            mean, variance: ``[M, 1, width]`` of a batch, the variance over ``count``.
+            count: real documents of each model, ``[M, 1, 1]``.
+        """
         unbiased = variance * (count / (count - 1).clamp_min(1))
         self.running_mean.lerp_(mean, 1 - self.decay)
         self.running_var.lerp_(unbiased, 1 - self.decay)
-        return y
 
     def _single(self, x: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.models.blocks import relu_layers
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform
 
@@ -38,9 +39,8 @@ class Tower(nn.Module):
         lengths: np.ndarray | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]``; ``rows`` marks the real documents."""
-        x = features if self.input_norm is None else self.input_norm(features, rows)
-        for layer, norm in zip(self.hidden, self.norms, strict=True):
-            x = torch.relu(norm(layer(x), rows))
+        layers = list(zip(self.hidden, self.norms, strict=True))
+        x = relu_layers(features, rows, lengths, layers, self.input_norm)
         return self.activation(self.output(x)).squeeze(-1)
 
 
