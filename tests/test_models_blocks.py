@@ -155,6 +155,14 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(worked, mon
         assert all(torch.equal(found[0][name], other[name]) for name in other)
 
 
+def test_a_first_document_far_from_all_others_costs_no_digits(worked):
+    model, x = build(**TOWER), documents(2 * BLOCK)
+    x[0, 0] = 1e6
+    found, exact = step(model, x), step(copy.deepcopy(model).double(), x.double())
+    for name in ("input_norm.running_mean", "input_norm.running_var"):
+        assert (found[name].double() - exact[name]).norm() <= 1e-5 * exact[name].norm(), name
+
+
 def test_what_is_not_a_number_is_not_hidden(worked):
     x = documents(2 * BLOCK)
     x[0, 3, 2] = float("nan")

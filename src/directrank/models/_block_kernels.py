@@ -23,8 +23,7 @@ PLAIN, NORMED, ACTIVATED = 0, 1, 2
 def moments(z, mean, squares):
     """The mean of each column and the sum of its squared distances from it.
 
-    In one pass over distances from the first document, which is near enough to the mean; documents
-    are taken four at a time, so that sums are stored less often.
+    Documents are taken four at a time, so that sums are stored less often.
     """
     n, W = z.shape
     fours = n - n % 4
@@ -32,22 +31,23 @@ def moments(z, mean, squares):
     squares[:] = 0
     for i in range(0, fours, 4):
         for j in range(W):
-            base = z[0, j]
-            a = z[i, j] - base
-            b = z[i + 1, j] - base
-            c = z[i + 2, j] - base
-            d = z[i + 3, j] - base
-            mean[j] += (a + b) + (c + d)
+            mean[j] += (z[i, j] + z[i + 1, j]) + (z[i + 2, j] + z[i + 3, j])
+    for i in range(fours, n):
+        for j in range(W):
+            mean[j] += z[i, j]
+    for j in range(W):
+        mean[j] /= n
+    for i in range(0, fours, 4):
+        for j in range(W):
+            a = z[i, j] - mean[j]
+            b = z[i + 1, j] - mean[j]
+            c = z[i + 2, j] - mean[j]
+            d = z[i + 3, j] - mean[j]
             squares[j] += (a * a + b * b) + (c * c + d * d)
     for i in range(fours, n):
         for j in range(W):
-            a = z[i, j] - z[0, j]
-            mean[j] += a
+            a = z[i, j] - mean[j]
             squares[j] += a * a
-    for j in range(W):
-        mean[j] /= n
-        squares[j] = max(squares[j] - n * mean[j] * mean[j], z.dtype.type(0))
-        mean[j] += z[0, j]
 
 
 @inlined
@@ -69,11 +69,18 @@ def activated(z, scale, shift, a):
 
 
 @inlined
-def before_norm(slopes, z, mean, scale, along, offset, result):
-    """From slopes behind a norm those before: ``scale · slopes - offset - along (z - mean)``."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            result[i, j] = scale[j] * slopes[i, j] - offset[j] - along[j] * (z[i, j] - mean[j])
+def before_norm(block, slopes, z, mean, scale, along, offset, result):
+    """From a block's slopes behind a norm those before it.
+
+    They are ``scale · slopes - offset - along (z - mean)``.
+    """
+    m, first, last = block
+    own, at = slopes[m][first:last], z[m][first:last]
+    for i in range(last - first):
+        for j in range(z.shape[2]):
+            result[i, j] = (
+                scale[m, j] * own[i, j] - offset[m, j] - along[m, j] * (at[i, j] - mean[m, j])
+            )
 
 
 @inlined
@@ -234,15 +241,7 @@ def through_product(
             m, first, last = items[item]
             g, a = of_z[: last - first], of_x[: last - first]
             own, made = x[m][first:last], slopes[m][first:last]
-            before_norm(
-                behind[m][first:last],
-                z[m][first:last],
-                z_mean[m],
-                z_scale[m],
-                along[m],
-                offset[m],
-                g,
-            )
+            before_norm(items[item], behind, z, z_mean, z_scale, along, offset, g)
             activated(own, scale[m], shift[m], a)
             np.dot(a.T, g, part)
             to_weight[run] += part
@@ -266,15 +265,7 @@ def through_input(
         for item in range(runs[run, 0], runs[run, 1]):
             m, first, last = items[item]
             g, own = of_z[: last - first], x[m][first:last]
-            before_norm(
-                behind[m][first:last],
-                z[m][first:last],
-                z_mean[m],
-                z_scale[m],
-                along[m],
-                offset[m],
-                g,
-            )
+            before_norm(items[item], behind, z, z_mean, z_scale, along, offset, g)
             if how == NORMED:
                 centred = of_x[: last - first]
                 for i in range(last - first):
