@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -113,7 +115,7 @@ def test_scores_gradients_and_running_statistics_are_those_of_the_plain_layers(
     x, rows, lengths = batch(counts)
     found = step(copy.deepcopy(model).to(dtype), x.to(dtype), rows, lengths)
     assert worked == [max(counts)]
-    monkeypatch.setattr(blocks, "LEAST", 1 << 40)
+    monkeypatch.setattr(blocks, "in_blocks", lambda layers, documents: False)
     plain = step(model.double(), x.double(), rows, lengths)
     assert worked == [max(counts)]
     # An offset before layers with a norm of their own changes nothing.
@@ -155,6 +157,29 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(worked, mon
         assert all(torch.equal(found[0][name], other[name]) for name in other)
 
 
+def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
+    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    before, workers = torch.get_num_threads(), set()
+
+    def kernel(begin, end):
+        workers.add(threading.get_ident())
+        time.sleep(0.05)
+
+    try:
+        torch.set_num_threads(3)
+        with pytest.raises(KeyError), _compiled.pytorch_on_one_thread():
+            with _compiled.pytorch_on_one_thread():
+                assert torch.get_num_threads() == 1
+                _compiled.over_lists(kernel, 30, 30)
+            assert torch.get_num_threads() == 1
+            raise KeyError
+        assert torch.get_num_threads() == 3
+        assert len(workers) == 3
+        assert _compiled._threads is None
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_first_document_far_from_all_others_costs_no_digits(worked):
     model, x = build(**TOWER), documents(2 * BLOCK)
     x[0, 0] = 1e6
@@ -189,6 +214,12 @@ def test_scoring_short_steps_and_other_precisions_are_worked_one_by_one(worked, 
     monkeypatch.setattr(blocks, "LEAST", BLOCK + 1)
     model(x)
     assert worked == []
+
+
+def test_short_steps_of_several_models_are_worked_in_blocks(worked, monkeypatch):
+    monkeypatch.setattr(blocks, "LEAST", 1 << 40)
+    build(2)(documents(3, models_of_stack=2))
+    assert worked == [3]
 
 
 def test_without_numba_layers_are_worked_one_by_one(worked, monkeypatch):

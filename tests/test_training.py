@@ -10,6 +10,7 @@ from directrank.seeds import numpy_stream
 from directrank.training.batches import Feeder, Layout, buckets
 from directrank.training.fit import complete, fit_many
 from directrank.training.objective import Objective
+from directrank.training.stack import Stack
 from training_data import LOSS, TOWER, TRAINING, fit, job, layout, made, mean_ndcg, splits
 
 
@@ -253,3 +254,26 @@ def test_candidates_that_share_documents_are_candidates_with_documents_of_their_
     apart = fit_many(data, settings, [job()] * 2)
     for one, other in zip(shared, apart, strict=True):
         assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-10)
+
+
+@pytest.mark.parametrize(("models", "threads"), [(1, 2), (2, 1)])
+def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
+    data, monkeypatch, models, threads
+):
+    pytest.importorskip("numba")
+    seen = set()
+
+    def step(self, queries, plain=Stack._step):
+        seen.add(torch.get_num_threads())
+        return plain(self, queries)
+
+    monkeypatch.setattr(Stack, "_step", step)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        settings = {"model": TOWER, "loss": LOSS, "training": {**TRAINING, "stack": 0}}
+        fit_many(data, [settings] * models, [job(trial) for trial in range(models)])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {threads}

@@ -22,8 +22,9 @@ from torch import Tensor
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.relaxations._compiled import array, over_lists, usable
 
-#: Documents of a model in one step from which on its layers are worked in blocks.
-LEAST = 8192
+#: Documents in one step from which on the layers of a model alone are worked in blocks. Those of
+#: several models together always are.
+LEAST = 1000
 
 #: A model's blocks make up so many runs at most. Each has weights' gradients of its own.
 MOST_RUNS = 32
@@ -48,7 +49,7 @@ def relu_layers(
     Returns:
         ``[M, N, out]``; ``x`` itself without any layers.
     """
-    if layers and _in_blocks(x, rows, lengths, layers):
+    if in_blocks(layers, x.shape[1]) and _allow_blocks(x, rows, lengths, layers):
         return _by_blocks(x, rows, lengths, layers, input_norm)
     if input_norm is not None:
         x = input_norm(x, rows)
@@ -57,24 +58,32 @@ def relu_layers(
     return x
 
 
-def _in_blocks(
+def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], documents: float) -> bool:
+    """Whether training steps of so many documents of each model go through ``layers`` in blocks."""
+    if not layers:
+        return False
+    weight = layers[0][0].weight
+    return (
+        (len(weight) > 1 or documents >= LEAST)
+        and usable(weight.detach())
+        and _blas_is_installed()
+        and all(layer.bias is None for layer, _ in layers)
+    )
+
+
+def _allow_blocks(
     x: Tensor,
     rows: Tensor | None,
     lengths: np.ndarray | None,
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
 ) -> bool:
+    """Whether nothing is wanted of a step that is not done in blocks."""
     return (
-        x.shape[1] >= LEAST
-        and (rows is None or lengths is not None)
+        (rows is None or lengths is not None)
         and torch.is_grad_enabled()
         and not x.requires_grad
-        and usable(x)
         and not torch.is_autocast_enabled("cpu")
-        and _blas_is_installed()
-        and all(
-            norm.training and norm.weight.dtype == x.dtype and layer.bias is None
-            for layer, norm in layers
-        )
+        and all(norm.training and norm.weight.dtype == x.dtype for _, norm in layers)
     )
 
 

@@ -31,6 +31,8 @@ class Tower(nn.Module):
         self.norms = nn.ModuleList(norms)
         self.output = output
         self.activation = activation
+        #: The layers with their norms; nothing but batch norm and ReLU follows each.
+        self.plain = list(zip(hidden, norms, strict=True))
 
     def forward(
         self,
@@ -39,8 +41,7 @@ class Tower(nn.Module):
         lengths: np.ndarray | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]``; ``rows`` marks the real documents."""
-        layers = list(zip(self.hidden, self.norms, strict=True))
-        x = relu_layers(features, rows, lengths, layers, self.input_norm)
+        x = relu_layers(features, rows, lengths, self.plain, self.input_norm)
         return self.activation(self.output(x)).squeeze(-1)
 
 

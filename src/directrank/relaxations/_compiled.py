@@ -8,8 +8,9 @@ threads would not survive a fork.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -102,13 +103,34 @@ class _Pool:
 
 _pool = _Pool()
 
+#: How many threads compiled loops use while PyTorch keeps to one; None for as many as PyTorch does.
+_threads: int | None = None
+
+
+@contextmanager
+def pytorch_on_one_thread() -> Iterator[None]:
+    """PyTorch's own operations on one thread, compiled loops on as many as before.
+
+    For work of which compiled loops do the most: PyTorch's threads wait for the next operation by
+    spinning, for some ms, on the cores that compiled loops want.
+    """
+    global _threads
+    before = _threads, torch.get_num_threads()
+    _threads = before[0] or before[1]
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        _threads = before[0]
+        torch.set_num_threads(before[1])
+
 
 def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: object) -> None:
     """``kernel(begin, end, *arguments)`` for ranges that make up the ``lists``.
 
     As many threads as PyTorch uses take turns, if the ``work`` (in pairs of documents) is worth it.
     """
-    threads = min(torch.get_num_threads(), lists, work // WORTH_A_THREAD + 1)
+    threads = min(_threads or torch.get_num_threads(), lists, work // WORTH_A_THREAD + 1)
     if threads <= 1:
         kernel(0, lists, *arguments)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from torch import Tensor, nn
 from directrank import models
 from directrank.evaluation import Evaluator
 from directrank.learning import Splits
+from directrank.models.blocks import in_blocks
+from directrank.relaxations._compiled import pytorch_on_one_thread
 from directrank.seeds import numpy_stream, torch_stream
 from directrank.training import monitors, optimisers, precision
 from directrank.training.batches import Batch, Feeder, Layout
@@ -238,12 +241,21 @@ class Stack:
         steps = -(-queries // size)
         self.model.train()
         began = time.perf_counter() - now.seconds
-        while now.step < steps:
-            now.total += self._step(now.order[:, now.step * size : (now.step + 1) * size])
-            now.step += 1
-            now.seconds = time.perf_counter() - began
-            step_done()
+        with self._threads():
+            while now.step < steps:
+                now.total += self._step(now.order[:, now.step * size : (now.step + 1) * size])
+                now.step += 1
+                now.seconds = time.perf_counter() - began
+                step_done()
         return now.total / steps
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Within it the steps of an epoch have the threads that suit them best."""
+        train, layers = self.data.train, getattr(self.model, "plain", [])
+        documents = train.n_documents / train.n_queries * self.training["batch_queries"]
+        if self.training["precision"] == "float32" and in_blocks(layers, documents):
+            return pytorch_on_one_thread()
+        return nullcontext()
 
     def _step(self, queries: np.ndarray) -> np.ndarray:
         """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
