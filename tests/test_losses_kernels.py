@@ -79,6 +79,15 @@ def test_kernels_equal_the_block_wise_code(name, options, L, without_kernels):
         assert_same(compiled, plain, relative)
 
 
+def test_lists_too_long_to_keep_their_pairs_equal_the_block_wise_code(without_kernels):
+    # Over 1 << 16 pairs of each list with a gain.
+    scores, labels, mask = random_lists(3, 500, seed=5)
+    labels[0] += 1
+    compiled = found("approx_ndcg", scores, labels, mask)
+    plain = without_kernels(found, "approx_ndcg", scores, labels, mask)
+    assert_same(compiled, plain, 1e-10)
+
+
 @pytest.mark.parametrize("scale", [30.0, 1e4])
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_kernels_equal_the_block_wise_code_far_apart(name, options, scale, without_kernels):

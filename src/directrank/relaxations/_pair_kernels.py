@@ -21,6 +21,10 @@ from directrank.relaxations._numbers import is_single, like, power_of_two, slope
 #: Lists are filled up to multiples of so many documents.
 VECTOR = 16
 
+#: Pairs of a list whose slopes are kept from one pass over them to the next, at most. They leave
+#: room for the rest in a core's cache; of longer lists they are worked out again.
+KEPT = 1 << 16
+
 # ------------------------------------------------------------------------------- powers and places
 
 
@@ -152,6 +156,42 @@ def _push(mantissa, power, weights, n_front, n, push):
         push[i] -= total
 
 
+@inlined
+def _sums_and_slopes(mantissa, power, n_front, n, sums, slopes):
+    """As :func:`_sums`; keeps ``e_ij / (1 + e_ij)²`` of the pairs ``[n_front, whole n]``."""
+    one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
+    whole = _fill_up(n, mantissa, power, 1)
+    for i in range(n_front):
+        own, inverse, own_power = mantissa[i], one / mantissa[i], power[i]
+        mantissa[i] = np.inf if own == own else own  # adds 0 to its own sum
+        kept = slopes[i]
+        total = zero
+        for j in range(whole):
+            e = inverse * mantissa[j] * _bounded(power[j] - own_power)
+            s = one / (one + e)
+            kept[j] = slope_of(e, s)
+            total += s
+        mantissa[i] = own
+        kept[i] = zero
+        kept[n:] = zero
+        sums[i] = total
+
+
+@inlined
+def _push_by_slopes(slopes, weights, n_front, n, push):
+    """As :func:`_push`, with what :func:`_sums_and_slopes` kept."""
+    n = _whole(n)
+    push[:n] = 0
+    for i in range(n_front):
+        weight, kept = weights[i], slopes[i]
+        total = like(weight, 0.0)
+        for j in range(n):
+            force = weight * kept[j]
+            push[j] += force
+            total += force
+        push[i] -= total
+
+
 @compiled
 def soft_counts(begin, end, values, front, mask, counts):
     """``Σ_{j≠i} sigmoid(v_j - v_i)`` for the documents i in front; all arrays ``[B, L]``."""
@@ -225,6 +265,7 @@ def approx_ndcg(
     place = np.empty(L + 1, np.int64)
     room = np.empty((5, L + VECTOR), scores.dtype)
     mantissa, power, ranks, weights, push = room[0], room[1], room[2], room[3], room[4]
+    pairs = np.empty(min(KEPT, L * _whole(L)) if wanted else 0, scores.dtype)
     for b in range(begin, end):
         value[b] = 0
         gradient[b] = 0
@@ -235,7 +276,13 @@ def approx_ndcg(
         if best <= 0:
             continue
         _split(scores[b], place, n, -alpha[b], mantissa, power)
-        _sums(mantissa, power, n_front, n, ranks)
+        size = n_front * _whole(n)
+        keeps = wanted and size <= KEPT
+        slopes = pairs[: size if keeps else 0].reshape(-1, _whole(n))
+        if keeps:
+            _sums_and_slopes(mantissa, power, n_front, n, ranks, slopes)
+        else:
+            _sums(mantissa, power, n_front, n, ranks)
         total = 0.0
         for i in range(n_front):
             rank = 1.0 + ranks[i]
@@ -255,7 +302,10 @@ def approx_ndcg(
             weights[i] = alpha[b] * weights[i] * slope / best
         value[b] = total / best
         if wanted:
-            _push(mantissa, power, weights, n_front, n, push)
+            if keeps:
+                _push_by_slopes(slopes, weights, n_front, n, push)
+            else:
+                _push(mantissa, power, weights, n_front, n, push)
             for i in range(n):
                 gradient[b, place[i]] = push[i]
 
