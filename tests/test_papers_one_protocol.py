@@ -15,9 +15,10 @@ from directrank import losses, study
 from directrank.errors import DataError
 from directrank.io import read_json, write_csv
 from directrank.papers import claims, gallery
+from directrank.papers.figures import new_figure, style
 from directrank.papers.one_protocol import DATASETS
 from directrank.papers.one_protocol_methods import needs
-from directrank.papers.one_protocol_time import pareto_front
+from directrank.papers.one_protocol_time import name_points, pareto_front
 from directrank.papers.product import build, build_times, products
 from directrank.schema import read_yaml
 from papers_synthetic import PUBLISHED, make_plan, make_run
@@ -235,3 +236,14 @@ def test_every_product_names_its_data_set():
         assert product.needs == needs(dataset)
         assert DATASETS[dataset] in product.title
         assert name.startswith(product.kind)
+
+
+def test_names_of_points_that_lie_together_do_not_overlap():
+    with style():
+        _, axes = new_figure()
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        name_points(axes, [(word, 0.5, 0.5 + number / 100) for number, word in enumerate("abc")])
+        boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert [text.xy for text in axes.texts] == [(0.5, 0.5), (0.5, 0.51), (0.5, 0.52)]

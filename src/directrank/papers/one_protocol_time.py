@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 
 from directrank.papers import figures
 from directrank.papers.evidence import Evidence, standin_line
@@ -31,6 +33,19 @@ def pareto_front(
         if not front or gain[number] > gain[front[-1]]:
             front.append(int(number))
     return front
+
+
+def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+    """Write names to the upper left of their points, above those that would be in the way."""
+    axes.figure.draw_without_rendering()  # only then is it known where points lie
+    placed: list[Bbox] = []
+    for name, x, y in points:
+        text = axes.annotate(
+            name, (x, y), (-3, 3), textcoords="offset points", ha="right", fontsize=5.5
+        )
+        while any(text.get_window_extent().overlaps(other) for other in placed):
+            text.xyann = (-3, text.xyann[1] + 1)
+        placed.append(text.get_window_extent())
 
 
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
@@ -74,15 +89,6 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         linewidth=0.9,
         zorder=1,
     )
-    for number in front:
-        axes.annotate(
-            study.methods[number].name,
-            (seconds[number], means[number]),
-            xytext=(-3, 3),
-            textcoords="offset points",
-            ha="right",
-            fontsize=5.5,
-        )
     axes.set(xscale="log", xlabel="training time of one configuration (s)", ylabel="NDCG@10, test")
     axes.set_xlim(left=seconds.min() / 2.5)  # room for the names of the front's first methods
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -90,6 +96,9 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     axes.xaxis.set_minor_formatter(NullFormatter())
     scorer_legend(figure)
     figures.small_print(figure, standin_line([study.dataset], study.edition))
+    name_points(
+        axes, [(study.methods[number].name, seconds[number], means[number]) for number in front]
+    )
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
         "validation included, as the runs measured it beside other work of the machine (trials and "
