@@ -233,7 +233,7 @@ def steps(threads: int) -> list[Row]:
     torch.set_num_threads(threads)
     lists = lists_of(web30k_lengths(8 * QUERIES), FEATURES)
     data, documents = splits_of(lists), lists.n_documents
-    rows, rate = [], 0.0
+    rows, rate, flops_per_second = [], 0.0, {}
     for name, (model, _, _) in NETWORKS.items():
         best: dict[str, float] = {}
         kinds = ["float32", "bfloat16"]
@@ -262,10 +262,8 @@ def steps(threads: int) -> list[Row]:
         for kind in kinds:
             full = f"{name} {kind}"
             if kind == "float32":
-                share = flops / best[kind] / rate
-                rows.append(row("share of the product rate", full, share, ""))
-                share = flops / best["float32 alone"] / rate
-                rows.append(row("share of the product rate", f"{name}, products alone", share, ""))
+                flops_per_second[full] = flops / best[kind]
+                flops_per_second[f"{name}, products alone"] = flops / best["float32 alone"]
             rows.append(row("documents per second", full, documents / best[kind], "1/s"))
             rows.append(row("times the usual way", full, documents / best[kind] / slow, "×"))
         rows.append(row("documents per second", f"{name} usual way", slow, "1/s"))
@@ -276,6 +274,8 @@ def steps(threads: int) -> list[Row]:
             rows.append(row("bfloat16 over float32", f"{name}, products alone", ratio, "×"))
         share = loader_seconds(lists) / best["float32"]
         rows.append(row("loader's share of a step", f"{name} float32", share, ""))
+    for what, reached in reversed(flops_per_second.items()):
+        rows.insert(0, row("share of the product rate", what, reached / rate, ""))
     rows.insert(0, row("product rate", f"float32, {threads} threads", rate / 1e9, "Gflop/s"))
     assert fitted is not None
     wasted = fitted[0].info["wasted_pairs"]
