@@ -259,11 +259,10 @@ def steps(threads: int) -> list[Row]:
                 best[f"{kind} alone"] = min(best.get(f"{kind} alone", np.inf), seconds)
         slow = easier.n_documents / best["usual"]
         flops = documents * flops_per_document(name)
+        flops_per_second[f"{name} float32"] = flops / best["float32"]
+        flops_per_second[f"{name}, products alone"] = flops / best["float32 alone"]
         for kind in kinds:
             full = f"{name} {kind}"
-            if kind == "float32":
-                flops_per_second[full] = flops / best[kind]
-                flops_per_second[f"{name}, products alone"] = flops / best["float32 alone"]
             rows.append(row("documents per second", full, documents / best[kind], "1/s"))
             rows.append(row("times the usual way", full, documents / best[kind] / slow, "×"))
         rows.append(row("documents per second", f"{name} usual way", slow, "1/s"))
@@ -274,9 +273,14 @@ def steps(threads: int) -> list[Row]:
             rows.append(row("bfloat16 over float32", f"{name}, products alone", ratio, "×"))
         share = loader_seconds(lists) / best["float32"]
         rows.append(row("loader's share of a step", f"{name} float32", share, ""))
-    for what, reached in reversed(flops_per_second.items()):
-        rows.insert(0, row("share of the product rate", what, reached / rate, ""))
-    rows.insert(0, row("product rate", f"float32, {threads} threads", rate / 1e9, "Gflop/s"))
+    rows = [
+        row("product rate", f"float32, {threads} threads", rate / 1e9, "Gflop/s"),
+        *(
+            row("share of the product rate", what, reached / rate, "")
+            for what, reached in flops_per_second.items()
+        ),
+        *rows,
+    ]
     assert fitted is not None
     wasted = fitted[0].info["wasted_pairs"]
     rows.append(row("wasted pairs", "in groups of like length", wasted, ""))

@@ -65,7 +65,7 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
     weight = layers[0][0].weight
     return (
         (len(weight) > 1 or documents >= LEAST)
-        and usable(weight.detach())
+        and usable(weight)
         and _blas_is_installed()
         and all(layer.bias is None for layer, _ in layers)
     )

@@ -128,7 +128,8 @@ def pytorch_on_one_thread() -> Iterator[None]:
 def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: object) -> None:
     """``kernel(begin, end, *arguments)`` for ranges that make up the ``lists``.
 
-    As many threads as PyTorch uses take turns, if the ``work`` (in pairs of documents) is worth it.
+    As many threads as PyTorch uses, or used before :func:`pytorch_on_one_thread`, take turns, if
+    the ``work`` (in pairs of documents) is worth it.
     """
     threads = min(_threads or torch.get_num_threads(), lists, work // WORTH_A_THREAD + 1)
     if threads <= 1:
