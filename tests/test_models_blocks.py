@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from directrank import models
+from directrank.documents import Documents
 from directrank.models import blocks
 from directrank.relaxations import _compiled
 from directrank.seeds import torch_stream
@@ -123,6 +124,26 @@ def test_scores_gradients_and_running_statistics_are_those_of_the_plain_layers(
     assert plain.pop("input_norm.bias", torch.zeros(1)).abs().max() < 1e-9
     for name, wanted in plain.items():
         assert (found[name].double() - wanted).norm() <= near * max(wanted.norm(), 0.1), name
+
+
+@pytest.mark.parametrize("settings", [TOWER, {**TOWER, "input_norm": False}], ids=str)
+@pytest.mark.parametrize("least", [1, 1 << 40], ids=["in blocks", "one by one"])
+@pytest.mark.parametrize("counts", [COUNTS[1], COUNTS[4]], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_documents_are_taken_out_of_a_table_with_the_same_bytes(
+    settings, counts, dtype, least, worked, monkeypatch
+):
+    monkeypatch.setattr(blocks, "LEAST", least)
+    model = build(len(counts), **settings).to(dtype)
+    x, rows, lengths = batch(counts)
+    order = torch.randperm(x.shape[0] * x.shape[1], generator=torch_stream("order"))
+    table = torch.empty(len(order) + 5, x.shape[2])
+    table[order] = x.reshape(len(order), -1)
+    taken, x = Documents(table, order.view(x.shape[:2]).numpy(), dtype), x.to(dtype)
+    assert torch.equal(taken.tensor(), x)
+    found, wanted = step(model, taken, rows, lengths), step(model, x, rows, lengths)
+    assert len(worked) == (0 if least > 1 and len(counts) == 1 else 2)
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
 
 def test_the_gradient_is_that_of_finite_differences(worked):

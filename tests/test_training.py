@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from directrank.documents import Documents
 from directrank.errors import ConfigError, TrainingError
 from directrank.learning import Splits
 from directrank.lists import RankedLists
@@ -134,6 +135,21 @@ def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
     whole = losses.approx_ndcg(pad(scores, mask, index), pad(labels, mask, index), mask, alpha=5.0)
     summed = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
     assert torch.allclose(summed, whole.sum())
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("queries", [[[4, 0, 2], [1, 3, 3]], [[3], [1]]], ids=["three", "one"])
+def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries, kind):
+    lists = made(5, 9, longest=50)
+    batch = Feeder(lists, kind, torch.device("cpu")).draw(np.array(queries), [])
+    assert isinstance(batch.documents, Documents)  # they stay where they are
+    assert batch.features.dtype == kind
+    for row, drawn in enumerate(queries):
+        for query, start, length in zip(drawn, batch.starts[row], batch.lengths[row], strict=True):
+            own = slice(lists.offsets[query], lists.offsets[query + 1])
+            found = batch.features[row, start : start + length].numpy()
+            assert (found == lists.features[own]).all()
+            assert (batch.labels[row, start : start + length].numpy() == lists.labels[own]).all()
 
 
 def test_long_lists_are_cut_to_random_documents_that_differ_between_draws():

@@ -4,6 +4,9 @@ A block is a row of ``items``: its model m, its first document, and the one afte
 documents ``[M, N, W]``, one number per column ``[M, W]``, sums of each block's documents
 ``[blocks, W]``, weights ``[M, in, out]``. Each kernel works the blocks of the ``runs`` from
 ``begin`` to ``end``. Products are BLAS's.
+
+The input is ``x`` ``[M, N, W]`` where ``rows`` is ``[M, 0]``; else ``x`` is ``[1, T, W]``, and
+``rows`` ``[M, N]`` says which of its rows each document is.
 """
 
 from __future__ import annotations
@@ -15,8 +18,22 @@ from directrank.relaxations._compiled import compiled, inlined
 #: Documents of a block, at most.
 BLOCK = 512
 
-#: What a layer does to its input first: nothing, the norm, the norm and ReLU.
-PLAIN, NORMED, ACTIVATED = 0, 1, 2
+
+@inlined
+def taken(block, x, rows, into):
+    """The documents of a block of the input.
+
+    One after the other, which is how memory is read ahead: BLAS goes through several at once.
+    """
+    m, first, last = block
+    for i in range(last - first):
+        if rows.shape[1] == 0:
+            for j in range(x.shape[2]):
+                into[i, j] = x[m, first + i, j]
+        else:
+            row = rows[m, first + i]
+            for j in range(x.shape[2]):
+                into[i, j] = x[0, row, j]
 
 
 @inlined
@@ -152,37 +169,57 @@ def norm_slopes(items, counts, parts, scale, inverse, to_weight, to_bias, along,
 
 
 @compiled
-def sum_of_runs(values, first, total):
-    """Sums over each model's runs: of ``values`` ``[runs, n]`` into ``total`` ``[M, n]``."""
+def sum_of_runs(begin, end, values, first, total):
+    """Sums over each model's runs: of ``values`` ``[runs, n]`` into ``total`` ``[M, n]``.
+
+    Of the columns from ``begin`` to ``end``.
+    """
     for m in range(len(first)):
         last = first[m + 1] if m + 1 < len(first) else len(values)
-        total[m] = values[first[m]]
+        total[m, begin:end] = values[first[m], begin:end]
         for run in range(first[m] + 1, last):
-            total[m] += values[run]
+            total[m, begin:end] += values[run, begin:end]
 
 
 @compiled
-def input_moments(begin, end, runs, items, x, means, squares):
+def input_moments(begin, end, runs, items, x, rows, means, squares):
     """The moments of each block of the input."""
+    scratch = np.empty((BLOCK, x.shape[2]), means.dtype)
+    for item in range(runs[begin, 0], runs[end - 1, 1]):
+        _, first, last = items[item]
+        own = scratch[: last - first]
+        taken(items[item], x, rows, own)
+        moments(own, means[item], squares[item])
+
+
+@compiled
+def first_product(begin, end, runs, items, x, rows, scale, shift, weight, z, means, squares):
+    """``z = x @ weight`` of the input, and the moments of its blocks.
+
+    Where ``scale`` is not empty, of the input's norm.
+    """
+    scratch = np.empty((2, BLOCK, x.shape[2]), z.dtype)
     for item in range(runs[begin, 0], runs[end - 1, 1]):
         m, first, last = items[item]
-        moments(x[m][first:last], means[item], squares[item])
+        own, made = scratch[0, : last - first], z[m][first:last]
+        taken(items[item], x, rows, own)
+        if scale.shape[1] > 0:
+            behind = scratch[1, : last - first]
+            normed(own, scale[m], shift[m], behind)
+            own = behind
+        np.dot(own, weight[m], made)
+        moments(made, means[item], squares[item])
 
 
 @compiled
-def product(begin, end, runs, items, x, how, scale, shift, weight, z, means, squares):
-    """``z = x @ weight``, after the norm of x and ReLU as ``how`` says, and its blocks' moments."""
+def product(begin, end, runs, items, x, scale, shift, weight, z, means, squares):
+    """``z = relu(x · scale + shift) @ weight``, and the moments of its blocks."""
     scratch = np.empty((BLOCK, x.shape[2]), x.dtype)
     for item in range(runs[begin, 0], runs[end - 1, 1]):
         m, first, last = items[item]
-        own, made = x[m][first:last], z[m][first:last]
-        if how == ACTIVATED:
-            activated(own, scale[m], shift[m], scratch[: last - first])
-            own = scratch[: last - first]
-        elif how == NORMED:
-            normed(own, scale[m], shift[m], scratch[: last - first])
-            own = scratch[: last - first]
-        np.dot(own, weight[m], made)
+        a, made = scratch[: last - first], z[m][first:last]
+        activated(x[m][first:last], scale[m], shift[m], a)
+        np.dot(a, weight[m], made)
         moments(made, means[item], squares[item])
 
 
@@ -251,23 +288,25 @@ def through_product(
 
 @compiled
 def through_input(
-    begin, end, runs, items, behind, z, z_mean, z_scale, along, offset, x, how, mean, to_weight
+    begin, end, runs, items, behind, z, z_mean, z_scale, along, offset, x, rows, mean, to_weight
 ):
-    """Back through the norm of ``z`` and through :func:`product`, which made it of the input.
+    """Back through the norm of ``z`` and through :func:`first_product`, which made it.
 
-    Gives each run's part of ``x.T @ slopes``; of an input that is normed, with ``x - mean``.
+    Gives each run's part of ``x.T @ slopes``; of an input that is normed, which has a ``mean``,
+    with ``x - mean``.
     """
     of_z = np.empty((BLOCK, z.shape[2]), z.dtype)
-    of_x = np.empty((BLOCK, x.shape[2]), x.dtype)
+    of_x = np.empty((2, BLOCK, x.shape[2]), z.dtype)
     part = np.empty(to_weight.shape[1:], z.dtype)
     for run in range(begin, end):
         to_weight[run] = 0
         for item in range(runs[run, 0], runs[run, 1]):
             m, first, last = items[item]
-            g, own = of_z[: last - first], x[m][first:last]
+            g, own = of_z[: last - first], of_x[0, : last - first]
             before_norm(items[item], behind, z, z_mean, z_scale, along, offset, g)
-            if how == NORMED:
-                centred = of_x[: last - first]
+            taken(items[item], x, rows, own)
+            if mean.shape[1] > 0:
+                centred = of_x[1, : last - first]
                 for i in range(last - first):
                     for j in range(x.shape[2]):
                         centred[i, j] = own[i, j] - mean[m, j]

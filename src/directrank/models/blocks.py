@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.documents import Documents
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.relaxations._compiled import array, over_lists, usable
 
@@ -31,7 +32,7 @@ MOST_RUNS = 32
 
 
 def relu_layers(
-    x: Tensor,
+    x: Tensor | Documents,
     rows: Tensor | None,
     lengths: np.ndarray | None,
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
@@ -40,7 +41,7 @@ def relu_layers(
     """``relu(norm(layer(x)))`` layer after layer, in blocks where that is faster.
 
     Args:
-        x: ``[M, N, in]``.
+        x: ``[M, N, in]``. Blocks take their documents out of a table themselves, if given one.
         rows: bool ``[M, N]``, True for a real document; None where all are. Padding is last.
         lengths: int ``[M, B]``, documents per query.
         layers: each with its norm, whose running statistics are brought up to date in training.
@@ -51,6 +52,7 @@ def relu_layers(
     """
     if in_blocks(layers, x.shape[1]) and _allow_blocks(x, rows, lengths, layers):
         return _by_blocks(x, rows, lengths, layers, input_norm)
+    x = x.tensor() if isinstance(x, Documents) else x
     if input_norm is not None:
         x = input_norm(x, rows)
     for layer, norm in layers:
@@ -72,7 +74,7 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
 
 
 def _allow_blocks(
-    x: Tensor,
+    x: Tensor | Documents,
     rows: Tensor | None,
     lengths: np.ndarray | None,
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
@@ -81,7 +83,7 @@ def _allow_blocks(
     return (
         (rows is None or lengths is not None)
         and torch.is_grad_enabled()
-        and not x.requires_grad
+        and (isinstance(x, Documents) or not x.requires_grad)
         and not torch.is_autocast_enabled("cpu")
         and all(norm.training and norm.weight.dtype == x.dtype for _, norm in layers)
     )
@@ -102,13 +104,13 @@ def _blas() -> Any:
 
 
 def _by_blocks(
-    x: Tensor,
+    x: Tensor | Documents,
     rows: Tensor | None,
     lengths: np.ndarray | None,
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
     input_norm: StackedBatchNorm | None,
 ) -> Tensor:
-    counts = np.full(len(x), x.shape[1]) if rows is None else lengths.sum(1)
+    counts = np.full(x.shape[0], x.shape[1]) if rows is None else lengths.sum(1)
     blocks = _Blocks.of(counts, rows is not None)
     norms = [norm for _, norm in layers]
     norms = norms if input_norm is None else [input_norm, *norms]
@@ -163,13 +165,15 @@ class _Blocks:
         if len(self.first) == len(self.runs):
             return values
         total = np.empty((len(self.first), *values.shape[1:]), values.dtype)
-        rows = values.reshape(len(values), -1), total.reshape(len(total), -1)
-        kernels.sum_of_runs(rows[0], self.first, rows[1])
+        flat = values.reshape(len(values), -1), total.reshape(len(total), -1)
+        columns = flat[0].shape[1]
+        over_lists(kernels.sum_of_runs, values.size, columns, flat[0], self.first, flat[1])
         return total
 
     def work(self, kernel: Callable[..., None], *arguments: Any) -> None:
         """Let a kernel work all blocks, each run on one thread."""
-        widest = max(value.shape[-1] for value in arguments if isinstance(value, np.ndarray))
+        arrays = [value for value in arguments if isinstance(value, np.ndarray)]
+        widest = max(value.shape[2] for value in arrays if value.ndim == 3)
         elements = int(self.counts.sum()) * widest
         over_lists(kernel, elements, len(self.runs), self.runs, self.items, *arguments)
 
@@ -219,18 +223,30 @@ class _Norm:
         return cls(*found)
 
 
+def _input(x: Tensor | Documents) -> tuple[np.ndarray, np.ndarray]:
+    """The first layer's ``x`` and ``rows`` as :mod:`._block_kernels` takes them."""
+    if isinstance(x, Documents):
+        return array(x.table)[None], x.rows
+    return array(x), np.empty((len(x), 0), np.int64)
+
+
 class _Layers(torch.autograd.Function):
     """The layers' output, with mean and variance of each norm, which have no gradient."""
 
     @staticmethod
     def forward(
-        ctx, x: Tensor, blocks: _Blocks, epsilons: Sequence[float], layers: int, *parameters: Tensor
+        ctx,
+        x: Tensor | Documents,
+        blocks: _Blocks,
+        epsilons: Sequence[float],
+        layers: int,
+        *parameters: Tensor,
     ) -> tuple[Tensor, ...]:
         from directrank.models import _block_kernels as kernels
 
         weights = [array(weight) for weight in parameters[:layers]]
         affine = [array(value) for value in parameters[layers:]]
-        features, norms, outputs = array(x), [], []
+        below, norms, outputs = _input(x), [], []
 
         def add_norm(parts: np.ndarray) -> _Norm:
             number = len(norms)
@@ -239,24 +255,25 @@ class _Layers(torch.autograd.Function):
             return norms[-1]
 
         with _blas().limit(limits=1):
-            nothing = np.empty((len(features), 0), features.dtype)
-            below = (features, kernels.PLAIN, nothing, nothing)
+            nothing = np.empty((len(blocks.counts), 0), weights[0].dtype)
+            about = (nothing, nothing)
             if len(epsilons) > layers:
-                parts = blocks.sums(features, features.shape[2])
-                blocks.work(kernels.input_moments, features, *parts)
+                parts = blocks.sums(nothing, x.shape[2])
+                blocks.work(kernels.input_moments, *below, *parts)
                 norm = add_norm(parts)
-                below = (features, kernels.NORMED, norm.scale, norm.shift)
+                about = (norm.scale, norm.shift)
+            product = kernels.first_product
             for weight in weights:
-                shape = (len(weight), features.shape[1], weight.shape[2])
-                z, parts = np.empty(shape, features.dtype), blocks.sums(features, shape[2])
-                blocks.work(kernels.product, *below, weight, z, *parts)
+                shape = (len(weight), x.shape[1], weight.shape[2])
+                z, parts = np.empty(shape, weight.dtype), blocks.sums(weight, shape[2])
+                blocks.work(product, *below, *about, weight, z, *parts)
                 norm = add_norm(parts)
                 outputs.append(z)
-                below = (z, kernels.ACTIVATED, norm.scale, norm.shift)
+                product, below, about = kernels.product, (z,), (norm.scale, norm.shift)
             y = np.zeros_like(z) if blocks.padded else np.empty_like(z)
             blocks.work(kernels.output, z, norm.scale, norm.shift, y)
-        ctx.save_for_backward(x, *parameters[:layers], *map(torch.from_numpy, outputs))
-        ctx.blocks, ctx.norms = blocks, norms
+        ctx.save_for_backward(*parameters[:layers], *map(torch.from_numpy, outputs))
+        ctx.x, ctx.blocks, ctx.norms = x, blocks, norms
         statistics = [
             torch.from_numpy(value) for norm in norms for value in (norm.mean, norm.variance)
         ]
@@ -269,14 +286,14 @@ class _Layers(torch.autograd.Function):
         from directrank.models import _block_kernels as kernels
 
         blocks, norms = ctx.blocks, ctx.norms
-        features, *saved = [array(value) for value in ctx.saved_tensors]
+        saved = [array(value) for value in ctx.saved_tensors]
         layers = len(saved) // 2
         weights, outputs = saved[:layers], saved[layers:]
         of_layers, last = norms[-layers:], norms[-1]
         to_weights: list[np.ndarray] = []
         to_affine: list[np.ndarray] = []
         with _blas().limit(limits=1):
-            behind, parts = array(slopes).copy(), blocks.sums(features, last.mean.shape[1])
+            behind, parts = array(slopes).copy(), blocks.sums(last.mean, last.mean.shape[1])
             about = (outputs[-1], last.mean, last.scale, last.shift)
             blocks.work(kernels.through_output, behind, *about, *parts)
             for number in reversed(range(layers)):
@@ -296,8 +313,8 @@ class _Layers(torch.autograd.Function):
                     about = (x, below.mean, below.scale, below.shift, weight)
                     blocks.work(kernels.through_product, *above, *about, to_weight, behind, *parts)
                 else:
-                    how = kernels.NORMED if len(norms) > layers else kernels.PLAIN
-                    about = (features, how, norms[0].mean)
+                    nothing = np.empty((len(weight), 0), z.dtype)
+                    about = (*_input(ctx.x), norms[0].mean if len(norms) > layers else nothing)
                     blocks.work(kernels.through_input, *above, *about, to_weight)
                 to_weights.insert(0, blocks.by_model(to_weight))
         if len(norms) > layers:

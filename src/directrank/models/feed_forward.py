@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.documents import Documents
 from directrank.errors import ConfigError
 from directrank.models.blocks import relu_layers
 from directrank.models.context_layers import Dropout
@@ -58,7 +59,7 @@ class FeedForward(nn.Module):
 
     def forward(
         self,
-        features: Tensor,
+        features: Tensor | Documents,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
     ) -> Tensor:

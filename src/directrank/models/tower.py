@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.documents import Documents
 from directrank.models.blocks import relu_layers
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform
@@ -36,7 +37,7 @@ class Tower(nn.Module):
 
     def forward(
         self,
-        features: Tensor,
+        features: Tensor | Documents,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
     ) -> Tensor:

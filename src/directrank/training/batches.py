@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.documents import Documents
 from directrank.lists import RankedLists, concatenated_ranges
 
 #: Padded pairs of a group of lists that take less time than another call would.
@@ -50,24 +51,31 @@ class Batch(Layout):
     """One step's queries for every model of a stack.
 
     Attributes:
-        features: ``[G, N, F]``; what lies behind a row's documents is a repetition of its last.
+        documents: the features ``[G, N, F]``, or where they are; what lies behind a row's documents
+            is a repetition of its last.
         rows: bool ``[G, N]``, True for what a scorer takes for a document; None where all are.
         spans: int64 numpy ``[G, B]``, what a scorer takes for the documents of each query: those
             of ``lengths``, or more where padding is passed as documents.
         queries: int64 numpy ``[G, B]``, positions of the queries in the data set part.
     """
 
-    features: Tensor
+    documents: Tensor | Documents
     rows: Tensor | None
     spans: np.ndarray
     queries: np.ndarray
+
+    @property
+    def features(self) -> Tensor:
+        """The documents' features ``[G, N, F]``."""
+        return self.documents if isinstance(self.documents, Tensor) else self.documents.tensor()
 
 
 class Feeder:
     """Draws batches from a data set part.
 
     On a GPU the features stay there as a whole where :data:`RESIDENT` of its free memory holds
-    them; else each batch is gathered in pinned memory and copied while the GPU works.
+    them; else each batch is gathered in pinned memory and copied while the GPU works. On a CPU they
+    stay where they are until somebody works them.
 
     Args:
         lists: the part.
@@ -128,14 +136,15 @@ class Feeder:
             hidden = None if there.all() else torch.from_numpy(~there).to(self.device)
         else:
             source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
-        features, labels = self._rows(rows[source])
+        documents, labels = self._rows(rows[source])
         if hidden is not None:
-            features = features.masked_fill_(hidden[..., None], 0.0)
+            features = documents if isinstance(documents, Tensor) else documents.tensor()
+            documents = features.masked_fill_(hidden[..., None], 0.0)
         return Batch(
             labels=labels,
             starts=ends - spans,
             lengths=lengths,
-            features=features,
+            documents=documents,
             rows=None if real is None else torch.from_numpy(real).to(self.device),
             spans=spans,
             queries=queries,
@@ -144,17 +153,19 @@ class Feeder:
     def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
         """The batch of one query ``[G, 1]`` per row: such steps are short, and so must this be."""
         places = np.arange(int(lengths.max()))
-        features, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
+        documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
         full = int(lengths.min()) == len(places)
         rows = None if full else torch.from_numpy(places < lengths).to(self.device)
         starts = np.zeros_like(queries)
-        return Batch(labels, starts, lengths, features, rows, lengths, queries)
+        return Batch(labels, starts, lengths, documents, rows, lengths, queries)
 
-    def _rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+    def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:
         """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""
         index = torch.from_numpy(rows.ravel())
-        features = self._gather(index).view(*rows.shape, -1)
-        return features, self.labels.index_select(0, index.to(self.device)).view(rows.shape)
+        labels = self.labels.index_select(0, index.to(self.device)).view(rows.shape)
+        if self.device.type == "cpu":
+            return Documents(self.features, rows, self.dtype), labels
+        return self._gather(index).view(*rows.shape, -1), labels
 
     def _documents(
         self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]

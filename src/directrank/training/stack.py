@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from directrank import models
+from directrank.documents import Documents
 from directrank.evaluation import Evaluator
 from directrank.learning import Splits
 from directrank.models.blocks import in_blocks
@@ -281,13 +282,18 @@ class Stack:
 
     def _scores(self, batch: Batch) -> Tensor:
         """Scores ``[M, N]`` of a batch."""
-        features, rows, spans = batch.features, batch.rows, batch.spans
+        rows, spans = batch.rows, batch.spans
+        # Layers in blocks take documents from where they are; copied, they would pass memory twice.
+        documents = batch.documents if getattr(self.model, "plain", []) else batch.features
         if self.per_row > 1 and not getattr(self.model, "shares_documents", False):
-            features = features.repeat_interleave(self.per_row, 0)
+            if isinstance(documents, Documents):
+                documents = documents.repeated(self.per_row)
+            else:
+                documents = documents.repeat_interleave(self.per_row, 0)
             rows = None if rows is None else rows.repeat_interleave(self.per_row, 0)
             spans = spans.repeat(self.per_row, 0)
         with precision.products(self.training["precision"], self.device):
-            scores = self.model(features, rows, spans)
+            scores = self.model(documents, rows, spans)
         return scores.to(self.dtype)
 
     def _close_epoch(self, losses: np.ndarray) -> None:

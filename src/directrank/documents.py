@@ -1,0 +1,38 @@
+"""Documents of a batch as rows of the data set part that they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Features ``[M, N, F]`` that are copied out of a table by who works them.
+
+    Attributes:
+        table: ``[T, F]``, on the CPU.
+        rows: int64 numpy ``[M, N]``, which row of the table each document is.
+        dtype: what they are copied as.
+    """
+
+    table: Tensor
+    rows: np.ndarray
+    dtype: torch.dtype
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and F."""
+        return *self.rows.shape, self.table.shape[1]
+
+    def repeated(self, times: int) -> Documents:
+        """Each model's documents ``times`` times, one after the other."""
+        return replace(self, rows=self.rows.repeat(times, 0))
+
+    def tensor(self) -> Tensor:
+        """The features themselves."""
+        index = torch.from_numpy(self.rows.ravel())
+        return self.table.index_select(0, index).to(self.dtype).view(self.shape)
