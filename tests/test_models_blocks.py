@@ -163,10 +163,20 @@ def test_the_gradient_is_that_of_finite_differences(worked):
         assert (gradient.double() * direction).sum().item() == pytest.approx(slope, rel=1e-3)
 
 
-def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(worked, monkeypatch):
+@pytest.mark.parametrize("settings", [TOWER, {**TOWER, "hidden": [9, 5]}, R5], ids=str)
+@pytest.mark.parametrize(("count", "models_of_stack"), [(11 * BLOCK + 5, 1), (2 * BLOCK + 3, 4)])
+def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
+    settings, count, models_of_stack, worked, monkeypatch
+):
     monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1000)
-    model, x = build(**TOWER), documents(11 * BLOCK + 5)
-    before, found = torch.get_num_threads(), []
+    model, x = build(models_of_stack, **settings), documents(count, models_of_stack)
+    before, found, apart = torch.get_num_threads(), [], []
+
+    def spy(plan, by_models=blocks._by_models):
+        apart.append(by_models(plan))
+        return apart[-1]
+
+    monkeypatch.setattr(blocks, "_by_models", spy)
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
@@ -174,6 +184,9 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(worked, mon
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
+    # Forwards and backwards: models apart while there are enough for the threads.
+    wanted = [True, models_of_stack == 4, False]
+    assert apart == [by_models for by_models in wanted for _ in range(2)]
     for other in found[1:]:
         assert all(torch.equal(found[0][name], other[name]) for name in other)
 

@@ -9,11 +9,12 @@ depends on the threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +22,16 @@ from torch import Tensor
 
 from directrank.documents import Documents
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
-from directrank.relaxations._compiled import array, over_lists, usable
+from directrank.relaxations._compiled import (
+    array,
+    over_lists,
+    pytorch_on_one_thread,
+    threads_for,
+    usable,
+)
+
+if TYPE_CHECKING:
+    from directrank.models._block_kernels import Plan, Slopes
 
 #: Documents in one step from which on the layers of a model alone are worked in blocks. Those of
 #: several models together always are.
@@ -103,6 +113,31 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+#: Whether BLAS is on one thread.
+_blas_is_limited = False
+
+
+@contextmanager
+def _blas_on_one_thread() -> Iterator[None]:
+    global _blas_is_limited
+    if _blas_is_limited:
+        yield
+        return
+    with _blas().limit(limits=1):
+        _blas_is_limited = True
+        try:
+            yield
+        finally:
+            _blas_is_limited = False
+
+
+@contextmanager
+def steps_in_blocks() -> Iterator[None]:
+    """For many steps in blocks: what else has threads, PyTorch and BLAS, keeps to one meanwhile."""
+    with pytorch_on_one_thread(), _blas_on_one_thread():
+        yield
+
+
 def _by_blocks(
     x: Tensor | Documents,
     rows: Tensor | None,
@@ -111,218 +146,212 @@ def _by_blocks(
     input_norm: StackedBatchNorm | None,
 ) -> Tensor:
     counts = np.full(x.shape[0], x.shape[1]) if rows is None else lengths.sum(1)
-    blocks = _Blocks.of(counts, rows is not None)
     norms = [norm for _, norm in layers]
     norms = norms if input_norm is None else [input_norm, *norms]
-    affine = [value for norm in norms for value in (norm.weight, norm.bias)]
     weights = [layer.weight for layer, _ in layers]
-    epsilons = [norm.epsilon for norm in norms]
-    y, *statistics = _Layers.apply(x, blocks, epsilons, len(layers), *weights, *affine)
-    count = torch.from_numpy(blocks.counts)[:, None, None]
-    for norm, mean, variance in zip(norms, statistics[::2], statistics[1::2], strict=True):
-        norm.follow(mean[:, None], variance[:, None], count.to(mean.dtype))
+    affine = [norm.weight for norm in norms], [norm.bias for norm in norms]
+    epsilons = np.array([norm.epsilon for norm in norms])
+    sizes = tuple(tuple(weight.shape) for weight in weights)
+    shape = _Shape.of(sizes, with_input_norm=input_norm is not None)
+    plan = _plan(x, counts, epsilons, shape, weights, affine)
+    y = _Layers.apply(plan, shape, *weights, *affine[0], *affine[1])
+    count = torch.from_numpy(counts).to(weights[0].dtype)[:, None, None]
+    found = zip(*map(shape.by_norm, plan.norms[:2]), strict=True)
+    for norm, (mean, variance) in zip(norms, found, strict=True):
+        norm.follow(mean, variance, count)
     return y
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """Which blocks there are, and the threads that work on them.
-
-    Attributes:
-        items: int64 ``[blocks, 3]``, see :mod:`._block_kernels`; those of a model are neighbours.
-        runs: int64 ``[runs, 2]``, the first block of neighbours that are worked in turn, and the
-            one after the last.
-        first: int64 ``[M]``, each model's first run.
-        counts: int64 ``[M]``, each model's documents.
-        padded: whether there are documents beyond those.
-    """
-
-    items: np.ndarray
-    runs: np.ndarray
-    first: np.ndarray
-    counts: np.ndarray
-    padded: bool
-
-    @classmethod
-    def of(cls, counts: np.ndarray, padded: bool) -> _Blocks:
-        """The blocks of models with so many documents ``[M]``."""
-        from directrank.models._block_kernels import BLOCK
-
-        items, _ = _pieces(counts, np.full_like(counts, BLOCK))
-        blocks = -(-counts // BLOCK)
-        runs, first = _pieces(blocks, -(-blocks // MOST_RUNS))
-        runs = runs[:, 1:] + (np.cumsum(blocks) - blocks)[runs[:, :1]]
-        return cls(items, runs, first, counts, padded)
-
-    def sums(self, like: np.ndarray, width: int) -> np.ndarray:
-        """Room for two numbers per block and column, ``[2, blocks, width]``."""
-        return np.empty((2, len(self.items), width), like.dtype)
-
-    def by_model(self, values: np.ndarray) -> np.ndarray:
-        """The sums of values of runs ``[runs, ...]`` over each model's, ``[M, ...]``."""
-        from directrank.models import _block_kernels as kernels
-
-        if len(self.first) == len(self.runs):
-            return values
-        total = np.empty((len(self.first), *values.shape[1:]), values.dtype)
-        flat = values.reshape(len(values), -1), total.reshape(len(total), -1)
-        columns = flat[0].shape[1]
-        over_lists(kernels.sum_of_runs, values.size, columns, flat[0], self.first, flat[1])
-        return total
-
-    def work(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """Let a kernel work all blocks, each run on one thread."""
-        arrays = [value for value in arguments if isinstance(value, np.ndarray)]
-        widest = max(value.shape[2] for value in arrays if value.ndim == 3)
-        elements = int(self.counts.sum()) * widest
-        over_lists(kernel, elements, len(self.runs), self.runs, self.items, *arguments)
-
-
-def _pieces(totals: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cut each of ``totals`` into pieces of its length.
-
-    Returns:
-        Per piece whose it is, its begin and its end, ``[pieces, 3]``; each one's first piece.
-    """
-    numbers = -(-totals // lengths)
-    first = np.cumsum(numbers) - numbers
-    owner = np.repeat(np.arange(len(totals)), numbers)
-    begin = (np.arange(len(owner)) - first[owner]) * lengths[owner]
-    end = np.minimum(begin + lengths[owner], totals[owner])
-    return np.stack([owner, begin, end], 1), first
-
-
-@dataclass(frozen=True)
-class _Norm:
-    """A norm of this step: ``z · scale + shift``, and what its gradient needs.
-
-    All are ``[M, W]``; ``inverse`` is one over the standard deviation.
-    """
-
-    mean: np.ndarray
-    variance: np.ndarray
-    inverse: np.ndarray
-    scale: np.ndarray
-    shift: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        blocks: _Blocks,
-        parts: np.ndarray,
-        epsilon: float,
-        weight: np.ndarray,
-        bias: np.ndarray,
-    ) -> _Norm:
-        """From the moments of blocks, ``[2, blocks, W]``, and a weight and bias ``[M, 1, W]``."""
-        from directrank.models import _block_kernels as kernels
-
-        weight, bias = weight[:, 0], bias[:, 0]
-        found = np.empty((5, *weight.shape), parts.dtype)
-        kernels.norm(blocks.items, blocks.counts, *parts, weight, bias, epsilon, *found)
-        return cls(*found)
-
-
-def _input(x: Tensor | Documents) -> tuple[np.ndarray, np.ndarray]:
-    """The first layer's ``x`` and ``rows`` as :mod:`._block_kernels` takes them."""
-    if isinstance(x, Documents):
-        return array(x.table)[None], x.rows
-    return array(x), np.empty((len(x), 0), np.int64)
-
-
 class _Layers(torch.autograd.Function):
-    """The layers' output, with mean and variance of each norm, which have no gradient."""
+    """The output of layers whose parameters are in a plan; they are given as well."""
 
     @staticmethod
-    def forward(
-        ctx,
-        x: Tensor | Documents,
-        blocks: _Blocks,
-        epsilons: Sequence[float],
-        layers: int,
-        *parameters: Tensor,
-    ) -> tuple[Tensor, ...]:
+    def forward(ctx, plan: Plan, shape: _Shape, *_: Tensor) -> Tensor:
         from directrank.models import _block_kernels as kernels
 
-        weights = [array(weight) for weight in parameters[:layers]]
-        affine = [array(value) for value in parameters[layers:]]
-        below, norms, outputs = _input(x), [], []
-
-        def add_norm(parts: np.ndarray) -> _Norm:
-            number = len(norms)
-            pair = affine[2 * number : 2 * number + 2]
-            norms.append(_Norm.of(blocks, parts, epsilons[number], *pair))
-            return norms[-1]
-
-        with _blas().limit(limits=1):
-            nothing = np.empty((len(blocks.counts), 0), weights[0].dtype)
-            about = (nothing, nothing)
-            if len(epsilons) > layers:
-                parts = blocks.sums(nothing, x.shape[2])
-                blocks.work(kernels.input_moments, *below, *parts)
-                norm = add_norm(parts)
-                about = (norm.scale, norm.shift)
-            product = kernels.first_product
-            for weight in weights:
-                shape = (len(weight), x.shape[1], weight.shape[2])
-                z, parts = np.empty(shape, weight.dtype), blocks.sums(weight, shape[2])
-                blocks.work(product, *below, *about, weight, z, *parts)
-                norm = add_norm(parts)
-                outputs.append(z)
-                product, below, about = kernels.product, (z,), (norm.scale, norm.shift)
-            y = np.zeros_like(z) if blocks.padded else np.empty_like(z)
-            blocks.work(kernels.output, z, norm.scale, norm.shift, y)
-        ctx.save_for_backward(*parameters[:layers], *map(torch.from_numpy, outputs))
-        ctx.x, ctx.blocks, ctx.norms = x, blocks, norms
-        statistics = [
-            torch.from_numpy(value) for norm in norms for value in (norm.mean, norm.variance)
-        ]
-        ctx.mark_non_differentiable(*statistics)
-        return torch.from_numpy(y), *statistics
+        with _blas_on_one_thread():
+            if _by_models(plan):
+                _over_models(plan, kernels.forward, plan)
+            else:
+                layers = len(plan.layers)
+                for layer in range(layers - len(plan.epsilons), layers):
+                    _over_runs(plan, kernels.forward, layer, plan)
+                    kernels.norm(layer, plan)
+                _over_runs(plan, kernels.forward, layers, plan)
+        ctx.plan, ctx.shape = plan, shape
+        return torch.from_numpy(plan.y)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, slopes: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx, slopes: Tensor) -> tuple[Tensor | None, ...]:
         from directrank.models import _block_kernels as kernels
 
-        blocks, norms = ctx.blocks, ctx.norms
-        saved = [array(value) for value in ctx.saved_tensors]
-        layers = len(saved) // 2
-        weights, outputs = saved[:layers], saved[layers:]
-        of_layers, last = norms[-layers:], norms[-1]
-        to_weights: list[np.ndarray] = []
-        to_affine: list[np.ndarray] = []
-        with _blas().limit(limits=1):
-            behind, parts = array(slopes).copy(), blocks.sums(last.mean, last.mean.shape[1])
-            about = (outputs[-1], last.mean, last.scale, last.shift)
-            blocks.work(kernels.through_output, behind, *about, *parts)
-            for number in reversed(range(layers)):
-                norm, z, weight = of_layers[number], outputs[number], weights[number]
-                found = np.empty((4, *norm.mean.shape), z.dtype)
-                kernels.norm_slopes(
-                    blocks.items, blocks.counts, parts, norm.scale, norm.inverse, *found
-                )
-                to_affine[:0] = found[:2]
-                above = (behind, z, norm.mean, norm.scale, *found[2:])
-                to_weight = np.empty((len(blocks.runs), *weight.shape[1:]), z.dtype)
-                if number:
-                    x, below = outputs[number - 1], of_layers[number - 1]
-                    # In the place of those they come from, where they fit: less leaves the cache.
-                    behind = behind if behind.shape == x.shape else np.empty_like(x)
-                    parts = blocks.sums(x, x.shape[2])
-                    about = (x, below.mean, below.scale, below.shift, weight)
-                    blocks.work(kernels.through_product, *above, *about, to_weight, behind, *parts)
-                else:
-                    nothing = np.empty((len(weight), 0), z.dtype)
-                    about = (*_input(ctx.x), norms[0].mean if len(norms) > layers else nothing)
-                    blocks.work(kernels.through_input, *above, *about, to_weight)
-                to_weights.insert(0, blocks.by_model(to_weight))
-        if len(norms) > layers:
+        shape, plan = ctx.shape, ctx.plan._replace(y=array(slopes))
+        made = _slopes(plan, shape)
+        layers = len(plan.layers)
+        with _blas_on_one_thread():
+            if _by_models(plan):
+                _over_models(plan, kernels.backward, plan, made)
+            else:
+                for layer in reversed(range(layers + 1)):
+                    _over_runs(plan, kernels.backward, layer, plan, made)
+                    if layer:
+                        kernels.norm_slopes(layer - 1, plan, made)
+                numbers = len(plan.weights) // len(plan.counts)
+                over_lists(kernels.weights_gradient, len(made.of_runs), numbers, plan, made)
+        to_weights = shape.by_layer(made.to_weights)
+        to_scales, to_shifts = map(shape.by_norm, made.to_affine)
+        if len(plan.epsilons) > layers:
             # What reaches the input sums to zero over the documents, as a norm follows.
-            norm, product = norms[0], to_weights[0]
-            to_weights[0] = product * norm.scale[:, :, None]
-            to_scale = norm.inverse * (weights[0] * product).sum(2)
-            to_affine[:0] = [to_scale, np.zeros_like(to_scale)]
-        gradients = [torch.from_numpy(value) for value in to_weights]
-        gradients += [torch.from_numpy(value[:, None]) for value in to_affine]
-        return None, None, None, None, *gradients
+            inverse, scale = (shape.by_norm(values)[0].numpy() for values in plan.norms[2:4])
+            product, weight = to_weights[0].numpy(), shape.by_layer(plan.weights)[0].numpy()
+            to_weights[0] = torch.from_numpy(product * scale.transpose(0, 2, 1))
+            to_scales[0] = torch.from_numpy(inverse * (weight * product).sum(2)[:, None])
+            to_shifts[0] = torch.zeros_like(to_shifts[0])
+        return None, None, *to_weights, *to_scales, *to_shifts
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The shape of layers that are worked in blocks, the same at every step.
+
+    Attributes:
+        models: M.
+        weights: the layers' weights' shapes.
+        layers: see :class:`~directrank.models._block_kernels.Plan`.
+        widths: of the norms, in their order.
+        behind: how many columns slopes behind norms need.
+    """
+
+    models: int
+    weights: tuple[tuple[int, int, int], ...]
+    layers: np.ndarray
+    widths: tuple[int, ...]
+    behind: int
+
+    @classmethod
+    @cache
+    def of(cls, sizes: tuple[tuple[int, int, int], ...], with_input_norm: bool) -> _Shape:
+        """That of layers with weights of these shapes."""
+        widths = [width for _, _, width in sizes]
+        norms = (sizes[0][1], *widths) if with_input_norm else tuple(widths)
+        behind = np.zeros(len(widths), np.int64)
+        for layer in range(1, len(widths)):
+            # Slopes take the place of those they come from, where they fit: less leaves the cache.
+            same = widths[layer] == widths[layer - 1]
+            behind[layer] = behind[layer - 1] + (0 if same else widths[layer - 1])
+        layers = np.stack(
+            [
+                [width for _, width, _ in sizes],
+                widths,
+                np.cumsum([0, *norms])[-len(widths) - 1 : -1],
+                np.cumsum([0, *(width_in * width for _, width_in, width in sizes)])[:-1],
+                np.cumsum([0, *widths])[:-1],
+                behind,
+            ],
+            1,
+        )
+        return cls(sizes[0][0], sizes, layers, norms, int(behind[-1]) + widths[-1])
+
+    def by_norm(self, values: np.ndarray) -> list[Tensor]:
+        """Numbers per column of norms as those of each norm, ``[M, 1, width]``."""
+        parts = torch.from_numpy(values).split(self._columns)
+        return [part.view(self.models, 1, -1) for part in parts]
+
+    def by_layer(self, values: np.ndarray) -> list[Tensor]:
+        """Weights as those of each layer, ``[M, in, out]``."""
+        parts = torch.from_numpy(values).split(self._numbers)
+        return [part.view(size) for part, size in zip(parts, self.weights, strict=True)]
+
+    @cached_property
+    def _columns(self) -> list[int]:
+        return [self.models * width for width in self.widths]
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return [models * width_in * width for models, width_in, width in self.weights]
+
+
+def _plan(
+    x: Tensor | Documents,
+    counts: np.ndarray,
+    epsilons: np.ndarray,
+    shape: _Shape,
+    weights: Sequence[Tensor],
+    affine: tuple[Sequence[Tensor], Sequence[Tensor]],
+) -> Plan:
+    """What kernels need of a step, with room for what they find."""
+    from directrank.models._block_kernels import Plan, cut
+
+    models, N, _ = x.shape
+    items, runs, first = cut(counts, MOST_RUNS)
+    flat = _flat(weights)
+    kind = flat.dtype
+    return Plan(
+        items=items,
+        runs=runs,
+        first=first,
+        counts=counts,
+        layers=shape.layers,
+        epsilons=epsilons,
+        x=array(x.table)[None] if isinstance(x, Documents) else array(x),
+        rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
+        weights=flat,
+        affine=np.stack([*map(_flat, affine)]),
+        norms=np.empty((5, models * sum(shape.widths)), kind),
+        z=np.empty(models * N * int(shape.layers[:, 1].sum()), kind),
+        parts=np.empty((2, len(items), max(shape.widths)), kind),
+        y=np.empty((models, N, shape.widths[-1]), kind),
+    )
+
+
+def _slopes(plan: Plan, shape: _Shape) -> Slopes:
+    """Room for what :func:`._block_kernels.backward` makes."""
+    from directrank.models._block_kernels import Slopes
+
+    models, N, _ = plan.y.shape
+    to_weights = np.empty_like(plan.weights)
+    of_runs = to_weights
+    if len(plan.runs) > models:
+        of_runs = np.empty(len(plan.weights) // models * len(plan.runs), plan.z.dtype)
+    return Slopes(
+        behind=np.empty(models * N * shape.behind, plan.z.dtype),
+        ahead=np.empty_like(plan.affine),
+        of_runs=of_runs,
+        to_weights=to_weights,
+        to_affine=np.empty_like(plan.affine),
+    )
+
+
+def _flat(values: Sequence[Tensor]) -> np.ndarray:
+    """Parameters one after the other."""
+    return np.concatenate([array(value).reshape(-1) for value in values])
+
+
+def _work(plan: Plan, width: int) -> int:
+    """Elements of all documents with so many columns."""
+    return int(plan.counts.sum()) * width
+
+
+def _by_models(plan: Plan) -> bool:
+    """Whether each model goes through all layers on one thread, rather than all threads share it.
+
+    No byte depends on it.
+    """
+    threads = threads_for(_work(plan, plan.parts.shape[2]))
+    return threads == 1 or len(plan.counts) >= 2 * threads
+
+
+def _over_models(plan: Plan, kernel: Callable[..., None], *arguments: Any) -> None:
+    """Let a kernel take all layers of each model."""
+    from directrank.models._block_kernels import ALL
+
+    work = _work(plan, plan.parts.shape[2])
+    over_lists(kernel, work, len(plan.counts), ALL, *arguments)
+
+
+def _over_runs(plan: Plan, kernel: Callable[..., None], layer: int, *arguments: Any) -> None:
+    """Let a kernel take one layer of each run."""
+    shown = plan.layers[max(layer, 0) :, :2]
+    width = int(shown[0].max()) if len(shown) else plan.y.shape[2]
+    over_lists(kernel, _work(plan, width), len(plan.runs), layer, *arguments)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -125,22 +124,39 @@ def pytorch_on_one_thread() -> Iterator[None]:
         torch.set_num_threads(before[1])
 
 
+def threads_for(work: int) -> int:
+    """How many threads :func:`over_lists` uses for so much ``work``, if there are enough lists."""
+    return min(_threads or torch.get_num_threads(), work // WORTH_A_THREAD + 1)
+
+
+def _turns(lists: int, threads: int) -> list[tuple[int, int]]:
+    """Ranges that make up the ``lists``: long ones first, as calls take time; short ones last.
+
+    So threads end at about the same time, though lists differ and cores have other work as well.
+    """
+    ranges, begin, least = [], 0, max(1, lists // (16 * threads))
+    while begin < lists:
+        end = min(begin + max(least, (lists - begin) // (3 * threads)), lists)
+        ranges.append((begin, end))
+        begin = end
+    return ranges
+
+
 def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: object) -> None:
     """``kernel(begin, end, *arguments)`` for ranges that make up the ``lists``.
 
     As many threads as PyTorch uses, or used before :func:`pytorch_on_one_thread`, take turns, if
     the ``work`` (in pairs of documents) is worth it.
     """
-    threads = min(_threads or torch.get_num_threads(), lists, work // WORTH_A_THREAD + 1)
+    threads = min(threads_for(work), lists)
     if threads <= 1:
         kernel(0, lists, *arguments)
         return
-    step = max(1, lists // (8 * threads))
-    turns = count(0, step)
+    turns = iter(_turns(lists, threads))
 
     def take_turns() -> None:
-        while (begin := next(turns)) < lists:
-            kernel(begin, min(begin + step, lists), *arguments)
+        for begin, end in turns:
+            kernel(begin, end, *arguments)
 
     others = [_pool.get(threads - 1).submit(take_turns) for _ in range(threads - 1)]
     take_turns()

@@ -64,19 +64,17 @@ class Objective:
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
         lists = _Lists.of(call.models, scores, layout)
-        values, relevant, order = [], [], []
+        values, order = [], []
         for group in lists.groups():
             padded, labels, mask = lists.padded(group)
             self.pairs += np.square(lists.lengths[group]).sum(), len(group) * mask.shape[1] ** 2
             varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
             values.append(call.loss(padded, labels, mask, **varied))
-            if self.reduction == "mean":
-                relevant.append(((labels > 0) & mask).any(1))
             order.append(group)
         total = lists.per_model(values, order)
         if self.reduction == "sum":
             return total
-        return total / lists.per_model(relevant, order).clamp_min(1)
+        return total / lists.relevant().clamp_min(1)
 
     @cached_property
     def _calls(self) -> list[Call]:
@@ -181,8 +179,19 @@ class _Lists:
             # As repeat_interleave, which takes longer than a loss for so little.
             spread = labels[:, None].expand(-1, self.models // len(labels), -1)
             return scores, spread.reshape(scores.shape), mask
-        scores = _gathered(self.scores, self.starts[group], places)
-        return scores, _gathered(self.labels, self.label_starts[group], places), mask
+        index = _places(self.starts[group], places, self.scores)
+        scores = _gathered(self.scores, index)
+        if len(self.labels) < len(self.scores):
+            index = _places(self.label_starts[group], places, self.labels)
+        return scores, _gathered(self.labels, index), mask
+
+    def relevant(self) -> Tensor:
+        """How many lists of each model have a relevant document, ``[models]``."""
+        before = torch.nn.functional.pad((self.labels > 0).flatten().cumsum(0), (1, 0))
+        begin = torch.from_numpy(self.label_starts).to(before.device)
+        end = begin + torch.from_numpy(self.lengths).to(before.device)
+        found = before.index_select(0, end) > before.index_select(0, begin)
+        return found.view(self.models, -1).sum(1)
 
     def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
         """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
@@ -201,8 +210,13 @@ def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
     return values[models, None].to(lists.scores)
 
 
-def _gathered(values: Tensor, starts: np.ndarray, places: np.ndarray) -> Tensor:
-    """``[B, L]`` from the flattened ``values``; what is beyond a list's end is any other value."""
-    index = np.minimum(starts[:, None] + places, values.numel() - 1)
-    index = torch.from_numpy(index.ravel()).to(values.device)
-    return values.flatten().index_select(0, index).view(len(starts), len(places))
+def _places(starts: np.ndarray, places: np.ndarray, values: Tensor) -> Tensor:
+    """Where ``[B, L]`` lie in the flattened ``values``; beyond a list's end anywhere."""
+    return torch.from_numpy(np.minimum(starts[:, None] + places, values.numel() - 1)).to(
+        values.device
+    )
+
+
+def _gathered(values: Tensor, index: Tensor) -> Tensor:
+    """The flattened values at an index ``[B, L]``."""
+    return values.flatten().index_select(0, index.view(-1)).view(index.shape)

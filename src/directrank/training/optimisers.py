@@ -1,8 +1,8 @@
 """Optimisers that update every model of a stack with a learning rate of its own.
 
 Every parameter has a leading dimension M, and so has all that is kept of past gradients: a model of
-a stack is updated as `torch.optim` would update it alone. Each operation is one call for all
-parameters, as in `torch.optim` with `foreach`: calls are what a step of a small network costs.
+a stack is updated as `torch.optim` would update it alone. All parameters lie in one vector, so that
+an update is a handful of operations: calls are what a step of a small network costs.
 """
 
 from __future__ import annotations
@@ -21,31 +21,49 @@ class SGD:
     """``w ← w - rate · g``.
 
     Args:
-        parameters: each ``[M, …]``.
+        parameters: each ``[M, …]``; they are moved into a vector, and stay views of it.
         weight_decay: multiple of the weights that is added to their gradient.
     """
 
     def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
-        self.parameters = list(parameters)
+        self.shapes = [parameter.shape for parameter in parameters]
+        self.weights = _one_after_the_other([parameter.detach() for parameter in parameters])
+        for parameter, place in zip(parameters, self._apart(self.weights), strict=True):
+            parameter.data = place
         self.weight_decay = weight_decay
+        #: Learning rates stay the same for many steps: those last asked for, and each weight's.
+        self._spread = torch.empty(0), torch.empty(0)
+        #: Of each weight, whose it is.
+        self.models = _one_after_the_other(
+            [
+                torch.arange(shape[0]).repeat_interleave(shape.numel() // shape[0])
+                for shape in self.shapes
+            ]
+        ).to(self.weights.device)
 
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
         """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
+        gradient = _one_after_the_other(gradients)
         if self.weight_decay:
-            gradients = torch._foreach_add(gradients, self.parameters, alpha=self.weight_decay)
-        self._move(gradients, self._along(rates))
+            gradient.add_(self.weights, alpha=self.weight_decay)
+        self._move(gradient, self._along(rates))
 
-    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
-        torch._foreach_addcmul_(self.parameters, gradients, rates, value=-1)
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.weights.addcmul_(gradient, rates, value=-1)
 
-    def _along(self, values: Tensor) -> list[Tensor]:
-        """``values`` ``[M]`` in shapes that broadcast along the first dimension of parameters."""
-        shapes = {
-            parameter.ndim: values.view(-1, *[1] * (parameter.ndim - 1))
-            for parameter in self.parameters
-        }
-        return [shapes[parameter.ndim] for parameter in self.parameters]
+    def _along(self, values: Tensor) -> Tensor:
+        """Each weight's model's of the ``values`` ``[M]``."""
+        if len(values) == 1:
+            return values
+        if values is not self._spread[0]:
+            self._spread = values, values.index_select(0, self.models)
+        return self._spread[1]
+
+    def _apart(self, vector: Tensor) -> list[Tensor]:
+        """The parts of a vector that belong to each parameter, not copied."""
+        parts = vector.split([shape.numel() for shape in self.shapes])
+        return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def memory(self) -> dict[str, Tensor]:
         """What is kept of past gradients, by name, each with a leading dimension M; not copied."""
@@ -59,8 +77,7 @@ class Adagrad(SGD):
     """``G ← G + g²``, ``w ← w - rate · g / (√G + 1e-10)`` (Duchi et al., 2011).
 
     Args:
-        parameters: each ``[M, …]``.
-        weight_decay: see :class:`SGD`.
+        parameters, weight_decay: see :class:`SGD`.
         initial_accumulator_value: where G starts.
     """
 
@@ -75,22 +92,20 @@ class Adagrad(SGD):
     ) -> None:
         super().__init__(parameters, weight_decay=weight_decay)
         self.start = initial_accumulator_value
-        self.sums = [torch.full_like(parameter, self.start) for parameter in self.parameters]
+        self.sums = torch.full_like(self.weights, self.start)
 
-    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
-        torch._foreach_addcmul_(self.sums, gradients, gradients)
-        sizes = torch._foreach_sqrt(self.sums)
-        torch._foreach_add_(sizes, self.EPSILON)
-        steps = torch._foreach_mul(gradients, rates)
-        torch._foreach_addcdiv_(self.parameters, steps, sizes, value=-1)
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.sums.addcmul_(gradient, gradient)
+        sizes = self.sums.sqrt().add_(self.EPSILON)
+        self.weights.addcdiv_(gradient.mul_(rates), sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
-        return {f"sum.{number}": value for number, value in enumerate(self.sums)}
+        return {f"sum.{number}": value for number, value in enumerate(self._apart(self.sums))}
 
     def forget(self, model: int) -> None:
         """See :meth:`SGD.forget`."""
-        for total in self.sums:
+        for total in self._apart(self.sums):
             total[model] = self.start
 
 
@@ -98,8 +113,7 @@ class Adam(SGD):
     """Adam (Kingma and Ba, 2015) with β = (0.9, 0.999) and ε = 1e-8.
 
     Args:
-        parameters: each ``[M, …]``.
-        weight_decay: see :class:`SGD`.
+        parameters, weight_decay: see :class:`SGD`.
     """
 
     BETAS = (0.9, 0.999)
@@ -107,9 +121,9 @@ class Adam(SGD):
 
     def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
         super().__init__(parameters, weight_decay=weight_decay)
-        self.means = [torch.zeros_like(parameter) for parameter in self.parameters]
-        self.squares = [torch.zeros_like(parameter) for parameter in self.parameters]
-        self.steps = torch.zeros(len(self.parameters[0]), dtype=torch.float64)
+        self.means = torch.zeros_like(self.weights)
+        self.squares = torch.zeros_like(self.weights)
+        self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64)
 
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
@@ -119,20 +133,17 @@ class Adam(SGD):
         self._root = second.sqrt().to(rates)
         super().step((rates.cpu() / first).to(rates), gradients)
 
-    def _move(self, gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> None:
-        torch._foreach_lerp_(self.means, gradients, 1 - self.BETAS[0])
-        torch._foreach_mul_(self.squares, self.BETAS[1])
-        torch._foreach_addcmul_(self.squares, gradients, gradients, value=1 - self.BETAS[1])
-        sizes = torch._foreach_sqrt(self.squares)
-        torch._foreach_div_(sizes, self._along(self._root))
-        torch._foreach_add_(sizes, self.EPSILON)
-        steps = torch._foreach_mul(self.means, rates)
-        torch._foreach_addcdiv_(self.parameters, steps, sizes, value=-1)
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.means.lerp_(gradient, 1 - self.BETAS[0])
+        self.squares.mul_(self.BETAS[1]).addcmul_(gradient, gradient, value=1 - self.BETAS[1])
+        sizes = self.squares.sqrt().div_(self._along(self._root)).add_(self.EPSILON)
+        self.weights.addcdiv_(self.means * rates, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
         kept = {"steps": self.steps}
-        for number, (mean, square) in enumerate(zip(self.means, self.squares, strict=True)):
+        pairs = zip(self._apart(self.means), self._apart(self.squares), strict=True)
+        for number, (mean, square) in enumerate(pairs):
             kept |= {f"mean.{number}": mean, f"square.{number}": square}
         return kept
 
@@ -140,6 +151,10 @@ class Adam(SGD):
         """See :meth:`SGD.forget`."""
         for value in self.memory().values():
             value[model] = 0
+
+
+def _one_after_the_other(values: Sequence[Tensor]) -> Tensor:
+    return torch.cat([value.reshape(-1) for value in values])
 
 
 OPTIMISERS: dict[str, type[SGD]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}

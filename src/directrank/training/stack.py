@@ -16,8 +16,7 @@ from directrank import models
 from directrank.documents import Documents
 from directrank.evaluation import Evaluator
 from directrank.learning import Splits
-from directrank.models.blocks import in_blocks
-from directrank.relaxations._compiled import pytorch_on_one_thread
+from directrank.models.blocks import in_blocks, steps_in_blocks
 from directrank.seeds import numpy_stream, torch_stream
 from directrank.training import monitors, optimisers, precision
 from directrank.training.batches import Batch, Feeder, Layout
@@ -255,7 +254,7 @@ class Stack:
         train, layers = self.data.train, getattr(self.model, "plain", [])
         documents = train.n_documents / train.n_queries * self.training["batch_queries"]
         if self.training["precision"] == "float32" and in_blocks(layers, documents):
-            return pytorch_on_one_thread()
+            return steps_in_blocks()
         return nullcontext()
 
     def _step(self, queries: np.ndarray) -> np.ndarray:
