@@ -100,10 +100,11 @@ def cut(counts, most_runs):
         own = -(-counts[m] // BLOCK)
         step = max(1, -(-own // most_runs))
         for begin in range(block, block + own, step):
-            runs[run] = begin, min(begin + step, block + own)
+            runs[run, 0], runs[run, 1] = begin, min(begin + step, block + own)
             run += 1
         for number in range(own):
-            items[block] = m, number * BLOCK, min((number + 1) * BLOCK, counts[m])
+            items[block, 0], items[block, 1] = m, number * BLOCK
+            items[block, 2] = min((number + 1) * BLOCK, counts[m])
             block += 1
     first[len(counts)] = run
     return items, runs[:run].copy(), first
@@ -221,6 +222,18 @@ def before_relu(slopes, a, z, mean, to_shift, to_scale):
 
 
 @inlined
+def add_product(a, g, anew, part, total):
+    """Add ``a.T @ g`` to ``total``, or begin ``anew`` with it; ``part`` is room for it."""
+    if anew:
+        np.dot(a.T, g, total)
+        return
+    np.dot(a.T, g, part)
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += part[i, j]
+
+
+@inlined
 def find_norm(plan, m, number, before, width):
     """A norm's statistics and what they make of it, from the moments of a model's blocks.
 
@@ -294,9 +307,11 @@ def sum_of_runs(plan, slopes, m, layer, begin, end):
     size = width_in * width
     parts = columns(slopes.of_runs, before, len(plan.runs), size)
     total = columns(slopes.to_weights, before, len(plan.counts), size)
-    total[m, begin:end] = parts[plan.first[m], begin:end]
+    for j in range(begin, end):
+        total[m, j] = parts[plan.first[m], j]
     for run in range(plan.first[m] + 1, plan.first[m + 1]):
-        total[m, begin:end] += parts[run, begin:end]
+        for j in range(begin, end):
+            total[m, j] += parts[run, j]
 
 
 @inlined
@@ -373,7 +388,9 @@ def output(plan, begin, end):
         m, first, last = plan.items[item]
         activated(z[m][first:last], scale[m], shift[m], plan.y[m][first:last])
         if last == plan.counts[m]:
-            plan.y[m][last:] = 0
+            for i in range(last, N):
+                for j in range(width):
+                    plan.y[m, i, j] = 0
 
 
 @compiled
@@ -427,7 +444,9 @@ def through_output(plan, slopes, begin, end):
         m, first, last = plan.items[item]
         a, own, made = scratch[: last - first], z[m][first:last], behind[m][first:last]
         activated(own, scale[m], shift[m], a)
-        made[:] = plan.y[m][first:last]
+        for i in range(last - first):
+            for j in range(width):
+                made[i, j] = plan.y[m, first + i, j]
         to_shift, to_scale = plan.parts[0, item, :width], plan.parts[1, item, :width]
         before_relu(made, a, own, mean[m], to_shift, to_scale)
 
@@ -465,11 +484,8 @@ def through_product(plan, slopes, layer, begin, end):
             own, made = x[m][first:last], behind_x[m][first:last]
             before_norm(plan.items[item], behind, z, z_mean, z_scale, along, offset, g)
             activated(own, scale[m], shift[m], a)
-            if item == plan.runs[run, 0]:
-                np.dot(a.T, g, to_weight[run])
-            else:
-                np.dot(a.T, g, part)
-                to_weight[run] += part
+            first_of_run = item == plan.runs[run, 0]
+            add_product(a, g, first_of_run, part, to_weight[run])
             np.dot(g, weight[m].T, made)
             to_shift, to_scale = plan.parts[0, item, :width_x], plan.parts[1, item, :width_x]
             before_relu(made, a, own, mean[m], to_shift, to_scale)
@@ -506,11 +522,8 @@ def through_input(plan, slopes, begin, end):
                     for j in range(width_x):
                         centred[i, j] = own[i, j] - mean[m, j]
                 own = centred
-            if item == plan.runs[run, 0]:
-                np.dot(own.T, g, to_weight[run])
-            else:
-                np.dot(own.T, g, part)
-                to_weight[run] += part
+            first_of_run = item == plan.runs[run, 0]
+            add_product(own, g, first_of_run, part, to_weight[run])
 
 
 @compiled
