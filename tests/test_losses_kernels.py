@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,24 @@ torch.save(found, {str(tmp_path / "found.pt")!r})
     for name in metrics.REGISTRY:
         value = metrics.get(name)(scores, labels, mask)
         torch.testing.assert_close(value, plain["metric " + name][0], equal_nan=True)
+
+
+@pytest.mark.parametrize("lists", [1, 2, 7, 31, 128, 10_000])
+@pytest.mark.parametrize("threads", [1, 2, 5, 64])
+def test_threads_take_every_list_once_the_longest_turns_first(lists, threads, monkeypatch):
+    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(_compiled, "_threads", threads)
+    turns: list[tuple[int, int]] = []
+    _compiled.over_lists(lambda begin, end: turns.append((begin, end)), lists, lists)
+    turns.sort()
+    assert turns[0][0] == 0
+    assert turns[-1][1] == lists
+    assert all(one[1] == other[0] for one, other in pairwise(turns))
+    sizes = [end - begin for begin, end in turns]
+    assert sizes == sorted(sizes, reverse=True)
+    if 1 < threads <= lists:
+        assert threads <= len(turns) <= 32 * threads
+        assert sizes[-1] <= max(1, lists // (16 * threads))
 
 
 def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
