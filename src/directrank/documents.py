@@ -36,3 +36,8 @@ class Documents:
         """The features themselves."""
         index = torch.from_numpy(self.rows.ravel())
         return self.table.index_select(0, index).to(self.dtype).view(self.shape)
+
+
+def copied(documents: Tensor | Documents) -> Tensor:
+    """The features of documents, taken out of their table if they are in one."""
+    return documents.tensor() if isinstance(documents, Documents) else documents

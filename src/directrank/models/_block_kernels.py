@@ -234,12 +234,22 @@ def add_product(a, g, anew, part, total):
 
 
 @inlined
-def find_norm(plan, m, number, before, width):
-    """A norm's statistics and what they make of it, from the moments of a model's blocks.
+def place_of_norm(plan, layer):
+    """How many columns of norms come before the one behind a layer, and its width."""
+    if layer < 0:
+        return 0, plan.x.shape[2]
+    return plan.layers[layer, 2], plan.layers[layer, 1]
+
+
+@inlined
+def find_norm(plan, m, layer):
+    """What the moments of a model's blocks make of the norm behind a layer.
 
     Means of blocks (Chan et al., 1979) do not lose the digits that sums of squares do.
     """
     models = len(plan.counts)
+    number = layer + len(plan.epsilons) - len(plan.layers)
+    before, width = place_of_norm(plan, layer)
     weight = columns(plan.affine[0], before, models, width)
     bias = columns(plan.affine[1], before, models, width)
     mean = columns(plan.norms[0], before, models, width)
@@ -269,12 +279,13 @@ def find_norm(plan, m, number, before, width):
 
 
 @inlined
-def find_norm_slopes(plan, slopes, m, before, width):
+def find_norm_slopes(plan, slopes, m, layer):
     """The slopes of a norm's weight and bias from the sums that :func:`before_relu` leaves.
 
     And what :func:`before_norm` needs.
     """
     models = len(plan.counts)
+    before, width = place_of_norm(plan, layer)
     inverse = columns(plan.norms[2], before, models, width)
     scale = columns(plan.norms[3], before, models, width)
     along = columns(slopes.ahead[0], before, models, width)
@@ -312,14 +323,6 @@ def sum_of_runs(plan, slopes, m, layer, begin, end):
     for run in range(plan.first[m] + 1, plan.first[m + 1]):
         for j in range(begin, end):
             total[m, j] += parts[run, j]
-
-
-@inlined
-def place_of_norm(plan, layer):
-    """How many columns of norms come before the one behind a layer, and its width."""
-    if layer < 0:
-        return 0, plan.x.shape[2]
-    return plan.layers[layer, 2], plan.layers[layer, 1]
 
 
 @inlined
@@ -415,18 +418,14 @@ def forward(begin, end, layer, plan):
             else:
                 output(plan, runs[0], runs[1])
             if whole and each < depth:
-                number = each + len(plan.epsilons) - depth
-                before, width = place_of_norm(plan, each)
-                find_norm(plan, m, number, before, width)
+                find_norm(plan, m, each)
 
 
 @compiled
 def norm(layer, plan):
     """The norm behind a layer, of all models."""
-    number = layer + len(plan.epsilons) - len(plan.layers)
-    before, width = place_of_norm(plan, layer)
     for m in range(len(plan.counts)):
-        find_norm(plan, m, number, before, width)
+        find_norm(plan, m, layer)
 
 
 @inlined
@@ -548,16 +547,14 @@ def backward(begin, end, layer, plan, slopes):
                 size = plan.layers[each, 0] * plan.layers[each, 1]
                 sum_of_runs(plan, slopes, m, each, 0, size)
             if whole and each > 0:
-                before, width = place_of_norm(plan, each - 1)
-                find_norm_slopes(plan, slopes, m, before, width)
+                find_norm_slopes(plan, slopes, m, each - 1)
 
 
 @compiled
 def norm_slopes(layer, plan, slopes):
     """:func:`find_norm_slopes` of the norm behind a layer, of all models."""
-    before, width = place_of_norm(plan, layer)
     for m in range(len(plan.counts)):
-        find_norm_slopes(plan, slopes, m, before, width)
+        find_norm_slopes(plan, slopes, m, layer)
 
 
 @compiled

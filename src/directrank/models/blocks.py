@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.documents import Documents
+from directrank.documents import Documents, copied
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.relaxations._compiled import (
     array,
@@ -62,7 +62,7 @@ def relu_layers(
     """
     if in_blocks(layers, x.shape[1]) and _allow_blocks(x, rows, lengths, layers):
         return _by_blocks(x, rows, lengths, layers, input_norm)
-    x = x.tensor() if isinstance(x, Documents) else x
+    x = copied(x)
     if input_norm is not None:
         x = input_norm(x, rows)
     for layer, norm in layers:

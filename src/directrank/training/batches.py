@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.documents import Documents
+from directrank.documents import Documents, copied
 from directrank.lists import RankedLists, concatenated_ranges
 
 #: Padded pairs of a group of lists that take less time than another call would.
@@ -67,7 +67,7 @@ class Batch(Layout):
     @property
     def features(self) -> Tensor:
         """The documents' features ``[G, N, F]``."""
-        return self.documents if isinstance(self.documents, Tensor) else self.documents.tensor()
+        return copied(self.documents)
 
 
 class Feeder:
@@ -138,8 +138,7 @@ class Feeder:
             source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
         documents, labels = self._rows(rows[source])
         if hidden is not None:
-            features = documents if isinstance(documents, Tensor) else documents.tensor()
-            documents = features.masked_fill_(hidden[..., None], 0.0)
+            documents = copied(documents).masked_fill_(hidden[..., None], 0.0)
         return Batch(
             labels=labels,
             starts=ends - spans,
