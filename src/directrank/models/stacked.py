@@ -49,8 +49,9 @@ class StackedLinear(nn.Module):
         else:
             # One product per row, with the weights of its models below each other: a product with
             # columns in place of rows is several times slower where they are few.
-            below = self.weight.transpose(1, 2).reshape(rows, -1, width)
-            y = torch.bmm(below, x.transpose(1, 2)).view(models, out, N).transpose(1, 2)
+            below = self.weight if out == 1 else self.weight.transpose(1, 2)
+            y = torch.bmm(below.reshape(rows, -1, width), x.transpose(1, 2))
+            y = y.view(models, N, 1) if out == 1 else y.view(models, out, N).transpose(1, 2)
         return y if self.bias is None else y + self.bias
 
 

@@ -155,7 +155,7 @@ class Feeder:
         documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
         full = int(lengths.min()) == len(places)
         rows = None if full else torch.from_numpy(places < lengths).to(self.device)
-        starts = np.zeros_like(queries)
+        starts = np.zeros(queries.shape, dtype=np.int64)
         return Batch(labels, starts, lengths, documents, rows, lengths, queries)
 
     def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:

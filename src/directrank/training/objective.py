@@ -55,19 +55,20 @@ class Objective:
     def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
         parts = [self._values(call, scores, layout) for call in self._calls]
-        total = torch.cat(parts)
-        if len(parts) > 1:
-            order = np.argsort(np.concatenate([call.models for call in self._calls]))
-            total = total[torch.from_numpy(order).to(total.device)]
-        return total
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate([call.models for call in self._calls]))
+        return torch.cat(parts)[torch.from_numpy(order).to(scores.device)]
 
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
-        lists = _Lists.of(call.models, scores, layout)
+        lists = _Lists(call.models, scores, layout)
         values, order = [], []
         for group in lists.groups():
             padded, labels, mask = lists.padded(group)
-            self.pairs += np.square(lists.lengths[group]).sum(), len(group) * mask.shape[1] ** 2
+            lengths = lists.lengths[group]
+            self.pairs[0] += lengths @ lengths
+            self.pairs[1] += len(group) * mask.shape[1] ** 2
             varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
             values.append(call.loss(padded, labels, mask, **varied))
             order.append(group)
@@ -124,39 +125,36 @@ def _draws(loss: Callable[..., Tensor], settings: Mapping[str, Any]) -> bool:
     return "generator" in parameters
 
 
-@dataclass(frozen=True)
 class _Lists:
-    """The lists of some models: where their scores and labels are.
+    """The lists of some models, one model after the other: where their scores and labels are.
 
-    Attributes:
+    Args:
+        numbers: int ``[models]``, which models.
         scores: ``[M, N]``, of all models.
-        labels: ``[G, N]``.
-        starts, label_starts: int ``[lists]``, where each list begins in the flattened ones.
-        lengths: int ``[lists]``.
-        models: how many models' lists they are, as many for each.
+        layout: of ``[G, N]`` documents.
     """
 
-    scores: Tensor
-    labels: Tensor
-    starts: np.ndarray
-    label_starts: np.ndarray
-    lengths: np.ndarray
-    models: int
+    def __init__(self, numbers: np.ndarray, scores: Tensor, layout: Layout) -> None:
+        self.numbers = numbers
+        self.models = len(numbers)
+        self.scores = scores
+        self.labels = layout.labels
+        self.layout = layout
+        self.rows = numbers // (len(scores) // len(layout.labels))
+        #: int ``[lists]``
+        self.lengths = layout.lengths[self.rows].ravel()
 
-    @classmethod
-    def of(cls, models: np.ndarray, scores: Tensor, layout: Layout) -> _Lists:
-        """The lists of ``models``, one model after the other."""
-        M, N = scores.shape
-        rows = models // (M // len(layout.labels))
-        starts = layout.starts[rows]
-        return cls(
-            scores,
-            layout.labels,
-            (starts + models[:, None] * N).ravel(),
-            (starts + rows[:, None] * N).ravel(),
-            layout.lengths[rows].ravel(),
-            len(models),
-        )
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each list begins in the flattened scores, int ``[lists]``."""
+        first = self.numbers[:, None] * self.scores.shape[1]
+        return (self.layout.starts[self.rows] + first).ravel()
+
+    @cached_property
+    def label_starts(self) -> np.ndarray:
+        """Where each list begins in the flattened labels, int ``[lists]``."""
+        first = self.rows[:, None] * self.scores.shape[1]
+        return (self.layout.starts[self.rows] + first).ravel()
 
     def groups(self) -> list[np.ndarray]:
         """Positions of lists that are padded together; in their order where that is all of them."""
@@ -199,6 +197,8 @@ class _Lists:
         if len(values) > 1:
             back = torch.from_numpy(np.argsort(np.concatenate(order)))
             together = torch.cat(list(values))[back.to(self.scores.device)]
+        if len(together) == self.models:
+            return together
         return together.view(self.models, -1).sum(1)
 
 

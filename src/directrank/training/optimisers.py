@@ -46,7 +46,7 @@ class SGD:
         """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
         gradient = _one_after_the_other(gradients)
         if self.weight_decay:
-            gradient.add_(self.weights, alpha=self.weight_decay)
+            gradient = gradient.add(self.weights, alpha=self.weight_decay)
         self._move(gradient, self._along(rates))
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
@@ -97,7 +97,7 @@ class Adagrad(SGD):
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         self.sums.addcmul_(gradient, gradient)
         sizes = self.sums.sqrt().add_(self.EPSILON)
-        self.weights.addcdiv_(gradient.mul_(rates), sizes, value=-1)
+        self.weights.addcdiv_(gradient * rates, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -154,7 +154,9 @@ class Adam(SGD):
 
 
 def _one_after_the_other(values: Sequence[Tensor]) -> Tensor:
-    return torch.cat([value.reshape(-1) for value in values])
+    """The values in one vector; those of a single tensor may stay where they are."""
+    flat = [value.reshape(-1) for value in values]
+    return flat[0] if len(flat) == 1 else torch.cat(flat)
 
 
 OPTIMISERS: dict[str, type[SGD]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}
