@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from markdown_it import MarkdownIt
 
@@ -20,7 +21,7 @@ from directrank.papers.claims import read_claims
 from directrank.papers.product import TIMES, Product, paper_module, product
 from directrank.report.curves import validation_curve
 from directrank.results import RunResult, load_run
-from directrank.stats.means import mean_metric
+from directrank.stats.means import mean_over_queries, rows_of_trials
 
 #: Columns of a run's results: heading → split, and what a query without a relevant document counts.
 MEANS = {
@@ -287,18 +288,12 @@ def _run_section(run: RunResult, edition: str, used_by: Sequence[str]) -> RunSec
         "started": record["started"],
         "data digest": data["digest"][:12],
     }
-    labels = [
-        name
-        for name in run.per_query.columns
-        if name not in ("trial", "split", "query_id", "n_documents", "n_relevant")
-    ]
-    means = [[label, *(f"{value:.4f}" for value in _means(run, label))] for label in labels]
     return RunSection(
         name=run.name,
         dataset=data["title"],
         standin=data["origin"] == "standin",
         facts=facts,
-        means=means,
+        means=_means(run.per_query),
         curve=validation_curve(run.history, fits),
         settings=json_text(spec),
         command=_snakemake(edition, f"results/{edition}/runs/{run.name}/run.json"),
@@ -306,13 +301,20 @@ def _run_section(run: RunResult, edition: str, used_by: Sequence[str]) -> RunSec
     )
 
 
-def _means(run: RunResult, label: str) -> list[float]:
-    """The mean over trials for each of :data:`MEANS`."""
-    found = []
-    for split, empty in MEANS.values():
-        rows = mean_metric(run.per_query, label, empty)
-        found.append(float(rows.loc[rows["split"] == split, "value"].mean()))
-    return found
+def _means(per_query: pd.DataFrame) -> list[list[str]]:
+    """The label of each metric, and its mean over trials for each of :data:`MEANS`."""
+    trials = rows_of_trials(per_query)
+    rows = []
+    for label in per_query.columns:
+        if label in ("trial", "split", "query_id", "n_documents", "n_relevant"):
+            continue
+        values, row = per_query[label].to_numpy(), [label]
+        for split, empty in MEANS.values():
+            places = [found for (_, part), found in trials.items() if part == split]
+            means = np.array([mean_over_queries(values[place], empty) for place in places])
+            row.append(f"{mean_over_queries(means):.4f}")
+        rows.append(row)
+    return rows
 
 
 def _range(values: pd.Series) -> str:

@@ -70,14 +70,18 @@ def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> 
             f"these results hold no metric '{label}'",
             f"add it to the run's evaluation; they hold {', '.join(map(str, per_query.columns))}",
         )
-    groups = per_query.groupby(["trial", "split"], sort=True)[label]
-    return pd.DataFrame(
-        {
-            "value": groups.agg(lambda values: mean_over_queries(values.to_numpy(), empty)),
-            "n_queries": groups.size(),
-            "n_empty": groups.agg(lambda values: int(values.isna().sum())),
-        }
-    ).reset_index()
+    column = per_query[label].to_numpy()
+    rows = []
+    for (trial, split), places in rows_of_trials(per_query).items():
+        values = column[places]
+        n_empty = int(np.isnan(values).sum())
+        rows.append((trial, split, mean_over_queries(values, empty), len(values), n_empty))
+    return pd.DataFrame(rows, columns=["trial", "split", "value", "n_queries", "n_empty"])
+
+
+def rows_of_trials(per_query: pd.DataFrame) -> dict[tuple[int, str], np.ndarray]:
+    """Where the rows of each trial and split are, int ``[Q]``, sorted by trial and split."""
+    return dict(sorted(per_query.groupby(["trial", "split"]).indices.items()))
 
 
 def mean_of_fold_means(
