@@ -53,7 +53,8 @@ from training_rows import Row, parsed, parser, row, write
 from directrank import learners
 from directrank.errors import ConfigError
 from directrank.learning import FitJob, Fitted, Splits, no_progress
-from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.lists import RankedLists, concatenated_ranges
+from directrank.padding import pad, padded_positions
 from directrank.provenance import environment
 from directrank.seeds import numpy_stream
 from directrank.training.batches import Feeder

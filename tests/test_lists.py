@@ -1,7 +1,8 @@
 import numpy as np
 import torch
 
-from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.lists import RankedLists, concatenated_ranges
+from directrank.padding import pad, padded_positions
 
 
 def small_lists() -> RankedLists:

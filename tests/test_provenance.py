@@ -2,29 +2,28 @@ import shutil
 
 import pytest
 
-from directrank import provenance
+from directrank import provenance, sources
 
 
 @pytest.fixture
 def copied_package(tmp_path, monkeypatch):
     """A copy of the package's source, to be edited."""
     package = tmp_path / "directrank"
-    shutil.copytree(provenance.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(provenance, "PACKAGE", package)
-    provenance._source.cache_clear()
-    provenance._imports.cache_clear()
-    provenance._code_digest.cache_clear()
+    shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "PACKAGE", package)
+    forget()
     yield package
-    provenance._source.cache_clear()
-    provenance._imports.cache_clear()
-    provenance._code_digest.cache_clear()
+    forget()
+
+
+def forget():
+    for cached in (sources._path, sources.text_of, sources.imports_of, provenance._code_digest):
+        cached.cache_clear()
 
 
 def edited_digest(path, modules):
     path.write_text(path.read_text() + "\n# edited\n")
-    provenance._source.cache_clear()
-    provenance._imports.cache_clear()
-    provenance._code_digest.cache_clear()
+    forget()
     return provenance.code_digest(modules)
 
 
@@ -75,3 +74,24 @@ def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
         changed = edited_digest(copied_package / own, modules)
         assert changed != digest, own
         digest = changed
+
+
+def test_imports_are_told_apart_by_where_they_are(copied_package):
+    (copied_package / "made_up.py").write_text(
+        "import directrank.io\n"
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from directrank import lists\n"
+        "try:\n    from directrank.errors import ConfigError\nexcept ImportError:\n    pass\n"
+        "class Holder:\n    from directrank import seeds\n"
+        "    def work(self):\n        from directrank.stats import means\n"
+        "from directrank import nothing_there\n"
+    )
+    module = "directrank.made_up"
+    top = ("directrank.io", "directrank.errors", "directrank.seeds")
+    assert sources.imports_of(module) == top
+    everywhere = set(sources.imports_of(module, everywhere=True))
+    assert everywhere - set(top) == {
+        "directrank.lists",
+        "directrank.stats",
+        "directrank.stats.means",
+    }

@@ -14,7 +14,8 @@ import torch
 from directrank.data import normalise, standins
 from directrank.data.standin_check import ndcg5
 from directrank.learning import FitJob, Splits, no_progress
-from directrank.lists import RankedLists, pad, padded_positions
+from directrank.lists import RankedLists
+from directrank.padding import pad, padded_positions
 from directrank.training.fit import fit_many
 
 #: What networks see, and plausible levels of NDCG@5 of the best network and of trees.

@@ -126,7 +126,7 @@ def test_buckets_hold_every_list_once_and_waste_little():
 
 def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
     from directrank import losses
-    from directrank.lists import pad, padded_positions
+    from directrank.padding import pad, padded_positions
 
     lists = made(40, 5, longest=200)
     scores = torch.from_numpy(lists.features[:, 1]).double()

@@ -1,7 +1,9 @@
-"""The packed container of ranked lists, and the one place where lists are padded.
+"""The packed container of ranked lists.
 
 Outside of losses and metrics everything is *packed*: the documents of all queries lie one after
-the other, and ``offsets`` says where each query's list begins and ends.
+the other, and ``offsets`` says where each query's list begins and ends. Plans and figures need
+lists as well and nothing of PyTorch, whose import takes longer than most of them;
+:mod:`directrank.padding` makes padded tensors.
 """
 
 from __future__ import annotations
@@ -9,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -73,29 +73,3 @@ def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     ends = np.cumsum(lengths)
     shift = np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths)
     return shift + np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
-
-
-def padded_positions(lengths: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
-    """Where each packed document goes in a padded ``[B, L]`` tensor.
-
-    Args:
-        lengths: int ``[B]``, documents per query.
-        width: L; the longest list where it is ``None``.
-
-    Returns:
-        ``mask``, bool ``[B, L]``, True where a document is, and ``index``, int64 ``[N]``, the
-        position of each packed document in the flattened ``[B * L]`` tensor.
-    """
-    if width is None:
-        width = int(lengths.max()) if lengths.numel() else 0
-    mask = torch.arange(width, device=lengths.device) < lengths[:, None]
-    return mask, mask.flatten().nonzero().squeeze(1)
-
-
-def pad(values: Tensor, mask: Tensor, index: Tensor, fill: float = 0.0) -> Tensor:
-    """Packed ``values`` ``[N]`` as a padded ``[B, L]`` tensor; differentiable in ``values``.
-
-    ``mask`` and ``index`` come from :func:`padded_positions`.
-    """
-    padded = values.new_full((mask.numel(),), fill)
-    return padded.index_copy(0, index, values).view(mask.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import platform
@@ -13,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGE = Path(__file__).parent
+from directrank import sources
 
 #: Registries name every loss, model and learner. A run names those it uses itself, so an edit to
 #: another one must not count as a change of its code.
@@ -35,20 +34,16 @@ def code_digest(modules: Iterable[str]) -> str:
 def _code_digest(modules: frozenset[str]) -> str:
     digest = hashlib.sha256()
     for name in sorted(closure(modules)):
-        digest.update(name.encode() + b"\0" + _source(name) + b"\0")
+        digest.update(name.encode() + b"\0" + sources.text_of(name) + b"\0")
     return digest.hexdigest()[:16]
 
 
 def closure(modules: Iterable[str]) -> set[str]:
     """``modules`` with all directrank modules that they import at their top level, in turn."""
-    found: set[str] = set()
-    queue = list(modules)
-    while queue:
-        name = queue.pop()
-        if name not in found:
-            found.add(name)
-            queue += [other for other in _imports(name) if other not in REGISTRIES]
-    return found
+    return sources.reached(
+        modules,
+        lambda name: [other for other in sources.imports_of(name) if other not in REGISTRIES],
+    )
 
 
 def environment() -> dict[str, Any]:
@@ -70,49 +65,6 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _module_file(name: str) -> Path | None:
-    path = PACKAGE.joinpath(*name.split(".")[1:])
-    if path.with_suffix(".py").is_file():
-        return path.with_suffix(".py")
-    if (path / "__init__.py").is_file():
-        return path / "__init__.py"
-    return None
-
-
-@cache
-def _source(name: str) -> bytes:
-    path = _module_file(name)
-    return b"" if path is None else path.read_bytes()
-
-
-@cache
-def _imports(name: str) -> tuple[str, ...]:
-    found: list[str] = []
-    tree = ast.parse(_source(name))
-    typing_only = {
-        id(child)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for child in ast.walk(node)
-    }
-    functions = {
-        id(child)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-        for child in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only or id(node) in functions:
-            continue
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append(node.module)
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-    ours = [item for item in found if item.split(".")[0] == "directrank" and item != "directrank"]
-    return tuple(item for item in ours if _module_file(item) is not None)
-
-
 def _processor() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -128,7 +80,10 @@ def _revision() -> str | None:
 
     def git(*arguments: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(PACKAGE), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(sources.PACKAGE), *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
 
     try:

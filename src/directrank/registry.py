@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
+from directrank import sources
 from directrank.errors import ConfigError
 
 
@@ -20,10 +18,16 @@ def look_up(registry: Mapping[str, str], name: str, kind: str) -> Callable[..., 
     Raises:
         ConfigError: an unknown name, with the nearest known one and all of them.
     """
+    module, function = target_of(registry, name, kind)
+    return getattr(import_module(module), function)
+
+
+def target_of(registry: Mapping[str, str], name: str, kind: str) -> tuple[str, str]:
+    """Module and function that :func:`look_up` would import, which raises what that raises."""
     if name not in registry:
         raise ConfigError(f"unknown {kind} '{name}'", nearest(str(name), registry))
     module, function = registry[name].split(":")
-    return getattr(import_module(module), function)
+    return module, function
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -36,41 +40,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @cache
 def imported_modules(module: str) -> tuple[str, ...]:
-    """``module`` and the modules of its package that it imports, directly or not, sorted.
+    """``module`` and the modules of this package that it imports, directly or not, sorted.
 
     Found in the source text. Packages' ``__init__`` files are left out: they name modules but
     compute nothing.
     """
-    found: set[str] = set()
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found and (targets := _imports(name)) is not None:
-            found.add(name)
-            waiting += targets
-    return tuple(sorted(found))
 
+    def imports(name: str) -> list[str]:
+        found = sources.imports_of(name, everywhere=True)
+        return [other for other in found if not sources.is_package(other)]
 
-@cache
-def _imports(module: str) -> tuple[str, ...] | None:
-    """What one module imports of its own package; None for a package or what is not there."""
-    spec = find_spec(module)
-    if spec is None or spec.submodule_search_locations is not None:
-        return None
-    package = module.partition(".")[0]
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    targets: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
-            targets.append(node.module)
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            targets += [name for name in names if _is_module(name)]
-    return tuple(targets)
-
-
-@cache
-def _is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    return tuple(sorted(sources.reached([module], imports)))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive_seed(*names: str | int) -> int:
@@ -24,4 +27,6 @@ def numpy_stream(*names: str | int) -> np.random.Generator:
 
 def torch_stream(*names: str | int, device: str | torch.device = "cpu") -> torch.Generator:
     """A PyTorch generator seeded by :func:`derive_seed`."""
+    import torch  # here: most of those who draw numbers need no PyTorch
+
     return torch.Generator(device=device).manual_seed(derive_seed(*names))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from directrank.registry import imported_modules, look_up
+from directrank.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from directrank.losses._approx_ap import approx_ap
     from directrank.losses._approx_ndcg import approx_ndcg
     from directrank.losses._approx_precision import approx_precision
@@ -85,8 +85,8 @@ def get(name: str) -> Callable[..., Tensor]:
 
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the value of the loss ``name`` depends on, sorted."""
-    get(name)
-    return list(imported_modules(REGISTRY[name].split(":")[0]))
+    module, _ = target_of(REGISTRY, name, "loss")
+    return list(imported_modules(module))
 
 
 def __getattr__(name: str) -> Any:

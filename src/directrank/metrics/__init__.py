@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from directrank.registry import imported_modules, look_up
+from directrank.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from directrank.metrics._average_precision import average_precision
     from directrank.metrics._err import err, nerr
     from directrank.metrics._ndcg import ndcg
@@ -72,12 +72,15 @@ def label(mapping: Mapping[str, Any]) -> str:
     """
     options = dict(mapping)
     name = options.pop("name")
+    target_of(REGISTRY, name, "metric")
     text = SHORT_NAMES.get(name, name)
     if options.get("k") is not None:
         text += f"@{options['k']}"
-    for key, parameter in inspect.signature(get(name)).parameters.items():
+    named = options.keys() - {"k", "empty"}
+    # In the order of the metric's parameters, which are not looked up where none is asked for.
+    for key, parameter in inspect.signature(get(name)).parameters.items() if named else ():
         value = options.get(key, parameter.default)
-        if key in ("k", "empty") or value == parameter.default:
+        if key not in named or value == parameter.default:
             continue
         text += f"/{value}" if isinstance(value, str) else f"/{key}={value:g}"
     return text
@@ -116,8 +119,8 @@ def evaluate(
 
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the value of the metric ``name`` depends on, sorted."""
-    get(name)
-    return list(imported_modules(REGISTRY[name].split(":")[0]))
+    module, _ = target_of(REGISTRY, name, "metric")
+    return list(imported_modules(module))
 
 
 def __getattr__(name: str) -> Any:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from directrank.errors import ConfigError
-from directrank.registry import imported_modules, look_up
+from directrank.registry import imported_modules, look_up, target_of
 from directrank.schema import suggest
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 #: name → module:function
 REGISTRY: dict[str, str] = {
@@ -57,5 +58,5 @@ def build(
 
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the scores of the scorer ``name`` depend on, sorted."""
-    look_up(REGISTRY, name, "model")
-    return list(imported_modules(REGISTRY[name].split(":")[0]))
+    module, _ = target_of(REGISTRY, name, "model")
+    return list(imported_modules(module))

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from directrank.lists import concatenated_ranges, padded_positions
+from directrank.lists import concatenated_ranges
 from directrank.models.stacked import StackedLinear, glorot_uniform
+from directrank.padding import padded_positions
 from directrank.training.batches import buckets
 
 CPU = torch.device("cpu")

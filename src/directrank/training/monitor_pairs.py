@@ -22,12 +22,13 @@ import torch
 from torch import Tensor
 
 from directrank import losses
-from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.lists import RankedLists, concatenated_ranges
 from directrank.metrics._average_precision import average_precision_of
 from directrank.metrics._conventions import Judgements
 from directrank.metrics._err import nerr_of
 from directrank.metrics._ndcg import ndcg_of
 from directrank.metrics._precision import precision_of
+from directrank.padding import pad, padded_positions
 from directrank.relaxations.twin import TwinRanking
 from directrank.seeds import torch_stream
 from directrank.training.batches import buckets

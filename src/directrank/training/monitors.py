@@ -17,7 +17,8 @@ from torch import Tensor
 from directrank import losses, metrics
 from directrank.evaluation import metrics_per_query
 from directrank.learning import Splits
-from directrank.lists import RankedLists, concatenated_ranges, pad, padded_positions
+from directrank.lists import RankedLists, concatenated_ranges
+from directrank.padding import pad, padded_positions
 from directrank.registry import look_up
 from directrank.seeds import torch_stream
 from directrank.training.batches import buckets

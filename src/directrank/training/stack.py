@@ -267,12 +267,9 @@ class Stack:
             found = values.detach().double().cpu().numpy()
             self._refuse_what_is_not_finite(found, scores, batch)
             if values.requires_grad:
+                # Of the sum, as models share nothing: weights for each would load SymPy first.
                 gradients = torch.autograd.grad(
-                    values,
-                    self.parameters,
-                    torch.ones_like(values),
-                    allow_unused=True,
-                    materialize_grads=True,
+                    values.sum(), self.parameters, allow_unused=True, materialize_grads=True
                 )
             else:
                 gradients = [torch.zeros_like(parameter) for parameter in self.parameters]

@@ -1,0 +1,32 @@
+"""The one place where packed lists are padded."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def padded_positions(lengths: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
+    """Where each packed document goes in a padded ``[B, L]`` tensor.
+
+    Args:
+        lengths: int ``[B]``, documents per query.
+        width: L; the longest list where it is ``None``.
+
+    Returns:
+        ``mask``, bool ``[B, L]``, True where a document is, and ``index``, int64 ``[N]``, the
+        position of each packed document in the flattened ``[B * L]`` tensor.
+    """
+    if width is None:
+        width = int(lengths.max()) if lengths.numel() else 0
+    mask = torch.arange(width, device=lengths.device) < lengths[:, None]
+    return mask, mask.flatten().nonzero().squeeze(1)
+
+
+def pad(values: Tensor, mask: Tensor, index: Tensor, fill: float = 0.0) -> Tensor:
+    """Packed ``values`` ``[N]`` as a padded ``[B, L]`` tensor; differentiable in ``values``.
+
+    ``mask`` and ``index`` come from :func:`padded_positions`.
+    """
+    padded = values.new_full((mask.numel(),), fill)
+    return padded.index_copy(0, index, values).view(mask.shape)

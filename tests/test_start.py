@@ -1,0 +1,38 @@
+"""What a process loads before it works: a study starts hundreds of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def loaded(code: str, *packages: str) -> list[str]:
+    """Which of the packages a new interpreter holds after ``code``."""
+    told = f"{code}\nimport sys\nprint(*(p for p in {packages!r} if p in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", told],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+    )
+    return done.stdout.splitlines()[-1].split()
+
+
+def test_data_plans_and_figures_of_results_do_without_pytorch():
+    code = (
+        "import directrank.study, directrank.data.prepare, directrank.papers.product\n"
+        "import directrank.papers.bruch2019, directrank.papers.one_protocol\n"
+        "import directrank.report.build\n"
+        "from directrank import metrics, losses, models\n"
+        "assert metrics.label({'name': 'ndcg', 'k': 5}) == 'ndcg@5'\n"
+        "losses.modules_of('approx_ndcg'), models.modules_of('tower')"
+    )
+    assert loaded(code, "torch", "pandas") == ["pandas"]
+
+
+def test_training_does_without_sympy():
+    code = (
+        "from training_data import fit, splits\n"
+        "for one in fit(splits(), max_epochs=1, trials=2): one.predict(splits().test)"
+    )
+    assert loaded(code, "torch", "sympy") == ["torch"]
