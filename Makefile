@@ -44,8 +44,8 @@ real: $(READY)  ## the edition of real data; needs OHSUMED.zip in data/raw (or D
 paper: $(READY)  ## the edition at the papers' scale; needs every archive, and days or a cluster
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
-test: $(READY)  ## every test that takes seconds
-	$(BIN)/python -m pytest -q
+test: $(READY)  ## every test that takes seconds, on up to four cores
+	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile
 
 test-long: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m long

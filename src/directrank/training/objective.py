@@ -197,7 +197,7 @@ class _Lists:
         if len(values) > 1:
             back = torch.from_numpy(np.argsort(np.concatenate(order)))
             together = torch.cat(list(values))[back.to(self.scores.device)]
-        if len(together) == self.models:
+        if len(together) == self.models:  # one list of each
             return together
         return together.view(self.models, -1).sum(1)
 
