@@ -6,6 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from directrank.cli.collection import nothing_collected
+
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
@@ -81,13 +83,14 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    from directrank import nodes
-    from directrank.data.staging import staged
-    from directrank.progress import Progress
-    from directrank.runs import execute
-    from directrank.schema import read_yaml
-    from directrank.spec import validate
-    from directrank.training.checkpoints import StoppedError, signalled
+    with nothing_collected():
+        from directrank import nodes
+        from directrank.data.staging import staged
+        from directrank.progress import Progress
+        from directrank.runs import execute
+        from directrank.schema import read_yaml
+        from directrank.spec import validate
+        from directrank.training.checkpoints import StoppedError, signalled
 
     spec = read_yaml(options.run_file)  # JSON is YAML
     validate(spec)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from directrank.cli.collection import nothing_collected
+
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the command of this module."""
@@ -33,7 +35,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from directrank.report.build import write
+    with nothing_collected():
+        from directrank.report.build import write
 
     claims = options.tables / "claims.csv"
     write(options.plans, options.results, claims, options.figures, options.tables, options.out)
