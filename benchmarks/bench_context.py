@@ -36,11 +36,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.learning import FitJob, Splits, no_progress
-from directrank.lists import RankedLists
+from directrank.learners.contract import FitJob, Splits, no_progress
+from directrank.learners.neural.failures import keep_freed_memory
+from directrank.learners.neural.fit import fit_many
+from directrank.lists.packed import RankedLists
 from directrank.relaxations.neural_sort import neural_sort, sinkhorn
-from directrank.training.failures import keep_freed_memory
-from directrank.training.fit import fit_many
 
 HERE = Path(__file__).resolve().parent
 

@@ -46,9 +46,9 @@ from training_commands import command, prepare, small_run
 from training_lists import lists_of, splits_of, web30k_lengths
 from training_rows import Row, parsed, parser, row, write
 
-from directrank.io import write_json
-from directrank.learning import Splits
-from directrank.training.batches import Feeder
+from directrank.learners.contract import Splits
+from directrank.learners.neural.batches import Feeder
+from directrank.system.io import write_json
 
 THREADS = 4
 

@@ -407,7 +407,7 @@ def below_one(rows: list[dict]) -> list[str]:
 
 def processor() -> str:
     """The processor's name."""
-    from directrank.provenance import environment
+    from directrank.study.provenance import environment
 
     return environment()["processor"]
 

@@ -26,7 +26,7 @@ import numpy as np
 from directrank.data import normalise
 from directrank.data.normalised import copies, open_splits
 from directrank.data.prepared import SPLITS, open_dataset, write_prepared
-from directrank.lists import RankedLists
+from directrank.lists.packed import RankedLists
 
 HERE = Path(__file__).resolve().parent
 N_FEATURES = 136

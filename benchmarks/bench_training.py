@@ -51,14 +51,14 @@ from training_lists import LABEL_SHARES, lists_of, splits_of, web30k_lengths
 from training_rows import Row, parsed, parser, row, write
 
 from directrank import learners
-from directrank.errors import ConfigError
-from directrank.learning import FitJob, Fitted, Splits, no_progress
-from directrank.lists import RankedLists, concatenated_ranges
-from directrank.padding import pad, padded_positions
-from directrank.provenance import environment
-from directrank.seeds import numpy_stream
-from directrank.training.batches import Feeder
-from directrank.training.failures import keep_freed_memory
+from directrank.learners.contract import FitJob, Fitted, Splits, no_progress
+from directrank.learners.neural.batches import Feeder
+from directrank.learners.neural.failures import keep_freed_memory
+from directrank.lists.packed import RankedLists, concatenated_ranges
+from directrank.lists.padding import pad, padded_positions
+from directrank.study.provenance import environment
+from directrank.system.errors import ConfigError
+from directrank.system.seeds import numpy_stream
 
 HERE = Path(__file__).resolve().parent
 SCRATCH = HERE / "scratch"

@@ -11,7 +11,7 @@ from typing import Any
 
 from training_rows import Row, row
 
-from directrank.io import write_json
+from directrank.system.io import write_json
 
 TRIALS = 10
 SMALL = {"name": "tower", "hidden": [64, 32, 16]}

@@ -9,9 +9,9 @@ from training_lists import lists_of, web30k_lengths
 from training_rows import Row, row
 
 from directrank import models
-from directrank.evaluation import Evaluator
-from directrank.training.batches import Feeder
-from directrank.training.scoring import score_parts
+from directrank.learners.neural.batches import Feeder
+from directrank.learners.neural.scoring import score_parts
+from directrank.metrics.packed import Evaluator
 
 QUERIES, FEATURES = 1000, 136
 SCORERS = {

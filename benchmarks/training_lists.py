@@ -8,9 +8,9 @@ import numpy as np
 
 from directrank.data import standins
 from directrank.data.standin_pages import Lengths
-from directrank.learning import Splits
-from directrank.lists import RankedLists
-from directrank.seeds import numpy_stream
+from directrank.learners.contract import Splits
+from directrank.lists.packed import RankedLists
+from directrank.system.seeds import numpy_stream
 
 LABEL_SHARES = [0.55, 0.23, 0.13, 0.08, 0.01]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from directrank.io import write_csv, write_text
+from directrank.system.io import write_csv, write_text
 
 #: What is to be reached: (measure, configuration) → (value, whether more is better).
 TARGETS = {

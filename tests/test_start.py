@@ -18,14 +18,14 @@ def loaded(code: str, *packages: str) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parent / "helpers",
     )
     return done.stdout.splitlines()[-1].split()
 
 
 def test_data_plans_and_figures_of_results_do_without_pytorch():
     code = (
-        "import directrank.study, directrank.data.prepare, directrank.papers.product\n"
+        "import directrank.study.plan, directrank.data.prepare, directrank.papers.shared.product\n"
         "import directrank.papers.bruch2019, directrank.papers.one_protocol\n"
         "import directrank.report.build\n"
         "from directrank import metrics, losses, models\n"

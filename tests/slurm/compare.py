@@ -21,7 +21,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from directrank.schema import read_yaml
+from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 

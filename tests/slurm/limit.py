@@ -21,8 +21,8 @@ import yaml
 from compare import ONE_NODE, ROOT
 from compare import run as run_edition
 
-from directrank import study
-from directrank.results import FITS, MODELS, PER_QUERY
+from directrank.study import plan as study
+from directrank.study.results import FITS, MODELS, PER_QUERY
 
 EDITION = {
     "edition": "limit",

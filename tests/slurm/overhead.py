@@ -15,10 +15,10 @@ from pathlib import Path
 
 import yaml
 
-from directrank import study
 from directrank.cost.estimate import estimate
 from directrank.cost.rates import Rates
-from directrank.schema import read_yaml
+from directrank.study import plan as study
+from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 

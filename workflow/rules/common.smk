@@ -17,12 +17,15 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    from directrank import arithmetic, clock, provenance, results, runs, study
+    from directrank.study import plan as study
+    from directrank.study import provenance, results
+    from directrank.study import run as runs
+    from directrank.system import arithmetic, clock
     from directrank.data import catalog, fetch, prepared
-    from directrank.errors import DirectrankError
-    from directrank.io import json_text
-    from directrank.locks import Claim
-    from directrank.papers import product as papers
+    from directrank.system.errors import DirectrankError
+    from directrank.system.io import json_text
+    from directrank.system.locks import Claim
+    from directrank.papers.shared import product as papers
 except ImportError as error:
     raise WorkflowError(
         f"the package directrank cannot be imported ({error})\n"
@@ -305,14 +308,14 @@ def published_claims():
 def paper_code(wildcards):
     """A digest of the code that draws a paper's figures and tables."""
     return provenance.code_digest(
-        [f"directrank.papers.{wildcards.paper}", "directrank.papers.product"]
+        [f"directrank.papers.{wildcards.paper}", "directrank.papers.shared.product"]
     )
 
 
 def claims_code():
     """A digest of the code that evaluates claims, those of each paper included."""
     modules = {f"directrank.papers.{paper}" for paper, _ in STUDY.products}
-    return provenance.code_digest(["directrank.papers.claims", *modules])
+    return provenance.code_digest(["directrank.papers.shared.claims", *modules])
 
 
 def claim_what_is_made():

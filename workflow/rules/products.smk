@@ -136,7 +136,7 @@ rule gallery:
         mem_mb=500,
         runtime=5,
     params:
-        code=provenance.code_digest(["directrank.papers.gallery"]),
+        code=provenance.code_digest(["directrank.papers.shared.gallery"]),
         python=PYTHON,
     message:
         "The page of figures"

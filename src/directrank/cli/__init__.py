@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from directrank import __version__
-from directrank.arithmetic import PORTABLE, PORTABLE_X86
 from directrank.cli.parent import end_with_parent
-from directrank.errors import DirectrankError
+from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
+from directrank.system.errors import DirectrankError
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
 COMMANDS = ("data", "fit", "products", "report", "cost")

@@ -80,7 +80,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _cost(options: argparse.Namespace) -> None:
-    from directrank.errors import ConfigError
+    from directrank.system.errors import ConfigError
 
     if options.measure is not None:
         _measured(options.measure, options.device, options.threads)
@@ -94,11 +94,11 @@ def _cost(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from directrank import study
     from directrank.cost import cluster as clusters
     from directrank.cost.estimate import against, estimate
     from directrank.cost.rates import Rates, assumed_gpu
-    from directrank.schema import read_yaml
+    from directrank.study import plan as study
+    from directrank.system.schema import read_yaml
 
     plan = study.load(read_yaml(options.config))
     # Before anything is measured: mistakes in small files are told at once.
@@ -130,7 +130,7 @@ def _own_rates(threads: int) -> Rates:
     """This machine's rates, measured once and kept in the user's cache."""
     from directrank.cost.measure import machine
     from directrank.cost.rates import Rates
-    from directrank.errors import ConfigError
+    from directrank.system.errors import ConfigError
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     path = cache / "directrank" / f"rates-cpu-{threads}.json"
@@ -148,7 +148,7 @@ def _measured(path: Path, device: str, threads: int) -> Rates:
     import torch
 
     from directrank.cost.measure import measure
-    from directrank.errors import ConfigError
+    from directrank.system.errors import ConfigError
 
     if device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("PyTorch sees no GPU to measure", "measure --device cpu")
@@ -234,7 +234,7 @@ def _cell(value: object) -> str:
 
 
 def _write(frames: dict[str, pd.DataFrame], out: Path) -> None:
-    from directrank.io import write_csv
+    from directrank.system.io import write_csv
 
     for name, frame in frames.items():
         write_csv(out / f"{name}.csv", frame)

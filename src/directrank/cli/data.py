@@ -170,7 +170,7 @@ def _note(text: str) -> None:
 def _prepare(options: argparse.Namespace) -> None:
     from directrank.data import catalog
     from directrank.data.prepare import prepare
-    from directrank.schema import read_yaml
+    from directrank.system.schema import read_yaml
 
     out = options.out or Path("data/prepared") / options.name
     settings = read_yaml(options.settings) if options.settings else None  # JSON is YAML
@@ -249,7 +249,7 @@ def _verify(options: argparse.Namespace) -> None:
 def _fetch(options: argparse.Namespace) -> None:
     from directrank.data import catalog
     from directrank.data.fetch import fetch
-    from directrank.progress import Progress
+    from directrank.system.progress import Progress
 
     raw = catalog.raw_folder(options.raw)
     for entry in _chosen(options):

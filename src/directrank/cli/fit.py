@@ -84,13 +84,13 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 def _fit(options: argparse.Namespace) -> None:
     with nothing_collected():
-        from directrank import nodes
         from directrank.data.staging import staged
-        from directrank.progress import Progress
-        from directrank.runs import execute
-        from directrank.schema import read_yaml
-        from directrank.spec import validate
-        from directrank.training.checkpoints import StoppedError, signalled
+        from directrank.learners.neural.checkpoints import StoppedError, signalled
+        from directrank.study.run import execute
+        from directrank.study.specification import validate
+        from directrank.system import nodes
+        from directrank.system.progress import Progress
+        from directrank.system.schema import read_yaml
 
     spec = read_yaml(options.run_file)  # JSON is YAML
     validate(spec)
@@ -118,9 +118,9 @@ def _fit(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from directrank.results import load_run
     from directrank.stats.intervals import mean_interval
     from directrank.stats.means import mean_metric
+    from directrank.study.results import load_run
 
     run = load_run(options.folder)
     columns = list(run.per_query.columns[5:])

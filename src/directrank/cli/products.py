@@ -65,7 +65,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _gallery(options: argparse.Namespace) -> None:
-    from directrank.papers.gallery import write
+    from directrank.papers.shared.gallery import write
 
     write(options.figures, options.out)
 
@@ -78,7 +78,7 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 
 def _product(options: argparse.Namespace) -> None:
     with nothing_collected():  # a product takes little longer than its imports
-        from directrank.papers.product import build, build_times
+        from directrank.papers.shared.product import build, build_times
 
         runs, out = options.results / "runs", options.out.with_suffix("")
         if options.times:
@@ -90,7 +90,7 @@ def _product(options: argparse.Namespace) -> None:
 
 def _claims(options: argparse.Namespace) -> None:
     with nothing_collected():
-        from directrank.papers.claims import write_claims
+        from directrank.papers.shared.claims import write_claims
 
     for path in write_claims(options.plans, options.results / "runs", options.out.with_suffix("")):
         print(path)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from directrank.errors import ConfigError
-from directrank.schema import check, package_schema, read_yaml
+from directrank.system.errors import ConfigError
+from directrank.system.schema import check, package_schema, read_yaml
 
 
 @dataclass(frozen=True)

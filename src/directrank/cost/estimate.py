@@ -12,12 +12,12 @@ import pandas as pd
 from directrank.cost.facts import facts
 from directrank.cost.predict import Cost, cost_of
 from directrank.cost.rates import Rates
-from directrank.errors import DataError
-from directrank.io import read_json
-from directrank.papers.evidence import PREPARED
-from directrank.results import FITS, RECORD
-from directrank.spec import candidate_settings
-from directrank.study import Study
+from directrank.papers.shared.evidence import PREPARED
+from directrank.study.plan import Study
+from directrank.study.results import FITS, RECORD
+from directrank.study.specification import candidate_settings
+from directrank.system.errors import DataError
+from directrank.system.io import read_json
 
 #: Parts of a run's seconds, in the order of :class:`directrank.cost.predict.Cost`.
 PARTS = [field.name for field in fields(Cost) if field.name != "epochs"]

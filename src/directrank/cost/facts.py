@@ -13,9 +13,9 @@ import numpy as np
 from directrank.data import catalog, prepared, standins
 from directrank.data.cubic import CubicSettings
 from directrank.data.standin_pages import Lengths
-from directrank.io import digest_of
-from directrank.seeds import numpy_stream
-from directrank.study import DataSource
+from directrank.study.plan import DataSource
+from directrank.system.io import digest_of
+from directrank.system.seeds import numpy_stream
 
 #: List lengths where nothing is known of a collection: log-normal, as those that are known.
 _UNKNOWN = {"median": 90, "sigma": 0.5, "maximum": 1000, "single": 0.0, "short": 0.0, "long": 0.0}

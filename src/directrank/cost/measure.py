@@ -16,11 +16,11 @@ from torch.nn.functional import batch_norm
 from directrank import learners, losses
 from directrank.cost.rates import Rates
 from directrank.cost.work import work_of
-from directrank.evaluation import metrics_per_query
-from directrank.learning import FitJob, Splits, no_progress
-from directrank.lists import RankedLists
-from directrank.provenance import environment
-from directrank.training.precision import products
+from directrank.learners.contract import FitJob, Splits, no_progress
+from directrank.learners.neural.precision import products
+from directrank.lists.packed import RankedLists
+from directrank.metrics.packed import metrics_per_query
+from directrank.study.provenance import environment
 
 #: Narrower sides of the products measured, and documents of each.
 WIDTHS = (16, 64, 100, 256, 1024)
@@ -317,7 +317,7 @@ def _pass_seconds(name: str, threads: int) -> list[float]:
 
 
 def _start_seconds() -> float:
-    command: Sequence[str] = [sys.executable, "-c", "import directrank.runs"]
+    command: Sequence[str] = [sys.executable, "-c", "import directrank.study.run"]
     began = time.perf_counter()
     subprocess.run(command, check=True)
     return time.perf_counter() - began

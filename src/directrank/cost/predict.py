@@ -13,9 +13,9 @@ from directrank import learners
 from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
 from directrank.cost.work import Work, work_of
-from directrank.errors import ConfigError
-from directrank.spec import candidates
-from directrank.training.fit import complete
+from directrank.learners.neural.fit import complete
+from directrank.study.specification import candidates
+from directrank.system.errors import ConfigError
 
 #: A backward pass is two products for each one of the forward pass.
 BACKWARD = 3

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from directrank.errors import ConfigError
-from directrank.io import read_json, write_json
+from directrank.system.errors import ConfigError
+from directrank.system.io import read_json, write_json
 
 Curve = Sequence[Sequence[float]]
 """Points ``(x, y)``; between them a power law, beyond them that of the nearest two."""

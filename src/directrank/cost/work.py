@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from directrank import models
-from directrank.io import json_text
+from directrank.system.io import json_text
 
 #: Lengths of the lists passed; primes, so that no width of a network is taken for one.
 _SHORT, _LONG = 37, 61

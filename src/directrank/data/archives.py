@@ -23,7 +23,7 @@ from typing import IO
 
 import rarfile
 
-from directrank.errors import DataError
+from directrank.system.errors import DataError
 
 #: Suffixes of the containers that :func:`open_archive` reads.
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".rar")

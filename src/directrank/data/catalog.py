@@ -12,9 +12,9 @@ from typing import Any
 
 from directrank.data.archives import SUFFIXES
 from directrank.data.prepared import SPLITS, split_name
-from directrank.errors import ConfigError, DataError
-from directrank.io import digest_of
-from directrank.schema import check, package_schema, read_yaml, suggest
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.io import digest_of
+from directrank.system.schema import check, package_schema, read_yaml, suggest
 
 #: The suffix of the name of a generated data set in the shape of a real one.
 STANDIN = "_standin"

@@ -14,10 +14,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from directrank.errors import ConfigError
-from directrank.lists import RankedLists
-from directrank.schema import suggest
-from directrank.seeds import numpy_stream
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
+from directrank.system.seeds import numpy_stream
 
 SPLITS = ("train", "vali", "test")
 #: Documents evaluated side by side; it has no influence on any value.

@@ -19,8 +19,8 @@ import requests
 
 from directrank.data import catalog
 from directrank.data.catalog import ArchiveFile, Entry
-from directrank.errors import DataError
-from directrank.progress import Progress
+from directrank.system.errors import DataError
+from directrank.system.progress import Progress
 
 ProgressCall = Callable[[int, int | None, str], None]
 

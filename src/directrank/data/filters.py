@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from directrank.errors import ConfigError, DataError
-from directrank.lists import RankedLists
-from directrank.schema import suggest
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.schema import suggest
 
 #: Settings that leave every query in.
 DEFAULTS = {"min_documents": 1, "min_relevant": 0}

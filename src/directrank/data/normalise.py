@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from directrank.data.filters import Selection
-from directrank.errors import ConfigError
-from directrank.lists import RankedLists
-from directrank.schema import suggest
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
 
 #: Rows that are scaled together; a block holds whole queries and at least one.
 ROWS = 1 << 14

@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from directrank import io, lists
 from directrank.data import filters, normalise, prepared
 from directrank.data.filters import Selection
 from directrank.data.prepared import SPLITS, Store
-from directrank.errors import DataError
-from directrank.lists import RankedLists
+from directrank.lists import packed as lists
+from directrank.lists.packed import RankedLists
+from directrank.system import io
+from directrank.system.errors import DataError
 
 #: What a copy takes over from the record of the data set that it was made from.
 _TAKEN = ("name", "title", "origin", "standin", "label_levels", "folds", "feature_numbers")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank import io
 from directrank.data.prepared import SPLITS, open_dataset, read_record, split_name
+from directrank.system import io
 
 _LENGTH_BINS = 40
 

@@ -13,14 +13,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from directrank import io
 from directrank.data import catalog, filters, prepared
 from directrank.data.archives import Archive, open_archive
 from directrank.data.catalog import Entry
 from directrank.data.prepared import SPLITS, Store, ring_order, ring_split, ring_splits, split_name
 from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
-from directrank.errors import ConfigError, DataError
-from directrank.lists import RankedLists
+from directrank.lists.packed import RankedLists
+from directrank.system import io
+from directrank.system.errors import ConfigError, DataError
 
 Note = Callable[[str], None]
 #: Split by name to its range of queries in the store.

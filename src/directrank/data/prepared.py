@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from directrank import io
-from directrank.errors import DataError
-from directrank.lists import RankedLists
+from directrank.lists.packed import RankedLists
+from directrank.system import io
+from directrank.system.errors import DataError
 
 FORMAT = 1
 SPLITS = ("train", "vali", "test")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from directrank.errors import DataError
-from directrank.lists import RankedLists
-from directrank.seeds import numpy_stream
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import DataError
+from directrank.system.seeds import numpy_stream
 
 #: The parts in the order in which they are cut from the drawn queries.
 ORDER = ("test", "vali", "train")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank.data import normalised, prepared
-from directrank.errors import DataError
+from directrank.system.errors import DataError
 
 
 def staged(

@@ -22,10 +22,10 @@ from scipy.stats import rankdata
 from sklearn.datasets import load_svmlight_file
 
 from directrank.data import standins
-from directrank.errors import DataError
-from directrank.io import atomic_path, write_csv, write_text
-from directrank.lists import RankedLists
-from directrank.papers import figures
+from directrank.lists.packed import RankedLists
+from directrank.papers.shared import figures
+from directrank.system.errors import DataError
+from directrank.system.io import atomic_path, write_csv, write_text
 
 SAMPLE = "MSLR-sample.zip"
 STANDIN = "web30k_standin"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from directrank.data.standin_pages import FACTS, Pages
-from directrank.seeds import numpy_stream
+from directrank.system.seeds import numpy_stream
 
 #: Robertson's BM25 with the parameters of the LETOR documentation.
 BM25_K1, BM25_B = 2.5, 0.8

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from directrank.seeds import numpy_stream
+from directrank.system.seeds import numpy_stream
 
 STREAMS = ("body", "anchor", "title", "url", "whole")
 FACTS = (

@@ -25,9 +25,9 @@ import yaml
 from directrank.data import standin_columns
 from directrank.data.standin_pages import Lengths, Pages, draw_pages
 from directrank.data.standin_relevance import utility
-from directrank.errors import ConfigError
-from directrank.lists import RankedLists
-from directrank.schema import suggest
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
 
 SPLITS = ("train", "vali", "test")
 #: What the real sets' missing marker (1.797e308) is clipped to when it is read.

@@ -25,8 +25,8 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from directrank.data.kernels import kernel
-from directrank.errors import DataError
-from directrank.lists import RankedLists
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import DataError
 
 #: Bytes of text that one thread parses at a time.
 PIECE = 2 << 20

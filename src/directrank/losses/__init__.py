@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank.registry import imported_modules, look_up, target_of
+from directrank.system.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor

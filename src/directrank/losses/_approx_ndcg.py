@@ -7,11 +7,11 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, per_list, usable
+from directrank.lists.inputs import checked, one_of, unfilled
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import DISCOUNTS, Judgements, discount_sums
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations._compiled import array, over_lists, per_list, usable
-from directrank.relaxations._inputs import checked, one_of, unfilled
+from directrank.metrics.conventions import DISCOUNTS, Judgements, discount_sums
 from directrank.relaxations._pairs import pairs_of
 from directrank.relaxations.sigmoid import SigmoidRanking
 
@@ -65,7 +65,7 @@ def _compiled(
     discount: str,
 ) -> Tensor:
     """The same on a CPU, value and gradient in one compiled loop."""
-    from directrank.relaxations import _pair_kernels
+    from directrank.kernels import pairs as _pair_kernels
 
     one_of(discount, DISCOUNTS, "discount")
     B, L = scores.shape

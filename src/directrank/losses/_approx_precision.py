@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from directrank.metrics._conventions import Judgements
+from directrank.lists.inputs import checked
 from directrank.metrics._precision import precision_of
-from directrank.relaxations._inputs import checked
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations.sigmoid import SigmoidRanking
 
 

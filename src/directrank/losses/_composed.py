@@ -9,21 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from directrank.errors import ConfigError
+from directrank.lists.inputs import checked
 from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics._conventions import Judgements
 from directrank.metrics._err import err_of, nerr_of
 from directrank.metrics._ndcg import ndcg_of
 from directrank.metrics._precision import precision_of
 from directrank.metrics._reciprocal_rank import reciprocal_rank_of
-from directrank.registry import nearest
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations import Ranking
-from directrank.relaxations._inputs import checked
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.neural_sort import gumbel_noise, neural_sort, sinkhorn
 from directrank.relaxations.rank_binomial import rank_binomial
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
+from directrank.system.errors import ConfigError
+from directrank.system.registry import nearest
 
 
 def compose(

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from directrank.errors import ConfigError
+from directrank.lists.inputs import checked, one_of
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import Judgements, discount
-from directrank.relaxations._inputs import checked, one_of
-from directrank.relaxations._sorting import descending_order, inverse
+from directrank.metrics.conventions import Judgements, discount
+from directrank.relaxations.sorting import descending_order, inverse
+from directrank.system.errors import ConfigError
 
 PAIRS = ("all", "neighbours")
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import checked, one_of
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import Judgements, discount, discount_sums
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked, one_of
+from directrank.metrics.conventions import Judgements, discount, discount_sums
 from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
-from directrank.relaxations._sorting import descending_order, inverse
+from directrank.relaxations.sorting import descending_order, inverse
 
 CUTOFFS = ("both", "either")
 
@@ -111,7 +111,7 @@ def _compiled_forces(
     gain: str,
 ) -> tuple[Tensor, Tensor]:
     """:func:`_forces` on a CPU."""
-    from directrank.relaxations import _pair_kernels
+    from directrank.kernels import pairs as _pair_kernels
 
     B, L = scores.shape
     both = cutoff == "both"

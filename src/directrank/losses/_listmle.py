@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import unfilled
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import unfilled
-from directrank.relaxations._sorting import descending_order, rising_order
+from directrank.relaxations.sorting import descending_order, rising_order
 
 
 def listmle(
@@ -51,7 +51,7 @@ def _value_and_gradient(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Te
 
 def _compiled(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """:func:`_value_and_gradient` on a CPU."""
-    from directrank.losses import _listwise_kernels
+    from directrank.kernels import listwise as _listwise_kernels
 
     value = scores.new_empty(len(scores))
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)

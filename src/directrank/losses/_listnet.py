@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import checked, unfilled
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked, unfilled
 from directrank.relaxations._pairs import FAR
 
 
@@ -44,7 +44,7 @@ def _value_and_gradient(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[T
 
 def _compiled(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """:func:`_value_and_gradient` on a CPU."""
-    from directrank.losses import _listwise_kernels
+    from directrank.kernels import listwise as _listwise_kernels
 
     value = scores.new_empty(len(scores))
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)

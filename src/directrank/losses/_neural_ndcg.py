@@ -7,10 +7,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import checked
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import Judgements, discount
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked
+from directrank.metrics.conventions import Judgements, discount
 from directrank.relaxations._pairs import FAR, Packing, pairs_of
 from directrank.relaxations.neural_sort import gumbel_noise
 
@@ -112,7 +112,7 @@ def _compiled(
     gradient_wanted: bool,
 ) -> tuple[Tensor, Tensor]:
     """:func:`_value_and_gradient` on a CPU."""
-    from directrank.losses import _neural_kernel
+    from directrank.kernels import neural_sort as _neural_kernel
 
     iterations, tolerance, rows_first = rounds
     value = scores.new_empty(len(scores))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import checked, one_of
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked, one_of
 from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
-from directrank.relaxations._sorting import descending_order, inverse
+from directrank.relaxations.sorting import descending_order, inverse
 
 REDUCTIONS = ("sum", "mean")
 
@@ -90,7 +90,7 @@ def _compiled_sums(
     scores: Tensor, labels: Tensor, mask: Tensor, sigma: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`_pair_sums` on a CPU."""
-    from directrank.relaxations import _pair_kernels
+    from directrank.kernels import pairs as _pair_kernels
 
     value, pairs = scores.new_empty(2, len(scores))
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.inputs import nothing_masked, unfilled
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._inputs import nothing_masked, unfilled
 
 
 def rmse(

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import checked
 from directrank.losses._gradient import with_gradient
-from directrank.metrics._conventions import Judgements, discount
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import checked
+from directrank.metrics.conventions import Judgements, discount
 from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.rank_binomial import rank_binomial, win_density, win_probability
@@ -90,7 +90,7 @@ def _expected_discounts(
 
 def _compiled(scores: Tensor, weights: Tensor, mask: Tensor, sigma: float) -> tuple[Tensor, Tensor]:
     """:func:`_expected_discounts` on a CPU."""
-    from directrank.losses import _softrank_kernel
+    from directrank.kernels import softrank as _softrank_kernel
 
     bases, amounts = powers_of_discount(scores.shape[1], scores.dtype)
     value = scores.new_empty(len(scores))

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from directrank.lists.inputs import checked
 from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics._conventions import Judgements
 from directrank.metrics._err import nerr_of
 from directrank.metrics._ndcg import ndcg_of
 from directrank.metrics._precision import precision_of
-from directrank.relaxations._inputs import checked
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations.twin import TwinRanking
 
 

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.lists.inputs import checked, one_of
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations._inputs import checked, one_of
 from directrank.relaxations._pairs import FAR
 
 GRADIENTS = ("dual", "autograd")

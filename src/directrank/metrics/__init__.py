@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank.registry import imported_modules, look_up, target_of
+from directrank.system.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,7 +107,7 @@ def evaluate(
     Raises:
         ConfigError: an unknown metric.
     """
-    from directrank.metrics._evaluation import Evaluation
+    from directrank.metrics.evaluation import Evaluation
 
     evaluation = Evaluation(scores, labels, mask)
     values = {}

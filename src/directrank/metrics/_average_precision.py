@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.metrics._conventions import Judgements, ratio
-from directrank.metrics._evaluation import Evaluation
-from directrank.relaxations._inputs import one_of
-from directrank.relaxations._protocol import Ranking
+from directrank.lists.inputs import one_of
+from directrank.metrics.conventions import Judgements, ratio
+from directrank.metrics.evaluation import Evaluation
+from directrank.relaxations.protocol import Ranking
 
 DENOMINATORS = ("R", "min(k,R)", "graded_ideal")
 

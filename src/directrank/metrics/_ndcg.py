@@ -6,9 +6,9 @@ from functools import partial
 
 from torch import Tensor
 
-from directrank.metrics._conventions import Judgements, discount, ratio
-from directrank.metrics._evaluation import Evaluation
-from directrank.relaxations._protocol import Ranking
+from directrank.metrics.conventions import Judgements, discount, ratio
+from directrank.metrics.evaluation import Evaluation
+from directrank.relaxations.protocol import Ranking
 
 _discount = discount
 

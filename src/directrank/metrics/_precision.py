@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from directrank.metrics._conventions import Judgements
-from directrank.metrics._evaluation import Evaluation
-from directrank.relaxations._protocol import Ranking
+from directrank.metrics.conventions import Judgements
+from directrank.metrics.evaluation import Evaluation
+from directrank.relaxations.protocol import Ranking
 
 
 def precision(

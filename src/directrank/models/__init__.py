@@ -13,9 +13,9 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from directrank.errors import ConfigError
-from directrank.registry import imported_modules, look_up, target_of
-from directrank.schema import suggest
+from directrank.system.errors import ConfigError
+from directrank.system.registry import imported_modules, look_up, target_of
+from directrank.system.schema import suggest
 
 if TYPE_CHECKING:
     import torch

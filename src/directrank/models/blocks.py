@@ -3,7 +3,7 @@
 Norms and activations wait for memory, and so do products of narrow layers. Here a block of
 documents small enough for the cache goes through all that lies between two norms at a time, and
 only what comes out of each product is kept. Padding is not worked. The threads are those of
-:mod:`directrank.relaxations._compiled`; sums of blocks are added in their order, so that nothing
+:mod:`directrank.kernels.compiled`; sums of blocks are added in their order, so that nothing
 depends on the threads.
 """
 
@@ -20,18 +20,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.documents import Documents, copied
-from directrank.models.stacked import StackedBatchNorm, StackedLinear
-from directrank.relaxations._compiled import (
+from directrank.kernels.compiled import (
     array,
     over_lists,
     pytorch_on_one_thread,
     threads_for,
     usable,
 )
+from directrank.lists.documents import Documents, copied
+from directrank.models.stacked import StackedBatchNorm, StackedLinear
 
 if TYPE_CHECKING:
-    from directrank.models._block_kernels import Plan, Slopes
+    from directrank.kernels.layers import Plan, Slopes
 
 #: Documents in one step from which on the layers of a model alone are worked in blocks. Those of
 #: several models together always are.
@@ -167,7 +167,7 @@ class _Layers(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, plan: Plan, shape: _Shape, *_: Tensor) -> Tensor:
-        from directrank.models import _block_kernels as kernels
+        from directrank.kernels import layers as kernels
 
         with _blas_on_one_thread():
             if _by_models(plan):
@@ -184,7 +184,7 @@ class _Layers(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, slopes: Tensor) -> tuple[Tensor | None, ...]:
-        from directrank.models import _block_kernels as kernels
+        from directrank.kernels import layers as kernels
 
         shape, plan = ctx.shape, ctx.plan._replace(y=array(slopes))
         made = _slopes(plan, shape)
@@ -218,7 +218,7 @@ class _Shape:
     Attributes:
         models: M.
         weights: the layers' weights' shapes.
-        layers: see :class:`~directrank.models._block_kernels.Plan`.
+        layers: see :class:`~directrank.kernels.layers.Plan`.
         widths: of the norms, in their order.
         behind: how many columns slopes behind norms need.
     """
@@ -281,7 +281,7 @@ def _plan(
     affine: tuple[Sequence[Tensor], Sequence[Tensor]],
 ) -> Plan:
     """What kernels need of a step, with room for what they find."""
-    from directrank.models._block_kernels import Plan, cut
+    from directrank.kernels.layers import Plan, cut
 
     models, N, _ = x.shape
     items, runs, first = cut(counts, MOST_RUNS)
@@ -307,7 +307,7 @@ def _plan(
 
 def _slopes(plan: Plan, shape: _Shape) -> Slopes:
     """Room for what :func:`._block_kernels.backward` makes."""
-    from directrank.models._block_kernels import Slopes
+    from directrank.kernels.layers import Slopes
 
     models, N, _ = plan.y.shape
     to_weights = np.empty_like(plan.weights)
@@ -344,7 +344,7 @@ def _by_models(plan: Plan) -> bool:
 
 def _over_models(plan: Plan, kernel: Callable[..., None], *arguments: Any) -> None:
     """Let a kernel take all layers of each model."""
-    from directrank.models._block_kernels import ALL
+    from directrank.kernels.layers import ALL
 
     work = _work(plan, plan.parts.shape[2])
     over_lists(kernel, work, len(plan.counts), ALL, *arguments)

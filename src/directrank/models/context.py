@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.errors import ConfigError
 from directrank.models.context_layers import Block, Dropout, Lists, StackedLayerNorm
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedLinear, glorot_uniform
+from directrank.system.errors import ConfigError
 
 
 class ContextRanker(nn.Module):

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from directrank.lists import concatenated_ranges
+from directrank.lists.buckets import buckets
+from directrank.lists.packed import concatenated_ranges
+from directrank.lists.padding import padded_positions
 from directrank.models.stacked import StackedLinear, glorot_uniform
-from directrank.padding import padded_positions
-from directrank.training.batches import buckets
 
 CPU = torch.device("cpu")
 

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.documents import Documents
-from directrank.errors import ConfigError
+from directrank.lists.documents import Documents
 from directrank.models.blocks import relu_layers
 from directrank.models.context_layers import Dropout
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
-from directrank.schema import suggest
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
 
 ACTIVATIONS = {"relu": torch.relu, "celu": torch.celu}
 NORMS = ("query", "batch")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.errors import ConfigError
-from directrank.schema import suggest
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
 
 OUTPUTS: dict[str, Callable[[Tensor], Tensor]] = {"linear": lambda x: x, "tanh": torch.tanh}
 

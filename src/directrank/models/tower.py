@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.documents import Documents
+from directrank.lists.documents import Documents
 from directrank.models.blocks import relu_layers
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform

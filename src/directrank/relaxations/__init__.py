@@ -1,5 +1,5 @@
 """What supplies ranks: sorting for evaluation, and the papers' differentiable replacements."""
 
-from directrank.relaxations._protocol import Ranking
+from directrank.relaxations.protocol import Ranking
 
 __all__ = ["Ranking"]

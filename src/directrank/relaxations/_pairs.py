@@ -15,8 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._sorting import descending_order, inverse
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.relaxations.sorting import descending_order, inverse
 
 #: Stands for minus infinity where a difference of two of them must not be NaN.
 FAR = 1e30
@@ -196,7 +196,7 @@ class _CompiledSoftCounts(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
-        from directrank.relaxations import _pair_kernels
+        from directrank.kernels import pairs as _pair_kernels
 
         ctx.save_for_backward(values, front, mask)
         counts = torch.zeros_like(values, memory_format=torch.contiguous_format)
@@ -207,7 +207,7 @@ class _CompiledSoftCounts(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, slopes: Tensor) -> tuple[Tensor, None, None]:
-        from directrank.relaxations import _pair_kernels
+        from directrank.kernels import pairs as _pair_kernels
 
         values, front, mask = ctx.saved_tensors
         gradient = torch.zeros_like(values, memory_format=torch.contiguous_format)

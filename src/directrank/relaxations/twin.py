@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.relaxations._compiled import array, over_lists, usable
-from directrank.relaxations._inputs import one_of
+from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.inputs import one_of
 from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
-from directrank.relaxations._sorting import descending_order, inverse
+from directrank.relaxations.sorting import descending_order, inverse
 
 GRADIENTS = ("type1", "type2", "type3")
 
@@ -150,7 +150,7 @@ def _compiled_slope(
     scores: Tensor, labels: Tensor, mask: Tensor, slopes: Tensor, gradient: str, alpha_b: float
 ) -> Tensor:
     """:func:`_slope` on a CPU."""
-    from directrank.relaxations import _pair_kernels
+    from directrank.kernels import pairs as _pair_kernels
 
     found = torch.empty_like(scores, memory_format=torch.contiguous_format)
     over_lists(

@@ -8,8 +8,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
-from directrank.io import write_text
 from directrank.report.content import MEANS, anchor, duration, gather
+from directrank.system.io import write_text
 
 #: How a verdict is shown beside its words: not by colour alone.
 SIGNS = {"holds": "✓", "does not hold": "✗", "cannot tell": "?", "not measured here": "–"}

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from markdown_it import MarkdownIt
 
-from directrank.errors import ConfigError
-from directrank.io import json_text, read_json
-from directrank.papers import gallery
-from directrank.papers.claims import read_claims
-from directrank.papers.product import TIMES, Product, paper_module, product
+from directrank.papers.shared import gallery
+from directrank.papers.shared.claims import read_claims
+from directrank.papers.shared.product import TIMES, Product, paper_module, product
 from directrank.report.curves import validation_curve
-from directrank.results import RunResult, load_run
 from directrank.stats.means import mean_over_queries, rows_of_trials
+from directrank.study.results import RunResult, load_run
+from directrank.system.errors import ConfigError
+from directrank.system.io import json_text, read_json
 
 #: Columns of a run's results: heading → split, and what a query without a relevant document counts.
 MEANS = {

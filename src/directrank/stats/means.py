@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from directrank.errors import ConfigError, DataError
+from directrank.system.errors import ConfigError, DataError
 
 CONVENTIONS = ("exclude", "zero", "one")
 

@@ -90,7 +90,8 @@ def paired_randomisation(
     Args:
         a: ``[n]``, per-query values of one method.
         b: ``[n]``, those of the other, in the same order.
-        generator: from :func:`directrank.seeds.numpy_stream`; not used where the test is exact.
+        generator: from :func:`directrank.system.seeds.numpy_stream`; not used where the test is
+            exact.
         n_resamples: sign patterns drawn.
 
     Returns:

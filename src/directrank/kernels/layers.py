@@ -1,0 +1,568 @@
+"""The work of :mod:`.blocks` as compiled loops over blocks of documents.
+
+A block is a row of ``items``: its model m, its first document, and the one after its last. Arrays:
+documents ``[M, N, W]``, one number per column ``[M, W]``, sums of each block's documents
+``[blocks, W]``, weights ``[M, in, out]``. Products are BLAS's.
+
+What layers have of their own lies in one array, layer after layer, and :class:`Plan` says where.
+:func:`forward` and :func:`backward` take a layer of some runs of blocks at a time, so that threads
+can share the documents of a model, or all layers of some models.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from directrank.kernels.compiled import compiled, inlined
+
+#: Documents of a block, at most.
+BLOCK = 512
+
+#: In place of a layer: all of them.
+ALL = -2
+
+
+class Plan(NamedTuple):
+    """Models of a stack, their layers and their blocks.
+
+    Attributes:
+        items: int64 ``[blocks, 3]``, see above; those of a model are neighbours.
+        runs: int64 ``[runs, 2]``, the first block of neighbours that are worked in turn, and the
+            one after the last.
+        first: int64 ``[M + 1]``, each model's first run, and the number of runs.
+        counts: int64 ``[M]``, each model's documents.
+        layers: int64 ``[L, 6]``, of each layer: the widths of its input and of its output; how many
+            columns of norms, numbers of weights, columns of outputs and columns of their slopes
+            come before its own.
+        epsilons: float64 ``[norms]``; that of the norm of the input, if there is one, is first.
+        x, rows: the input is ``x`` ``[M, N, F]`` where ``rows`` is ``[M, 0]``; else ``x`` is
+            ``[1, T, F]``, and ``rows`` ``[M, N]`` says which of its rows each document is.
+        weights: those of all layers.
+        affine: weights of all norms, and their biases, ``[2, columns]``.
+        norms: what a step makes of a norm, ``[5, columns]``: mean, variance, one over the standard
+            deviation, and ``scale`` and ``shift``: the norm is ``z · scale + shift``.
+        z: outputs of the products of all layers, ``M · N`` for each column.
+        parts: two sums of each block, ``[2, blocks, widest]``.
+        y: ``[M, N, out]``, the output; in :func:`backward` its slopes.
+    """
+
+    items: np.ndarray
+    runs: np.ndarray
+    first: np.ndarray
+    counts: np.ndarray
+    layers: np.ndarray
+    epsilons: np.ndarray
+    x: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+    affine: np.ndarray
+    norms: np.ndarray
+    z: np.ndarray
+    parts: np.ndarray
+    y: np.ndarray
+
+
+class Slopes(NamedTuple):
+    """What :func:`backward` makes.
+
+    Attributes:
+        behind: slopes behind norms, as ``z``; layers of one width use one place.
+        ahead: of norms, ``along`` and ``offset`` of :func:`before_norm`, ``[2, columns]``.
+        of_runs: each run's part of the weights' gradients, as the weights of so many models.
+        to_weights: as the weights; ``of_runs`` itself where each model has one run.
+        to_affine: as their weights and biases ``[2, columns]``.
+    """
+
+    behind: np.ndarray
+    ahead: np.ndarray
+    of_runs: np.ndarray
+    to_weights: np.ndarray
+    to_affine: np.ndarray
+
+
+@compiled
+def cut(counts, most_runs):
+    """``items``, ``runs`` and ``first`` of a :class:`Plan`.
+
+    Those of a model are ``most_runs`` runs at most, of as many blocks each, but for the last.
+    """
+    blocks = 0
+    for count in counts:
+        blocks += -(-count // BLOCK)
+    items = np.empty((blocks, 3), np.int64)
+    runs = np.empty((blocks, 2), np.int64)
+    first = np.empty(len(counts) + 1, np.int64)
+    block, run = 0, 0
+    for m in range(len(counts)):
+        first[m] = run
+        own = -(-counts[m] // BLOCK)
+        step = max(1, -(-own // most_runs))
+        for begin in range(block, block + own, step):
+            runs[run, 0], runs[run, 1] = begin, min(begin + step, block + own)
+            run += 1
+        for number in range(own):
+            items[block, 0], items[block, 1] = m, number * BLOCK
+            items[block, 2] = min((number + 1) * BLOCK, counts[m])
+            block += 1
+    first[len(counts)] = run
+    return items, runs[:run].copy(), first
+
+
+@inlined
+def columns(values, before, models, width):
+    """Of numbers per column those of a layer or norm, ``[M, width]``."""
+    return values[models * before : models * (before + width)].reshape((models, width))
+
+
+@inlined
+def pages(values, before, models, height, width):
+    """Of weights or documents those of a layer, ``[M, height, width]``."""
+    begin = models * before
+    return values[begin : begin + models * height * width].reshape((models, height, width))
+
+
+@inlined
+def taken(block, x, rows, into):
+    """The documents of a block of the input.
+
+    One after the other, which is how memory is read ahead: BLAS goes through several at once.
+    """
+    m, first, last = block
+    for i in range(last - first):
+        if rows.shape[1] == 0:
+            for j in range(x.shape[2]):
+                into[i, j] = x[m, first + i, j]
+        else:
+            row = rows[m, first + i]
+            for j in range(x.shape[2]):
+                into[i, j] = x[0, row, j]
+
+
+@inlined
+def moments(z, mean, squares):
+    """The mean of each column and the sum of its squared distances from it.
+
+    Documents are taken four at a time, so that sums are stored less often.
+    """
+    n, W = z.shape
+    fours = n - n % 4
+    mean[:] = 0
+    squares[:] = 0
+    for i in range(0, fours, 4):
+        for j in range(W):
+            mean[j] += (z[i, j] + z[i + 1, j]) + (z[i + 2, j] + z[i + 3, j])
+    for i in range(fours, n):
+        for j in range(W):
+            mean[j] += z[i, j]
+    for j in range(W):
+        mean[j] /= n
+    for i in range(0, fours, 4):
+        for j in range(W):
+            a = z[i, j] - mean[j]
+            b = z[i + 1, j] - mean[j]
+            c = z[i + 2, j] - mean[j]
+            d = z[i + 3, j] - mean[j]
+            squares[j] += (a * a + b * b) + (c * c + d * d)
+    for i in range(fours, n):
+        for j in range(W):
+            a = z[i, j] - mean[j]
+            squares[j] += a * a
+
+
+@inlined
+def normed(z, scale, shift, a):
+    """``a = z · scale + shift``."""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            a[i, j] = z[i, j] * scale[j] + shift[j]
+
+
+@inlined
+def activated(z, scale, shift, a):
+    """``a = relu(z · scale + shift)``; NaN stays NaN."""
+    zero = a.dtype.type(0)
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            value = z[i, j] * scale[j] + shift[j]
+            a[i, j] = zero if value < zero else value
+
+
+@inlined
+def before_norm(block, slopes, z, mean, scale, along, offset, result):
+    """From a block's slopes behind a norm those before it.
+
+    They are ``scale · slopes - offset - along (z - mean)``.
+    """
+    m, first, last = block
+    own, at = slopes[m][first:last], z[m][first:last]
+    for i in range(last - first):
+        for j in range(z.shape[2]):
+            result[i, j] = (
+                scale[m, j] * own[i, j] - offset[m, j] - along[m, j] * (at[i, j] - mean[m, j])
+            )
+
+
+@inlined
+def before_relu(slopes, a, z, mean, to_shift, to_scale):
+    """Take out of ``slopes`` what the ReLU with the values ``a`` did not let through.
+
+    ``to_shift`` is the sum of what is left, ``to_scale`` its sum times ``z - mean``.
+    """
+    zero = a.dtype.type(0)
+    to_shift[:] = 0
+    to_scale[:] = 0
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            slope = zero if a[i, j] <= zero else slopes[i, j]
+            slopes[i, j] = slope
+            to_shift[j] += slope
+            to_scale[j] += slope * (z[i, j] - mean[j])
+
+
+@inlined
+def add_product(a, g, anew, part, total):
+    """Add ``a.T @ g`` to ``total``, or begin ``anew`` with it; ``part`` is room for it."""
+    if anew:
+        np.dot(a.T, g, total)
+        return
+    np.dot(a.T, g, part)
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += part[i, j]
+
+
+@inlined
+def place_of_norm(plan, layer):
+    """How many columns of norms come before the one behind a layer, and its width."""
+    if layer < 0:
+        return 0, plan.x.shape[2]
+    return plan.layers[layer, 2], plan.layers[layer, 1]
+
+
+@inlined
+def find_norm(plan, m, layer):
+    """What the moments of a model's blocks make of the norm behind a layer.
+
+    Means of blocks (Chan et al., 1979) do not lose the digits that sums of squares do.
+    """
+    models = len(plan.counts)
+    number = layer + len(plan.epsilons) - len(plan.layers)
+    before, width = place_of_norm(plan, layer)
+    weight = columns(plan.affine[0], before, models, width)
+    bias = columns(plan.affine[1], before, models, width)
+    mean = columns(plan.norms[0], before, models, width)
+    variance = columns(plan.norms[1], before, models, width)
+    inverse = columns(plan.norms[2], before, models, width)
+    scale = columns(plan.norms[3], before, models, width)
+    shift = columns(plan.norms[4], before, models, width)
+    means, squares = plan.parts[0], plan.parts[1]
+    begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
+    total = np.zeros(width)
+    spread = np.zeros(width)
+    for item in range(begin, end):
+        _, first, last = plan.items[item]
+        for j in range(width):
+            total[j] += (last - first) * np.float64(means[item, j])
+    for item in range(begin, end):
+        _, first, last = plan.items[item]
+        for j in range(width):
+            apart = means[item, j] - total[j] / plan.counts[m]
+            spread[j] += squares[item, j] + (last - first) * apart * apart
+    for j in range(width):
+        centre, square = total[j] / plan.counts[m], spread[j] / plan.counts[m]
+        over = 1 / np.sqrt(square + plan.epsilons[number])
+        mean[m, j], variance[m, j], inverse[m, j] = centre, square, over
+        scale[m, j] = weight[m, j] * over
+        shift[m, j] = bias[m, j] - centre * weight[m, j] * over
+
+
+@inlined
+def find_norm_slopes(plan, slopes, m, layer):
+    """The slopes of a norm's weight and bias from the sums that :func:`before_relu` leaves.
+
+    And what :func:`before_norm` needs.
+    """
+    models = len(plan.counts)
+    before, width = place_of_norm(plan, layer)
+    inverse = columns(plan.norms[2], before, models, width)
+    scale = columns(plan.norms[3], before, models, width)
+    along = columns(slopes.ahead[0], before, models, width)
+    offset = columns(slopes.ahead[1], before, models, width)
+    to_weight = columns(slopes.to_affine[0], before, models, width)
+    to_bias = columns(slopes.to_affine[1], before, models, width)
+    begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
+    sums = np.zeros((2, width))
+    for item in range(begin, end):
+        for j in range(width):
+            sums[0, j] += plan.parts[0, item, j]
+            sums[1, j] += plan.parts[1, item, j]
+    for j in range(width):
+        to_bias[m, j] = sums[0, j]
+        to_weight[m, j] = sums[1, j] * inverse[m, j]
+        offset[m, j] = scale[m, j] * sums[0, j] / plan.counts[m]
+        along[m, j] = scale[m, j] * inverse[m, j] * to_weight[m, j] / plan.counts[m]
+
+
+@inlined
+def sum_of_runs(plan, slopes, m, layer, begin, end):
+    """The gradient of a model's weights of a layer is the sum of its runs'.
+
+    Of the numbers from ``begin`` to ``end`` of ``in · out``. Nothing is to do where each model has
+    one run.
+    """
+    if len(plan.runs) == len(plan.counts):
+        return
+    width_in, width, _, before, _, _ = plan.layers[layer]
+    size = width_in * width
+    parts = columns(slopes.of_runs, before, len(plan.runs), size)
+    total = columns(slopes.to_weights, before, len(plan.counts), size)
+    for j in range(begin, end):
+        total[m, j] = parts[plan.first[m], j]
+    for run in range(plan.first[m] + 1, plan.first[m + 1]):
+        for j in range(begin, end):
+            total[m, j] += parts[run, j]
+
+
+@inlined
+def input_moments(plan, begin, end):
+    """The moments of each block of the input."""
+    width = plan.x.shape[2]
+    scratch = np.empty((BLOCK, width), plan.z.dtype)
+    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        _, first, last = plan.items[item]
+        own = scratch[: last - first]
+        taken(plan.items[item], plan.x, plan.rows, own)
+        moments(own, plan.parts[0, item, :width], plan.parts[1, item, :width])
+
+
+@inlined
+def first_product(plan, begin, end):
+    """The first layer's product of the input, or of its norm, and the moments of its blocks."""
+    models, N = len(plan.counts), plan.y.shape[1]
+    width_in, width, _, at_weights, at_z, _ = plan.layers[0]
+    weight = pages(plan.weights, at_weights, models, width_in, width)
+    z = pages(plan.z, at_z * N, models, N, width)
+    scratch = np.empty((2, BLOCK, width_in), z.dtype)
+    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        m, first, last = plan.items[item]
+        own, made = scratch[0, : last - first], z[m][first:last]
+        taken(plan.items[item], plan.x, plan.rows, own)
+        if len(plan.epsilons) > len(plan.layers):
+            scale = columns(plan.norms[3], 0, models, width_in)
+            shift = columns(plan.norms[4], 0, models, width_in)
+            behind = scratch[1, : last - first]
+            normed(own, scale[m], shift[m], behind)
+            own = behind
+        np.dot(own, weight[m], made)
+        moments(made, plan.parts[0, item, :width], plan.parts[1, item, :width])
+
+
+@inlined
+def product(plan, layer, begin, end):
+    """A later layer's product of activations, and the moments of its blocks."""
+    models, N = len(plan.counts), plan.y.shape[1]
+    width_in, width, _, at_weights, at_z, _ = plan.layers[layer]
+    _, _, at_norm, _, at_x, _ = plan.layers[layer - 1]
+    weight = pages(plan.weights, at_weights, models, width_in, width)
+    x = pages(plan.z, at_x * N, models, N, width_in)
+    z = pages(plan.z, at_z * N, models, N, width)
+    scale = columns(plan.norms[3], at_norm, models, width_in)
+    shift = columns(plan.norms[4], at_norm, models, width_in)
+    scratch = np.empty((BLOCK, width_in), z.dtype)
+    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        m, first, last = plan.items[item]
+        a, made = scratch[: last - first], z[m][first:last]
+        activated(x[m][first:last], scale[m], shift[m], a)
+        np.dot(a, weight[m], made)
+        moments(made, plan.parts[0, item, :width], plan.parts[1, item, :width])
+
+
+@inlined
+def output(plan, begin, end):
+    """``y = relu(z · scale + shift)`` of the last layer; zero behind a model's documents."""
+    models, N = len(plan.counts), plan.y.shape[1]
+    _, width, at_norm, _, at_z, _ = plan.layers[-1]
+    z = pages(plan.z, at_z * N, models, N, width)
+    scale = columns(plan.norms[3], at_norm, models, width)
+    shift = columns(plan.norms[4], at_norm, models, width)
+    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        m, first, last = plan.items[item]
+        activated(z[m][first:last], scale[m], shift[m], plan.y[m][first:last])
+        if last == plan.counts[m]:
+            for i in range(last, N):
+                for j in range(width):
+                    plan.y[m, i, j] = 0
+
+
+@compiled
+def forward(begin, end, layer, plan):
+    """All layers of the models from ``begin`` to ``end``; or one ``layer`` of so many runs.
+
+    Layer -1 is the norm of the input, the one after the last the output. Where it is one layer,
+    :func:`norm` has to follow.
+    """
+    depth = len(plan.layers)
+    whole = layer == ALL
+    lowest = depth - len(plan.epsilons) if whole else layer
+    for m in range(begin, end if whole else begin + 1):
+        runs = (plan.first[m], plan.first[m + 1]) if whole else (begin, end)
+        for each in range(lowest, depth + 1 if whole else layer + 1):
+            if each < 0:
+                input_moments(plan, runs[0], runs[1])
+            elif each == 0:
+                first_product(plan, runs[0], runs[1])
+            elif each < depth:
+                product(plan, each, runs[0], runs[1])
+            else:
+                output(plan, runs[0], runs[1])
+            if whole and each < depth:
+                find_norm(plan, m, each)
+
+
+@compiled
+def norm(layer, plan):
+    """The norm behind a layer, of all models."""
+    for m in range(len(plan.counts)):
+        find_norm(plan, m, layer)
+
+
+@inlined
+def through_output(plan, slopes, begin, end):
+    """Back through :func:`output`: slopes behind the last norm, and the sums of their blocks."""
+    models, N = len(plan.counts), plan.y.shape[1]
+    _, width, at_norm, _, at_z, at_behind = plan.layers[-1]
+    z = pages(plan.z, at_z * N, models, N, width)
+    behind = pages(slopes.behind, at_behind * N, models, N, width)
+    mean = columns(plan.norms[0], at_norm, models, width)
+    scale = columns(plan.norms[3], at_norm, models, width)
+    shift = columns(plan.norms[4], at_norm, models, width)
+    scratch = np.empty((BLOCK, width), z.dtype)
+    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        m, first, last = plan.items[item]
+        a, own, made = scratch[: last - first], z[m][first:last], behind[m][first:last]
+        activated(own, scale[m], shift[m], a)
+        for i in range(last - first):
+            for j in range(width):
+                made[i, j] = plan.y[m, first + i, j]
+        to_shift, to_scale = plan.parts[0, item, :width], plan.parts[1, item, :width]
+        before_relu(made, a, own, mean[m], to_shift, to_scale)
+
+
+@inlined
+def through_product(plan, slopes, layer, begin, end):
+    """Back through the norm behind a layer and through :func:`product`.
+
+    From the slopes behind that norm come those behind the norm of the layer below, the sums of
+    their blocks, and each run's part of the weights' gradient.
+    """
+    models, N = len(plan.counts), plan.y.shape[1]
+    width_x, width, at_norm, at_weights, at_z, at_behind = plan.layers[layer]
+    _, _, at_norm_x, _, at_x, at_behind_x = plan.layers[layer - 1]
+    weight = pages(plan.weights, at_weights, models, width_x, width)
+    to_weight = pages(slopes.of_runs, at_weights, len(plan.runs), width_x, width)
+    z = pages(plan.z, at_z * N, models, N, width)
+    behind = pages(slopes.behind, at_behind * N, models, N, width)
+    z_mean = columns(plan.norms[0], at_norm, models, width)
+    z_scale = columns(plan.norms[3], at_norm, models, width)
+    along = columns(slopes.ahead[0], at_norm, models, width)
+    offset = columns(slopes.ahead[1], at_norm, models, width)
+    x = pages(plan.z, at_x * N, models, N, width_x)
+    behind_x = pages(slopes.behind, at_behind_x * N, models, N, width_x)
+    mean = columns(plan.norms[0], at_norm_x, models, width_x)
+    scale = columns(plan.norms[3], at_norm_x, models, width_x)
+    shift = columns(plan.norms[4], at_norm_x, models, width_x)
+    of_z = np.empty((BLOCK, width), z.dtype)
+    of_x = np.empty((BLOCK, width_x), z.dtype)
+    part = np.empty((width_x, width), z.dtype)
+    for run in range(begin, end):
+        for item in range(plan.runs[run, 0], plan.runs[run, 1]):
+            m, first, last = plan.items[item]
+            g, a = of_z[: last - first], of_x[: last - first]
+            own, made = x[m][first:last], behind_x[m][first:last]
+            before_norm(plan.items[item], behind, z, z_mean, z_scale, along, offset, g)
+            activated(own, scale[m], shift[m], a)
+            first_of_run = item == plan.runs[run, 0]
+            add_product(a, g, first_of_run, part, to_weight[run])
+            np.dot(g, weight[m].T, made)
+            to_shift, to_scale = plan.parts[0, item, :width_x], plan.parts[1, item, :width_x]
+            before_relu(made, a, own, mean[m], to_shift, to_scale)
+
+
+@inlined
+def through_input(plan, slopes, begin, end):
+    """Back through the first layer's norm and through :func:`first_product`.
+
+    Gives each run's part of ``x.T @ slopes``; of an input that is normed, with ``x - mean``.
+    """
+    models, N = len(plan.counts), plan.y.shape[1]
+    width_x, width, at_norm, at_weights, at_z, at_behind = plan.layers[0]
+    to_weight = pages(slopes.of_runs, at_weights, len(plan.runs), width_x, width)
+    z = pages(plan.z, at_z * N, models, N, width)
+    behind = pages(slopes.behind, at_behind * N, models, N, width)
+    z_mean = columns(plan.norms[0], at_norm, models, width)
+    z_scale = columns(plan.norms[3], at_norm, models, width)
+    along = columns(slopes.ahead[0], at_norm, models, width)
+    offset = columns(slopes.ahead[1], at_norm, models, width)
+    of_z = np.empty((BLOCK, width), z.dtype)
+    of_x = np.empty((2, BLOCK, width_x), z.dtype)
+    part = np.empty((width_x, width), z.dtype)
+    for run in range(begin, end):
+        for item in range(plan.runs[run, 0], plan.runs[run, 1]):
+            m, first, last = plan.items[item]
+            g, own = of_z[: last - first], of_x[0, : last - first]
+            before_norm(plan.items[item], behind, z, z_mean, z_scale, along, offset, g)
+            taken(plan.items[item], plan.x, plan.rows, own)
+            if len(plan.epsilons) > len(plan.layers):
+                mean = columns(plan.norms[0], 0, models, width_x)
+                centred = of_x[1, : last - first]
+                for i in range(last - first):
+                    for j in range(width_x):
+                        centred[i, j] = own[i, j] - mean[m, j]
+                own = centred
+            first_of_run = item == plan.runs[run, 0]
+            add_product(own, g, first_of_run, part, to_weight[run])
+
+
+@compiled
+def backward(begin, end, layer, plan, slopes):
+    """Back through all layers of the models from ``begin`` to ``end``, or one of so many runs.
+
+    The layer after the last is the output. Where it is one layer, :func:`norm_slopes` of the layer
+    below has to follow, and :func:`weights_gradient` in the end.
+    """
+    depth = len(plan.layers)
+    whole = layer == ALL
+    for m in range(begin, end if whole else begin + 1):
+        runs = (plan.first[m], plan.first[m + 1]) if whole else (begin, end)
+        for each in range(depth if whole else layer, -1 if whole else layer - 1, -1):
+            if each == depth:
+                through_output(plan, slopes, runs[0], runs[1])
+            elif each > 0:
+                through_product(plan, slopes, each, runs[0], runs[1])
+            else:
+                through_input(plan, slopes, runs[0], runs[1])
+            if whole and each < depth:
+                size = plan.layers[each, 0] * plan.layers[each, 1]
+                sum_of_runs(plan, slopes, m, each, 0, size)
+            if whole and each > 0:
+                find_norm_slopes(plan, slopes, m, each - 1)
+
+
+@compiled
+def norm_slopes(layer, plan, slopes):
+    """:func:`find_norm_slopes` of the norm behind a layer, of all models."""
+    for m in range(len(plan.counts)):
+        find_norm_slopes(plan, slopes, m, layer)
+
+
+@compiled
+def weights_gradient(begin, end, plan, slopes):
+    """:func:`sum_of_runs` of all models, of the numbers from ``begin`` to ``end`` of all layers."""
+    for layer in range(len(plan.layers)):
+        width_in, width, _, before, _, _ = plan.layers[layer]
+        first, last = max(begin, before), min(end, before + width_in * width)
+        if first < last:
+            for m in range(len(plan.counts)):
+                sum_of_runs(plan, slopes, m, layer, first - before, last - before)

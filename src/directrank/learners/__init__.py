@@ -1,0 +1,63 @@
+"""What a run can train: the registry of learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Where a learner is, and what it reads.
+
+    ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
+    ``training`` of a run and trains many models in one call, every other one reads ``model`` and
+    trains one. The module of one that is not neural has ``SETTINGS``, the JSON schema of its
+    ``model``; ``external`` says that it runs a program that may not be here, and that its module
+    has ``available(settings)``.
+    """
+
+    target: str
+    neural: bool = False
+    external: bool = False
+
+    @property
+    def module(self) -> Any:
+        """The learner's module, imported."""
+        return import_module(self.target.split(":")[0])
+
+    def load(self) -> Callable[..., Any]:
+        """The learner's function."""
+        return getattr(self.module, self.target.split(":")[1])
+
+    def missing(self, settings: Mapping[str, Any]) -> str | None:
+        """Why the learner cannot run here; None where it can."""
+        if not self.external:
+            return None
+        found = self.module.available(settings)
+        return None if found.ok else found.reason
+
+
+REGISTRY: dict[str, Learner] = {
+    "neural": Learner("directrank.learners.neural.fit:fit_many", neural=True),
+    "per_query": Learner("directrank.learners.neural.per_query:fit_by_lambdas", neural=True),
+    "per_pair": Learner("directrank.learners.neural.per_query:fit_by_pairs", neural=True),
+    "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
+    "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),
+    "xgboost": Learner("directrank.learners.trees.xgboost:fit"),
+    "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit"),
+    "adarank": Learner("directrank.learners.linear.adarank:fit"),
+    "svmmap": Learner("directrank.learners.linear.svm_map:fit"),
+}
+
+
+def get(name: str) -> Learner:
+    """The learner ``name``; an unknown one is a :class:`ConfigError`."""
+    if name not in REGISTRY:
+        raise ConfigError(f"unknown learner '{name}'", suggest(name, REGISTRY))
+    return REGISTRY[name]

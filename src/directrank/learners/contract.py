@@ -1,0 +1,82 @@
+"""What a learner is given and what it returns.
+
+A *learner* is a function ``fit(data: Splits, settings: Mapping, job: FitJob) -> Fitted``. Networks,
+trees and hand-written trainers share this one form, so that a run treats them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank.lists.packed import RankedLists
+
+Progress = Callable[[int, int, str], None]
+"""``progress(done, total, text)``: how far a fit has come."""
+
+
+def no_progress(done: int, total: int, text: str) -> None:
+    """A :data:`Progress` that shows nothing."""
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The three parts of a data set (of one fold, where there are folds).
+
+    Attributes:
+        train: what the model is fitted to.
+        vali: what chooses between epochs, rounds and hyper-parameters.
+        test: what is reported; no learner reads its labels, unless ``training.select_on`` asks for
+            an epoch that is chosen on it, to show what that does to a result.
+        label_levels: number of grades; every label is one of ``0 … label_levels - 1``.
+    """
+
+    train: RankedLists
+    vali: RankedLists
+    test: RankedLists
+    label_levels: int
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What a fit is told about the run that it belongs to.
+
+    Attributes:
+        run: the run's name; random streams are ``derive_seed(run, trial, purpose)``.
+        trial: number of the repetition, from 0.
+        selection: metric mapping for early stopping, e.g. ``{"name": "ndcg", "k": 5}``.
+        threads: threads that the fit may use.
+        device: ``"cpu"`` or a PyTorch device name such as ``"cuda"``.
+        progress: called as ``progress(done, total, text)`` while the fit goes on.
+    """
+
+    run: str
+    trial: int
+    selection: Mapping[str, Any]
+    threads: int
+    device: str
+    progress: Progress
+
+
+@dataclass
+class Fitted:
+    """A fitted model.
+
+    Attributes:
+        predict: scores of packed lists, float32 or float64 ``[N]``; higher is better.
+        history: one row per epoch or boosting round: ``epoch`` (from 1), ``train_loss``,
+            ``vali_metric`` (higher is better), ``seconds`` (that one took); NaN where not measured;
+            and ``test_metric`` where an epoch was chosen on the test part.
+        info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and what else describes the fit.
+        save: writes the model to the path given *without* its suffix, which the learner adds
+            (``.safetensors``, ``.txt``).
+    """
+
+    predict: Callable[[RankedLists], np.ndarray]
+    history: list[dict[str, Any]]
+    info: dict[str, Any]
+    save: Callable[[Path], None]

@@ -1,0 +1,59 @@
+"""What the baselines share: a weight per feature, and the record of how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save as serialise
+
+from directrank.learners.contract import Fitted
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import DataError
+from directrank.system.io import atomic_path
+
+
+def features_of(lists: RankedLists) -> np.ndarray:
+    """The features of ``lists``, float64 ``[N, F]``.
+
+    Raises:
+        DataError: a feature that is not a finite number, which no linear model can weigh.
+    """
+    rows = slice(int(lists.offsets[0]), int(lists.offsets[-1]))
+    features = np.asarray(lists.features[rows], dtype=np.float64)
+    if not np.isfinite(features).all():
+        raise DataError(
+            "a feature is missing or infinite", "choose a normalisation that leaves finite numbers"
+        )
+    return features
+
+
+def fitted(
+    weights: np.ndarray, history: Sequence[Mapping[str, Any]], info: Mapping[str, Any]
+) -> Fitted:
+    """The linear scorer ``s = w·x``.
+
+    Args:
+        weights: float64 ``[F]``.
+        history: one row per step, as :class:`directrank.learners.contract.Fitted` wants it.
+        info: what describes the fit; the number of parameters is added.
+    """
+
+    def predict(lists: RankedLists) -> np.ndarray:
+        features = features_of(lists)
+        if features.shape[1] != len(weights):
+            raise DataError(
+                f"the model was fitted to {len(weights)} features, these lists have "
+                f"{features.shape[1]}",
+                "score the data set that the model was trained on",
+            )
+        return features @ weights
+
+    def save(path: Path) -> None:
+        with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:
+            temporary.write_bytes(serialise({"weights": weights}))
+
+    info = {**info, "n_parameters": int(np.count_nonzero(weights))}
+    return Fitted(predict, [dict(row) for row in history], info, save)

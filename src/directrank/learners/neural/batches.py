@@ -1,0 +1,232 @@
+"""From packed lists to the batches of several models, without Python work per query."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.lists.documents import Documents, copied
+from directrank.lists.packed import RankedLists, concatenated_ranges
+
+#: How long training lists are cut: to random documents; or to random documents that are drawn anew
+#: while none of them is relevant though one of the list is (Pobrotyn2021's released code).
+CUTS = ("random", "random_relevant")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the queries of a batch lie in rows of documents.
+
+    A row holds one drawing of queries. G rows serve M models, M / G neighbours each: models that
+    draw the same queries share a row.
+
+    Attributes:
+        labels: ``[G, N]``; N is the largest number of documents of any row. Where no query lies,
+            they are any.
+        starts: int64 numpy ``[G, B]``, where each query begins in its row.
+        lengths: int64 numpy ``[G, B]``, documents per query.
+    """
+
+    labels: Tensor
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, lists: RankedLists, dtype: torch.dtype, device: torch.device) -> Layout:
+        """A whole data set part as one row."""
+        labels = torch.as_tensor(np.array(lists.labels), dtype=dtype, device=device)
+        return cls(labels[None], (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None])
+
+
+@dataclass(frozen=True)
+class Batch(Layout):
+    """One step's queries for every model of a stack.
+
+    Attributes:
+        documents: the features ``[G, N, F]``, or where they are; what lies behind a row's documents
+            is a repetition of its last.
+        rows: bool ``[G, N]``, True for what a scorer takes for a document; None where all are.
+        spans: int64 numpy ``[G, B]``, what a scorer takes for the documents of each query: those
+            of ``lengths``, or more where padding is passed as documents.
+        queries: int64 numpy ``[G, B]``, positions of the queries in the data set part.
+    """
+
+    documents: Tensor | Documents
+    rows: Tensor | None
+    spans: np.ndarray
+    queries: np.ndarray
+
+    @property
+    def features(self) -> Tensor:
+        """The documents' features ``[G, N, F]``."""
+        return copied(self.documents)
+
+
+class Feeder:
+    """Draws batches from a data set part.
+
+    On a GPU the features stay there as a whole where :data:`RESIDENT` of its free memory holds
+    them; else each batch is gathered in pinned memory and copied while the GPU works. On a CPU they
+    stay where they are until somebody works them.
+
+    Args:
+        lists: the part.
+        dtype: what features and labels become.
+        device: where batches live.
+        max_documents: longer lists are cut to this many random documents at each draw.
+        cut: a name of :data:`CUTS`, how those documents are drawn.
+        padded: pad every list with rows of zeros to the longest of its batch, and pass them to the
+            scorer as documents.
+    """
+
+    #: Share of a GPU's free memory that features may take for good.
+    RESIDENT = 0.5
+
+    def __init__(
+        self,
+        lists: RankedLists,
+        dtype: torch.dtype,
+        device: torch.device,
+        max_documents: int | None = None,
+        cut: str = "random",
+        padded: bool = False,
+    ) -> None:
+        self.features = _tensor(lists.features)
+        self.labels = _tensor(np.asarray(lists.labels)).to(device, dtype)
+        self.offsets = np.asarray(lists.offsets)
+        self.starts = self.offsets[:-1]
+        self.lengths = np.asarray(lists.lengths)
+        self.dtype = dtype
+        self.device = device
+        self.max_documents = max_documents
+        self.relevant = np.asarray(lists.labels) > 0 if cut == "random_relevant" else None
+        self.padded = padded
+        if device.type == "cuda":
+            size = self.features.numel() * torch.empty(0, dtype=dtype).element_size()
+            if size <= self.RESIDENT * torch.cuda.mem_get_info(device)[0]:
+                self.features = self.features.to(device, dtype)
+
+    def draw(self, queries: np.ndarray, streams: Sequence[np.random.Generator]) -> Batch:
+        """The batch of the queries at positions ``queries``, int ``[G, B]``.
+
+        ``streams`` holds each row's random stream for cutting long lists.
+        """
+        lengths = self.lengths[queries]
+        if queries.shape[1] == 1 and not self.padded and self._stay_whole(lengths):
+            return self._one_each(queries, lengths)
+        rows, lengths = self._documents(queries, lengths, streams)
+        spans = lengths
+        if self.padded:
+            spans = np.broadcast_to(lengths.max(1, keepdims=True), lengths.shape)
+        ends = spans.cumsum(1)
+        widths = ends[:, -1:]
+        places = np.arange(int(widths.max()))
+        real = None if widths.min() == len(places) else places < widths
+        hidden = None
+        if self.padded:
+            source, there = _padded_source(rows, lengths, spans, len(places))
+            hidden = None if there.all() else torch.from_numpy(~there).to(self.device)
+        else:
+            source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
+        documents, labels = self._rows(rows[source])
+        if hidden is not None:
+            documents = copied(documents).masked_fill_(hidden[..., None], 0.0)
+        return Batch(
+            labels=labels,
+            starts=ends - spans,
+            lengths=lengths,
+            documents=documents,
+            rows=None if real is None else torch.from_numpy(real).to(self.device),
+            spans=spans,
+            queries=queries,
+        )
+
+    def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
+        """The batch of one query ``[G, 1]`` per row: such steps are short, and so must this be."""
+        places = np.arange(int(lengths.max()))
+        documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
+        full = int(lengths.min()) == len(places)
+        rows = None if full else torch.from_numpy(places < lengths).to(self.device)
+        starts = np.zeros(queries.shape, dtype=np.int64)
+        return Batch(labels, starts, lengths, documents, rows, lengths, queries)
+
+    def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:
+        """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""
+        index = torch.from_numpy(rows.ravel())
+        labels = self.labels.index_select(0, index.to(self.device)).view(rows.shape)
+        if self.device.type == "cpu":
+            return Documents(self.features, rows, self.dtype), labels
+        return self._gather(index).view(*rows.shape, -1), labels
+
+    def _documents(
+        self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The documents of queries, one after the other, and how many each has ``[G, B]``."""
+        rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
+        if self._stay_whole(lengths):
+            return rows, lengths
+        wanted = None if self.relevant is None else self.relevant[rows]
+        return _cut(rows, lengths, self.max_documents, streams, wanted)
+
+    def _stay_whole(self, lengths: np.ndarray) -> bool:
+        """Whether no list is longer than what it would be cut to."""
+        return self.max_documents is None or lengths.max() <= self.max_documents
+
+    def _gather(self, index: Tensor) -> Tensor:
+        if self.features.device.type == self.device.type:
+            return self.features.index_select(0, index.to(self.device)).to(self.dtype)
+        shape = len(index), self.features.shape[1]
+        rows = torch.empty(shape, dtype=self.features.dtype, pin_memory=True)
+        torch.index_select(self.features, 0, index, out=rows)
+        return rows.to(self.device, self.dtype, non_blocking=True)
+
+
+def _cut(
+    rows: np.ndarray,
+    lengths: np.ndarray,
+    limit: int,
+    streams: Sequence[np.random.Generator],
+    wanted: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the documents ``rows`` of lists of ``lengths`` ``[G, B]`` at most ``limit`` of each.
+
+    Where a list has documents that are ``wanted``, they are drawn until one is among them.
+    """
+    flat = lengths.ravel()
+    starts = np.cumsum(flat) - flat
+    kept = np.ones(len(rows), dtype=bool)
+    for query in np.flatnonzero(flat > limit):
+        stream = streams[query // lengths.shape[1]]
+        begin, length = starts[query], flat[query]
+        order = stream.permutation(length)
+        if wanted is not None and (own := wanted[begin : begin + length]).any():
+            while not own[order[:limit]].any():
+                order = stream.permutation(length)
+        kept[begin + order[limit:]] = False
+    return rows[kept], np.minimum(lengths, limit)
+
+
+def _padded_source(
+    rows: np.ndarray, lengths: np.ndarray, spans: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the packed ``rows`` each place ``[G, width]`` shows, and where there is one."""
+    G = len(lengths)
+    shift = np.arange(G)[:, None] * width + spans.cumsum(1) - spans
+    places = concatenated_ranges(shift.ravel(), lengths.ravel())
+    source = np.zeros(G * width, dtype=np.int64)
+    source[places] = np.arange(len(rows))
+    there = np.zeros(G * width, dtype=bool)
+    there[places] = True
+    return source.reshape(G, width), there.reshape(G, width)
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    with warnings.catch_warnings():
+        # A memory map is read-only and stays so: nothing here writes to it.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)

@@ -1,0 +1,250 @@
+"""What a run does to pairs of documents: ties, and what the gradient does (Yu2020, section 5).
+
+A step against the gradient changes the score difference of a pair. Where the better document of a
+pair loses by it, the gradient pulls against the labels: the paper's *optimisation inconsistency*.
+Where badly ordered pairs are hardly moved, it is the paper's *optimisation difficulty*.
+
+A loss that sees scores through ranks alone moves a pair (i, j) by the rank of i and by that of j:
+``f_ij = w_i g_ij - w_j g_ji`` is what the pair itself contributes to ``-dL/ds_i`` and takes from
+``-dL/ds_j``; w is the loss's slope by rank and g the backward derivative of a comparison. Summed
+over j, f is the whole gradient. That is the *pull* of a pair; its *net* gradient is the difference
+of ``-dL/ds`` of its two documents, in which all other pairs have a part, and exists for any loss.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank import losses
+from directrank.lists.buckets import buckets
+from directrank.lists.packed import RankedLists, concatenated_ranges
+from directrank.lists.padding import pad, padded_positions
+from directrank.metrics._average_precision import average_precision_of
+from directrank.metrics._err import nerr_of
+from directrank.metrics._ndcg import ndcg_of
+from directrank.metrics._precision import precision_of
+from directrank.metrics.conventions import Judgements
+from directrank.relaxations.twin import TwinRanking
+from directrank.system.seeds import torch_stream
+
+#: Elements of a block of pairs; a query alone may have more.
+BLOCK = 1 << 21
+
+#: The metric behind each loss over twin-sigmoid ranks.
+TWIN_METRICS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
+    "twin_precision": precision_of,
+    "twin_ap": average_precision_of,
+    "twin_ndcg": ndcg_of,
+    "twin_nerr": nerr_of,
+}
+
+#: Columns of the history. All are means over the queries that have such pairs; a pair is two
+#: documents of a query with different labels, badly ordered where the worse one is ahead.
+NET = ("pairs_badly_ordered", "net_against_labels")
+PULL = (
+    "pull_against_labels",
+    "pull_against_labels_relevant",
+    "pull_on_badly_ordered",
+    "pull_on_far_apart",
+)
+
+
+def pair_gradients(
+    scores: Tensor, lists: RankedLists, loss_settings: Sequence[Mapping[str, Any]]
+) -> dict[str, np.ndarray]:
+    """How each model's gradient treats the pairs of its training queries.
+
+    Args:
+        scores: packed scores ``[M, N]``.
+        lists: the queries.
+        loss_settings: the loss of each model, ``name`` and hyper-parameters.
+
+    Returns:
+        Column → float64 ``[M]``: ``pairs_badly_ordered``, share of pairs; ``net_against_labels``,
+        share of pairs whose difference a step makes worse; and where a loss sees ranks alone (NaN
+        elsewhere) ``pull_against_labels``, share of pairs that pull against their labels, the same
+        of pairs of two relevant documents, and the mean size of the pull on badly ordered pairs and
+        on those that are badly ordered by more than the standard deviation of the query's scores,
+        each divided by the mean size over all pairs.
+    """
+    found = {name: np.full(len(scores), np.nan) for name in (*NET, *PULL)}
+    for model, settings in enumerate(loss_settings):
+        parts: dict[str, list[Tensor]] = {}
+        for block in _blocks(scores[model], lists):
+            for name, values in _of_block(settings, *block).items():
+                parts.setdefault(name, []).append(values)
+        for name, values in parts.items():
+            known = torch.cat(values)
+            known = known[~torch.isnan(known)]
+            found[name][model] = float(known.double().mean())
+    return found
+
+
+def tied_pairs(
+    scores: Tensor, lists: RankedLists, loss_settings: Sequence[Mapping[str, Any]]
+) -> dict[str, np.ndarray]:
+    """Share of a query's pairs of documents whose scores are equal, mean over the queries.
+
+    Arguments as :func:`pair_gradients`; the column is ``tied_pairs``.
+    """
+    shares = np.zeros((len(scores), lists.n_queries))
+    for query, (begin, end) in enumerate(zip(lists.offsets[:-1], lists.offsets[1:], strict=True)):
+        n = int(end - begin)
+        for model in range(len(scores)):
+            counts = scores[model, begin:end].unique(return_counts=True)[1]
+            shares[model, query] = float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
+    return {"tied_pairs": shares.mean(1)}
+
+
+def pulls(
+    settings: Mapping[str, Any], scores: Tensor, labels: Tensor, mask: Tensor
+) -> Tensor | None:
+    """The pull of every pair; see the module.
+
+    Args:
+        settings: the loss.
+        scores, labels, mask: padded, ``[B, L]``.
+
+    Returns:
+        ``f [B, L, L]`` with ``f_ij = -f_ji``, positive where it raises i above j, and
+        ``f.sum(2) = -dL/ds``; None for a loss that does not see scores through ranks alone.
+    """
+    name = settings["name"]
+    if name not in TWIN_METRICS and name != "approx_ndcg":
+        return None
+    defaults = inspect.signature(losses.get(name)).parameters
+    options = {
+        key: settings.get(key, parameter.default)
+        for key, parameter in defaults.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    if name == "approx_ndcg":
+        if options["k"] is not None:
+            return None  # the cut-off is a second comparison
+        slope, by_score = _approx_ndcg(options, scores, labels, mask)
+    else:
+        slope, by_score = _twin(name, options, scores, labels, mask)
+    by_i = slope[:, :, None] * by_score * (mask[:, :, None] & mask[:, None, :])
+    return by_i - by_i.transpose(1, 2)
+
+
+def _twin(
+    name: str, options: dict[str, Any], scores: Tensor, labels: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Slope of the loss by each rank ``[B, L]`` and derivative of each comparison ``[B, L, L]``."""
+    kind, alpha = options.pop("gradient"), options.pop("alpha_b")
+    ranking = TwinRanking(
+        scores,
+        labels,
+        mask,
+        gradient=kind,
+        alpha_b=alpha,
+        break_ties=options.pop("break_ties"),
+        generator=torch_stream("pair gradients", device=scores.device),
+    )
+    options.pop("generator")
+    ranking.ranks = ranking.ranks.detach().requires_grad_()
+    value, defined = TWIN_METRICS[name](ranking, Judgements(labels, mask), **options)
+    (slope,) = torch.autograd.grad(-torch.where(defined, value, 0.0).sum(), ranking.ranks)
+    sign = torch.sign(labels[:, :, None] - labels[:, None, :])
+    z = alpha * (scores[:, :, None] - scores[:, None, :])
+    if kind == "type3":
+        return slope, 2 * alpha * sign * torch.sigmoid(-sign * z)
+    bell = alpha * torch.sigmoid(z) * torch.sigmoid(-z)
+    return slope, bell * sign if kind == "type2" else bell
+
+
+def _approx_ndcg(
+    options: dict[str, Any], scores: Tensor, labels: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    alpha = options["alpha"]
+    z = alpha * (scores[:, :, None] - scores[:, None, :])
+    behind = torch.sigmoid(-z) * mask[:, None, :]
+    ranks = (behind.sum(2) + 0.5).requires_grad_()  # a document's own comparison counts a half
+
+    class Given:
+        """The ranks as a ranking; see :class:`directrank.relaxations.Ranking`."""
+
+        def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: None) -> Tensor:
+            return (gains * weight(ranks)).sum(1)
+
+    value, _ = ndcg_of(
+        Given(), Judgements(labels, mask), gain=options["gain"], discount=options["discount"]
+    )
+    (slope,) = torch.autograd.grad(-value.sum(), ranks)
+    return slope, alpha * torch.sigmoid(z) * torch.sigmoid(-z)
+
+
+def _of_block(
+    settings: Mapping[str, Any], scores: Tensor, labels: Tensor, mask: Tensor
+) -> dict[str, Tensor]:
+    """Every column per query ``[B]``, NaN where a query has no such pair."""
+    difference = scores[:, :, None] - scores[:, None, :]
+    ordered = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
+    bad = ordered & (difference < 0)
+    net = _net(settings, scores, labels, mask)
+    found = {
+        "pairs_badly_ordered": _share(bad, ordered),
+        "net_against_labels": _share(net[:, :, None] < net[:, None, :], ordered),
+    }
+    pull = pulls(settings, scores, labels, mask)
+    if pull is None:
+        return found
+    both = ordered & (labels[:, None, :] > 0)
+    far = bad & (difference < -_spread(scores, mask)[:, None, None])
+    size = pull.abs()
+    whole = _mean(size, ordered)
+    # Where no pair is moved at all, there is nothing to compare.
+    whole = torch.where(whole > 0, whole, torch.nan)
+    return found | {
+        "pull_against_labels": _share(pull < 0, ordered),
+        "pull_against_labels_relevant": _share(pull < 0, both),
+        "pull_on_badly_ordered": _mean(size, bad) / whole,
+        "pull_on_far_apart": _mean(size, far) / whole,
+    }
+
+
+def _spread(scores: Tensor, mask: Tensor) -> Tensor:
+    """The standard deviation of each list's scores, ``[B]``."""
+    count = mask.sum(1)
+    mean = (scores * mask).sum(1) / count
+    return (((scores - mean[:, None]) * mask).square().sum(1) / count).sqrt()
+
+
+def _net(settings: Mapping[str, Any], scores: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    """``-dL/ds``, ``[B, L]``."""
+    options = dict(settings)
+    loss = losses.get(options.pop("name"))
+    if "generator" in inspect.signature(loss).parameters:
+        options["generator"] = torch_stream("pair gradients", device=scores.device)
+    leaf = scores.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(loss(leaf, labels, mask, **options).sum(), leaf)
+    return -slope
+
+
+def _share(which: Tensor, of: Tensor) -> Tensor:
+    return _mean(which.to(torch.get_default_dtype()), of)
+
+
+def _mean(values: Tensor, where: Tensor) -> Tensor:
+    """The mean of ``values`` ``[B, L, L]`` where marked, ``[B]``; NaN where nothing is."""
+    return (values * where).sum((1, 2)) / where.sum((1, 2))
+
+
+def _blocks(scores: Tensor, lists: RankedLists) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Padded scores, labels and mask of queries of similar length."""
+    labels = torch.as_tensor(np.array(lists.labels), dtype=scores.dtype)
+    lengths = np.asarray(lists.lengths)
+    for group in buckets(lengths):
+        together = max(1, BLOCK // int(lengths[group[0]]) ** 2)
+        for first in range(0, len(group), together):
+            part = group[first : first + together]
+            rows = torch.from_numpy(concatenated_ranges(lists.offsets[part], lengths[part]))
+            mask, index = padded_positions(torch.from_numpy(lengths[part]))
+            yield pad(scores[rows], mask, index), pad(labels[rows], mask, index), mask

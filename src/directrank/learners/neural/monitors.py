@@ -1,0 +1,156 @@
+"""Quantities that a run writes into its history while it trains, beyond what selects an epoch.
+
+They cost a pass over a part of the data each time, so a run has none unless it asks for them. What
+they say of the test part is recorded only: nothing in training reads it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank import losses, metrics
+from directrank.learners.contract import Splits
+from directrank.lists.buckets import buckets
+from directrank.lists.packed import RankedLists, concatenated_ranges
+from directrank.lists.padding import pad, padded_positions
+from directrank.metrics.packed import metrics_per_query
+from directrank.system.registry import look_up
+from directrank.system.seeds import torch_stream
+
+#: Parts of the data that a quantity may be of; the training part where it does not say.
+SPLITS = ("train", "vali", "test")
+
+#: Quantities of several columns: name → module:function, which takes scores, lists and the losses'
+#: settings as :func:`monitor` does.
+REGISTRY: dict[str, str] = {
+    "pair_gradients": "directrank.learners.neural.monitor_pairs:pair_gradients",
+    "tied_pairs": "directrank.learners.neural.monitor_pairs:tied_pairs",
+}
+
+
+def columns(quantities: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The history's column of each quantity.
+
+    Raises:
+        ConfigError: an unknown metric.
+    """
+    return [_column(quantity) for quantity in quantities]
+
+
+def due(settings: Mapping[str, Any] | None, epoch: int, ends: bool) -> bool:
+    """Whether the quantities are wanted after ``epoch``; always where a model's training ends."""
+    return settings is not None and (ends or epoch % settings.get("every", 1) == 0)
+
+
+def modules_of(settings: Mapping[str, Any] | None) -> list[str]:
+    """The modules of quantities that are reached by name."""
+    names = [quantity["quantity"] for quantity in (settings or {}).get("quantities", [])]
+    return sorted({REGISTRY[name].split(":")[0] for name in names if name in REGISTRY})
+
+
+def watch(
+    quantities: Sequence[Mapping[str, Any]],
+    data: Splits,
+    score: Callable[[RankedLists], Tensor],
+    loss_settings: Sequence[Mapping[str, Any]],
+) -> dict[str, np.ndarray]:
+    """Each quantity on its part of the data; ``score`` gives a part's scores ``[M, N]``."""
+    values: dict[str, np.ndarray] = {}
+    for split in SPLITS:
+        wanted = [item for item in quantities if item.get("split", "train") == split]
+        if wanted:
+            lists = getattr(data, split)
+            values |= monitor(wanted, score(lists), lists, loss_settings)
+    return values
+
+
+def monitor(
+    quantities: Sequence[Mapping[str, Any]],
+    scores: Tensor,
+    lists: RankedLists,
+    loss_settings: Sequence[Mapping[str, Any]],
+) -> dict[str, np.ndarray]:
+    """Each quantity for every model.
+
+    Args:
+        quantities: ``{"quantity": name, "metric": mapping}`` with one of the names
+
+            - ``approximation_error``: mean over the queries of ``|-loss(q) - metric(q)|``, the ρ of
+              Qin2010 (section 5.2) for a loss that approximates the metric;
+            - ``metric``: mean of the metric;
+            - ``objective``: mean of the loss, without a metric;
+            - a name of :data:`REGISTRY`, without a metric.
+
+            and with ``split`` where it is not the training part's. A query without a relevant
+            document is left out, unless the metric says otherwise.
+        scores: packed scores ``[M, N]`` of all documents of ``lists``.
+        lists: that part of the data.
+        loss_settings: the loss of each model; one that draws does so anew from the same stream.
+
+    Returns:
+        Column of the history → float64 ``[M]``.
+
+    Raises:
+        ConfigError: an unknown loss or metric.
+    """
+    relevant = lists.relevant_counts() > 0
+    values: dict[str, np.ndarray] = {}
+    losses_per_query = None
+    for quantity in quantities:
+        name, column = quantity["quantity"], _column(quantity)
+        if name in REGISTRY:
+            several = look_up(REGISTRY, name, "quantity")(scores, lists, loss_settings)
+            values |= {f"{_split(quantity)}_{key}": value for key, value in several.items()}
+            continue
+        if name != "metric" and losses_per_query is None:
+            losses_per_query = loss_per_query(scores, lists, loss_settings)
+        if name == "objective":
+            values[column] = losses_per_query[:, relevant].mean(1)
+            continue
+        mapping = quantity["metric"]
+        measured = metrics_per_query(scores, lists, [mapping])[metrics.label(mapping)]
+        if name == "approximation_error":
+            measured = np.abs(-losses_per_query - measured)
+        values[column] = np.nanmean(measured, axis=1)
+    return values
+
+
+def loss_per_query(
+    scores: Tensor, lists: RankedLists, loss_settings: Sequence[Mapping[str, Any]]
+) -> np.ndarray:
+    """The loss of every query under each model's own settings, float64 ``[M, Q]``."""
+    labels = torch.as_tensor(np.array(lists.labels), dtype=scores.dtype)
+    lengths = np.asarray(lists.lengths)
+    result = np.zeros((len(scores), lists.n_queries))
+    for group in buckets(lengths):
+        rows = torch.from_numpy(concatenated_ranges(lists.offsets[group], lengths[group]))
+        mask, index = padded_positions(torch.from_numpy(lengths[group]))
+        padded_labels = pad(labels[rows], mask, index)
+        for model, settings in enumerate(loss_settings):
+            options = dict(settings)
+            loss = losses.get(options.pop("name"))
+            if "generator" in inspect.signature(loss).parameters:
+                options["generator"] = torch_stream("monitor", model)
+            with torch.no_grad():
+                value = loss(pad(scores[model, rows], mask, index), padded_labels, mask, **options)
+            result[model, group] = value.double().numpy()
+    return result
+
+
+def _column(quantity: Mapping[str, Any]) -> str:
+    if "metric" not in quantity:
+        return f"{_split(quantity)}_{quantity['quantity']}"
+    label = metrics.label(quantity["metric"])
+    if quantity["quantity"] == "metric":
+        return f"{_split(quantity)}_{label}"
+    return f"{quantity['quantity']}_{label}"
+
+
+def _split(quantity: Mapping[str, Any]) -> str:
+    return quantity.get("split", "train")

@@ -1,0 +1,223 @@
+"""The training objective of a stack of models: padded losses of the lists of a batch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank import losses
+from directrank.learners.neural.batches import Layout
+from directrank.lists.buckets import buckets
+
+#: Padded pairs of documents that are not worth a further call of a loss. Most losses leave padding
+#: out of sums over pairs by themselves; those that do not need memory for all of them.
+SMALL_CALL = 1 << 22
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a loss for several models of a stack.
+
+    Attributes:
+        models: int ``[C]``, which.
+        loss: the loss with the hyper-parameters that these models share.
+        varied: hyper-parameters in which they differ, float64 ``[C]`` each.
+    """
+
+    models: np.ndarray
+    loss: Callable[..., Tensor]
+    varied: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass
+class Objective:
+    """The losses of a stack of models, and how the queries of a batch are reduced.
+
+    Attributes:
+        settings: one loss mapping per model (``name`` and hyper-parameters).
+        reduction: ``"mean"`` over the queries with a relevant document, or ``"sum"``.
+        generators: one random stream per model, for losses that draw.
+        pairs: counts, over all calls so far, the pairs of documents of one list, and the same with
+            padding, which is what a loss is given that looks at all pairs; float64 ``[2]``.
+    """
+
+    settings: Sequence[Mapping[str, Any]]
+    reduction: str
+    generators: Sequence[torch.Generator]
+    pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
+
+    def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
+        """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
+        parts = [self._values(call, scores, layout) for call in self._calls]
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate([call.models for call in self._calls]))
+        return torch.cat(parts)[torch.from_numpy(order).to(scores.device)]
+
+    def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
+        """The objective of the models of one call."""
+        lists = _Lists(call.models, scores, layout)
+        values, order = [], []
+        for group in lists.groups():
+            padded, labels, mask = lists.padded(group)
+            lengths = lists.lengths[group]
+            self.pairs[0] += lengths @ lengths
+            self.pairs[1] += len(group) * mask.shape[1] ** 2
+            varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
+            values.append(call.loss(padded, labels, mask, **varied))
+            order.append(group)
+        total = lists.per_model(values, order)
+        if self.reduction == "sum":
+            return total
+        return total / lists.relevant().clamp_min(1)
+
+    @cached_property
+    def _calls(self) -> list[Call]:
+        """As few calls as the losses allow; a loss that draws is called once per model."""
+        together: dict[tuple[str, ...], list[int]] = {}
+        for model in range(len(self.settings)):
+            key = (repr(self._shared(model)), *sorted(self.settings[model]))
+            together.setdefault(key, []).append(model)
+        calls = []
+        for models in together.values():
+            first = self.settings[models[0]]
+            options = self._shared(models[0])
+            loss = losses.get(options.pop("name"))
+            if _draws(loss, first):
+                calls += [
+                    Call(np.array([m]), partial(loss, **self._own(m), generator=self.generators[m]))
+                    for m in models
+                ]
+                continue
+            varied = {
+                name: torch.tensor([self.settings[m][name] for m in models], dtype=torch.float64)
+                for name in sorted(first.keys() - options.keys() - {"name"})
+            }
+            calls.append(Call(np.array(models), partial(loss, **options), varied))
+        return calls
+
+    def _own(self, model: int) -> dict[str, Any]:
+        """The hyper-parameters of a model."""
+        return {name: value for name, value in self.settings[model].items() if name != "name"}
+
+    def _shared(self, model: int) -> dict[str, Any]:
+        """The settings that models of one call must share, in order: those that take no tensor."""
+        settings = self.settings[model]
+        parameters = inspect.signature(losses.get(settings["name"])).parameters
+        return {
+            name: settings[name]
+            for name in sorted(settings)
+            if name == "name" or "Tensor" not in str(parameters[name].annotation)
+        }
+
+
+def _draws(loss: Callable[..., Tensor], settings: Mapping[str, Any]) -> bool:
+    """Whether a loss draws random numbers; one that can take ``samples`` draws if it takes any."""
+    parameters = inspect.signature(loss).parameters
+    if "samples" in parameters:
+        return settings.get("samples", parameters["samples"].default) > 0
+    return "generator" in parameters
+
+
+class _Lists:
+    """The lists of some models, one model after the other: where their scores and labels are.
+
+    Args:
+        numbers: int ``[models]``, which models.
+        scores: ``[M, N]``, of all models.
+        layout: of ``[G, N]`` documents.
+    """
+
+    def __init__(self, numbers: np.ndarray, scores: Tensor, layout: Layout) -> None:
+        self.numbers = numbers
+        self.models = len(numbers)
+        self.scores = scores
+        self.labels = layout.labels
+        self.layout = layout
+        self.rows = numbers // (len(scores) // len(layout.labels))
+        #: int ``[lists]``
+        self.lengths = layout.lengths[self.rows].ravel()
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each list begins in the flattened scores, int ``[lists]``."""
+        first = self.numbers[:, None] * self.scores.shape[1]
+        return (self.layout.starts[self.rows] + first).ravel()
+
+    @cached_property
+    def label_starts(self) -> np.ndarray:
+        """Where each list begins in the flattened labels, int ``[lists]``."""
+        first = self.rows[:, None] * self.scores.shape[1]
+        return (self.layout.starts[self.rows] + first).ravel()
+
+    def groups(self) -> list[np.ndarray]:
+        """Positions of lists that are padded together; in their order where that is all of them."""
+        if len(self.lengths) * int(self.lengths.max()) ** 2 > 2 * SMALL_CALL:
+            groups = buckets(self.lengths, small=SMALL_CALL)
+            if len(groups) > 1:
+                return groups
+        return [np.arange(len(self.lengths))]
+
+    def padded(self, group: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, labels and mask ``[B, L]`` of a group."""
+        lengths = self.lengths[group]
+        places = np.arange(int(lengths.max()))
+        mask = torch.from_numpy(places < lengths[:, None]).to(self.scores.device)
+        if len(group) == len(self.lengths) == len(self.scores) == self.models:
+            # One list of each model, all in one group: the scores lie as they should.
+            scores, labels = self.scores, self.labels
+            if scores.shape[1] > len(places):
+                scores, labels = scores[:, : len(places)], labels[:, : len(places)]
+            # As repeat_interleave, which takes longer than a loss for so little.
+            spread = labels[:, None].expand(-1, self.models // len(labels), -1)
+            return scores, spread.reshape(scores.shape), mask
+        index = _places(self.starts[group], places, self.scores)
+        scores = _gathered(self.scores, index)
+        if len(self.labels) < len(self.scores):
+            index = _places(self.label_starts[group], places, self.labels)
+        return scores, _gathered(self.labels, index), mask
+
+    def relevant(self) -> Tensor:
+        """How many lists of each model have a relevant document, ``[models]``."""
+        before = torch.nn.functional.pad((self.labels > 0).flatten().cumsum(0), (1, 0))
+        begin = torch.from_numpy(self.label_starts).to(before.device)
+        end = begin + torch.from_numpy(self.lengths).to(before.device)
+        found = before.index_select(0, end) > before.index_select(0, begin)
+        return found.view(self.models, -1).sum(1)
+
+    def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
+        """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
+        together = values[0]
+        if len(values) > 1:
+            back = torch.from_numpy(np.argsort(np.concatenate(order)))
+            together = torch.cat(list(values))[back.to(self.scores.device)]
+        if len(together) == self.models:  # one list of each
+            return together
+        return together.view(self.models, -1).sum(1)
+
+
+def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
+    """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
+    if len(group) == len(lists.lengths) == lists.models:
+        return values[:, None].to(lists.scores)  # one list of each, in their order
+    models = torch.from_numpy(group // (len(lists.lengths) // lists.models))
+    return values[models, None].to(lists.scores)
+
+
+def _places(starts: np.ndarray, places: np.ndarray, values: Tensor) -> Tensor:
+    """Where ``[B, L]`` lie in the flattened ``values``; beyond a list's end anywhere."""
+    return torch.from_numpy(np.minimum(starts[:, None] + places, values.numel() - 1)).to(
+        values.device
+    )
+
+
+def _gathered(values: Tensor, index: Tensor) -> Tensor:
+    """The flattened values at an index ``[B, L]``."""
+    return values.flatten().index_select(0, index.view(-1)).view(index.shape)

@@ -1,0 +1,181 @@
+"""Optimisers that update every model of a stack with a learning rate of its own.
+
+Every parameter has a leading dimension M, and so has all that is kept of past gradients: a model of
+a stack is updated as `torch.optim` would update it alone. All parameters lie in one vector, so that
+an update is a handful of operations: calls are what a step of a small network costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from directrank.system.errors import ConfigError
+from directrank.system.schema import suggest
+
+
+class SGD:
+    """``w ← w - rate · g``.
+
+    Args:
+        parameters: each ``[M, …]``; they are moved into a vector, and stay views of it.
+        weight_decay: multiple of the weights that is added to their gradient.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
+        self.shapes = [parameter.shape for parameter in parameters]
+        self.weights = _one_after_the_other([parameter.detach() for parameter in parameters])
+        for parameter, place in zip(parameters, self._apart(self.weights), strict=True):
+            parameter.data = place
+        self.weight_decay = weight_decay
+        #: Learning rates stay the same for many steps: those last asked for, and each weight's.
+        self._spread = torch.empty(0), torch.empty(0)
+        #: Of each weight, whose it is.
+        self.models = _one_after_the_other(
+            [
+                torch.arange(shape[0]).repeat_interleave(shape.numel() // shape[0])
+                for shape in self.shapes
+            ]
+        ).to(self.weights.device)
+
+    @torch.no_grad()
+    def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
+        """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
+        gradient = _one_after_the_other(gradients)
+        if self.weight_decay:
+            gradient = gradient.add(self.weights, alpha=self.weight_decay)
+        self._move(gradient, self._along(rates))
+
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.weights.addcmul_(gradient, rates, value=-1)
+
+    def _along(self, values: Tensor) -> Tensor:
+        """Each weight's model's of the ``values`` ``[M]``."""
+        if len(values) == 1:
+            return values
+        if values is not self._spread[0]:
+            self._spread = values, values.index_select(0, self.models)
+        return self._spread[1]
+
+    def _apart(self, vector: Tensor) -> list[Tensor]:
+        """The parts of a vector that belong to each parameter, not copied."""
+        parts = vector.split([shape.numel() for shape in self.shapes])
+        return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+    def memory(self) -> dict[str, Tensor]:
+        """What is kept of past gradients, by name, each with a leading dimension M; not copied."""
+        return {}
+
+    def forget(self, model: int) -> None:
+        """Let the model at this position begin anew."""
+
+
+class Adagrad(SGD):
+    """``G ← G + g²``, ``w ← w - rate · g / (√G + 1e-10)`` (Duchi et al., 2011).
+
+    Args:
+        parameters, weight_decay: see :class:`SGD`.
+        initial_accumulator_value: where G starts.
+    """
+
+    EPSILON = 1e-10
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        *,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.1,
+    ) -> None:
+        super().__init__(parameters, weight_decay=weight_decay)
+        self.start = initial_accumulator_value
+        self.sums = torch.full_like(self.weights, self.start)
+
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.sums.addcmul_(gradient, gradient)
+        sizes = self.sums.sqrt().add_(self.EPSILON)
+        self.weights.addcdiv_(gradient * rates, sizes, value=-1)
+
+    def memory(self) -> dict[str, Tensor]:
+        """See :meth:`SGD.memory`."""
+        return {f"sum.{number}": value for number, value in enumerate(self._apart(self.sums))}
+
+    def forget(self, model: int) -> None:
+        """See :meth:`SGD.forget`."""
+        for total in self._apart(self.sums):
+            total[model] = self.start
+
+
+class Adam(SGD):
+    """Adam (Kingma and Ba, 2015) with β = (0.9, 0.999) and ε = 1e-8.
+
+    Args:
+        parameters, weight_decay: see :class:`SGD`.
+    """
+
+    BETAS = (0.9, 0.999)
+    EPSILON = 1e-8
+
+    def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
+        super().__init__(parameters, weight_decay=weight_decay)
+        self.means = torch.zeros_like(self.weights)
+        self.squares = torch.zeros_like(self.weights)
+        self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64)
+
+    @torch.no_grad()
+    def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
+        """See :meth:`SGD.step`."""
+        self.steps += 1
+        first, second = (1 - beta**self.steps for beta in self.BETAS)
+        self._root = second.sqrt().to(rates)
+        super().step((rates.cpu() / first).to(rates), gradients)
+
+    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        self.means.lerp_(gradient, 1 - self.BETAS[0])
+        self.squares.mul_(self.BETAS[1]).addcmul_(gradient, gradient, value=1 - self.BETAS[1])
+        sizes = self.squares.sqrt().div_(self._along(self._root)).add_(self.EPSILON)
+        self.weights.addcdiv_(self.means * rates, sizes, value=-1)
+
+    def memory(self) -> dict[str, Tensor]:
+        """See :meth:`SGD.memory`."""
+        kept = {"steps": self.steps}
+        pairs = zip(self._apart(self.means), self._apart(self.squares), strict=True)
+        for number, (mean, square) in enumerate(pairs):
+            kept |= {f"mean.{number}": mean, f"square.{number}": square}
+        return kept
+
+    def forget(self, model: int) -> None:
+        """See :meth:`SGD.forget`."""
+        for value in self.memory().values():
+            value[model] = 0
+
+
+def _one_after_the_other(values: Sequence[Tensor]) -> Tensor:
+    """The values in one vector; those of a single tensor may stay where they are."""
+    flat = [value.reshape(-1) for value in values]
+    return flat[0] if len(flat) == 1 else torch.cat(flat)
+
+
+OPTIMISERS: dict[str, type[SGD]] = {"sgd": SGD, "adagrad": Adagrad, "adam": Adam}
+
+
+def build(settings: Mapping[str, Any], parameters: Sequence[Tensor]) -> SGD:
+    """The optimiser that ``settings`` (``name``, ``lr`` and its own settings) describe.
+
+    Raises:
+        ConfigError: an unknown optimiser, or a setting that it does not have.
+    """
+    options = {key: value for key, value in settings.items() if key not in ("name", "lr")}
+    name = settings["name"]
+    if name not in OPTIMISERS:
+        raise ConfigError(f"unknown optimizer '{name}'", suggest(name, OPTIMISERS))
+    try:
+        return OPTIMISERS[name](parameters, **options)
+    except TypeError as error:
+        raise ConfigError(
+            f"optimizer '{name}' does not take {sorted(options)}",
+            "all take weight_decay, adagrad also initial_accumulator_value",
+        ) from error

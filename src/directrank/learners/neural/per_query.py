@@ -1,0 +1,259 @@
+"""RankNet and LambdaRank with one update per query, as Burges2006 trains them, in compiled passes.
+
+These are learners beside ``neural``: the same specification, random streams, validation, schedules
+and results, by the same code; what differs is how an epoch is computed. A network of 500 weights on
+50 documents is 50 microseconds of arithmetic, and the twenty-odd tensor operations of a step of the
+general engine cost several times that. More than one network of a run is trained in one pass.
+
+``per_query`` is the paper's V2: one force per document, summed over its pairs (section 5), then one
+backward pass per document. ``per_pair`` is its V1, RankNet as it was trained before: both documents
+of every pair pass through the network forwards and backwards. Both update the weights once per
+query, and the network's passes are the same code (``_per_query_kernels``), so that their times
+compare the two algorithms. V1 knows RankNet's cost only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels import per_query as kernels
+from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.neural import fit
+from directrank.learners.neural.checkpoints import Checkpoints
+from directrank.learners.neural.members import Member
+from directrank.learners.neural.stack import Stack, UnderWay
+from directrank.metrics.conventions import Judgements
+from directrank.system.errors import ConfigError, TrainingError
+
+#: Training settings that a compiled pass knows in one way only.
+FIXED: dict[str, Any] = {
+    "batch_queries": 1,
+    "reduction": "sum",
+    "precision": "float32",
+    "tolerance": 0,
+    "restarts": 1,
+}
+
+#: Truncation of the NDCG that is LambdaRank's training cost (paper, section 6.3).
+COST_CUTOFF = 10
+
+
+class PerQueryStack(Stack):
+    """A stack whose epochs are compiled passes by forces on documents (V2)."""
+
+    learner = "per_query"
+    losses: Mapping[str, Sequence[str]] = {
+        "ranknet": (),
+        "lambdarank": ("gain",),
+        "lambda_family": ("force", "pairs", "margin"),
+    }
+
+    def __init__(
+        self,
+        data: Splits,
+        model_settings: Mapping[str, Any],
+        training: Mapping[str, Any],
+        members: Sequence[Member],
+        selection: Mapping[str, Any],
+        device: torch.device,
+    ) -> None:
+        self._check(model_settings, training, members)
+        super().__init__(data, model_settings, training, members, selection, device)
+        self.loss = dict(members[0].loss)
+        self.pass_seconds = 0.0
+        ranks = np.arange(1, max(int(np.max(data.train.lengths)), COST_CUTOFF) + 1)
+        self.discounts = np.concatenate([[0], 1 / np.log2(1 + ranks)]).astype(self._numpy)
+        self._load()
+
+    def _load(self) -> None:
+        """Have the pass compiled, or read from disk, before any is timed: one without a pair."""
+        one = np.zeros(1, self._numpy)
+        document = np.zeros((1, self.data.train.n_features), self._numpy)
+        net = (False, document.T.copy(), one.copy(), one.copy(), one, np.zeros(1))
+        self._train(document, one, np.array([0, 1]), net)
+
+    def _check(
+        self, model: Mapping[str, Any], training: Mapping[str, Any], members: Sequence[Member]
+    ) -> None:
+        """Raise a :class:`ConfigError` for what these passes cannot do."""
+        remedy = "mend it, or take the learner 'neural'"
+        if model["name"] not in ("linear", "two_layer") or model.get("bias"):
+            raise ConfigError(
+                f"learner '{self.learner}' trains the models linear, without bias, and two_layer",
+                remedy,
+            )
+        for key, value in FIXED.items():
+            if training[key] != value:
+                raise ConfigError(
+                    f"learner '{self.learner}': training.{key} must be {value}, is {training[key]}",
+                    remedy,
+                )
+        optimizer = training["optimizer"]
+        if optimizer["name"] != "sgd" or optimizer.get("weight_decay"):
+            raise ConfigError(f"learner '{self.learner}' has plain sgd only", remedy)
+        first, *others = [dict(member.loss) for member in members]
+        if any(loss != first for loss in others):
+            raise ConfigError(f"learner '{self.learner}' trains one loss at a time", remedy)
+        if first["name"] not in self.losses or not (
+            set(first) <= {"name", *self.losses[first["name"]]}
+        ):
+            raise ConfigError(
+                f"learner '{self.learner}' trains {' and '.join(self.losses)}, ranknet and "
+                f"lambdarank as the paper has them, not {first}",
+                remedy,
+            )
+
+    @property
+    def _numpy(self) -> type[np.floating]:
+        return {torch.float32: np.float32, torch.float64: np.float64}[self.dtype]
+
+    def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
+        """One pass over the training queries; the mean training cost of each active model.
+
+        That of RankNet is its loss (eq. 8), that of all others 1 - NDCG@10 (section 6.3), each
+        before the update of its query.
+        """
+        began = time.perf_counter()
+        step_done()  # between epochs nothing is under way, and the stack can be saved
+        queries = self.data.train.n_queries
+        order = np.stack([stream.permutation(queries) for stream in self.shuffles])
+        batch = self.feeder.draw(order, self.cuts)
+        costs = np.zeros(len(self.active))
+        self.pass_seconds = 0.0
+        for row in range(len(self.rows)):
+            models = slice(row * self.per_row, (row + 1) * self.per_row)
+            lengths = batch.lengths[row]
+            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            features = batch.features[row, : offsets[-1]].numpy()
+            labels = batch.labels[row, : offsets[-1]].numpy()
+            self._pass(models, features, labels, offsets, costs[models])
+        self.under_way = UnderWay(order, queries, costs, None, time.perf_counter() - began)
+        if not np.isfinite(costs).all():
+            raise TrainingError(
+                f"the loss is not finite in epoch {self.epoch + 1}", "lower the learning rate"
+            )
+        return costs / queries
+
+    def _pass(
+        self,
+        models: slice,
+        features: np.ndarray,
+        labels: np.ndarray,
+        offsets: np.ndarray,
+        costs: np.ndarray,
+    ) -> None:
+        """Train neighbouring models on documents ``[N, F]`` in their order, adding to ``costs``."""
+        weight, bias, output = (_side_by_side(p[models]) for p in self._layers())
+        rates = self.rates[models].numpy()
+        squash = self.model_settings["name"] == "two_layer"
+        names = {self.results[number].member.loss["name"] for number in self.active[models]}
+        if len(names) > 1:
+            raise ConfigError(
+                f"learner '{self.learner}' trains one loss at a time", "do not tune it"
+            )
+        net = (squash, weight, bias.reshape(-1), output.reshape(-1), rates, costs)
+        began = time.thread_time()
+        self._train(features, labels, offsets, net)
+        self.pass_seconds += time.thread_time() - began
+        for layer, values in zip(self._layers(), (weight, bias, output), strict=True):
+            if layer.requires_grad:
+                with torch.no_grad():
+                    layer[models] = _apart(values, layer[models].shape)
+
+    def _train(
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        offsets: np.ndarray,
+        net: tuple[Any, ...],
+    ) -> None:
+        law = kernels.LAWS.index(self.loss.get("force", "logistic"))
+        if self.loss["name"] == "ranknet":
+            law = -1
+        neighbours = self.loss.get("pairs") == "neighbours"
+        margin = self._numpy(self.loss.get("margin", 0.0))
+        force = (law, neighbours, margin)
+        judgements = Judgements(torch.from_numpy(labels)[None], torch.ones(1, len(labels)).bool())
+        gains = judgements.gains(self.loss.get("gain", "exp2"))[0].numpy()
+        kernels.epoch_by_lambdas(
+            features, labels, gains, offsets, self.discounts, COST_CUTOFF, *force, *net
+        )
+
+    def _layers(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights ``[M, F, H]``, biases ``[M, 1, H]`` and output weights ``[M, H, 1]``.
+
+        A linear net has one unit, and constants in the place of the other two.
+        """
+        if self.model_settings["name"] == "two_layer":
+            hidden = self.model.hidden
+            return hidden.weight, hidden.bias, self.model.output.weight
+        weight = self.model.layer.weight
+        nothing = weight.new_zeros(len(weight), 1, 1)
+        return weight, nothing, nothing
+
+    def _note(self, result: Any, *measured: Any) -> None:
+        super()._note(result, *measured)
+        result.history[-1]["pass_seconds"] = self.pass_seconds / len(self.active)
+
+
+class PerPairStack(PerQueryStack):
+    """A stack whose epochs are compiled passes pair by pair (V1)."""
+
+    learner = "per_pair"
+    losses: Mapping[str, Sequence[str]] = {"ranknet": ()}
+
+    def _train(
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        offsets: np.ndarray,
+        net: tuple[Any, ...],
+    ) -> None:
+        kernels.epoch_by_pairs(features, labels, offsets, *net)
+
+
+def fit_by_lambdas(
+    data: Splits,
+    settings: Sequence[Mapping[str, Any]],
+    jobs: Sequence[FitJob],
+    checkpoints: Checkpoints | None = None,
+) -> list[Fitted]:
+    """The learner ``per_query``; arguments and results as :func:`.fit.fit_many`.
+
+    The history has a column ``pass_seconds``: of ``seconds`` those that the processor spent on the
+    pass itself, without validation and without waiting for other programs.
+    """
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PerQueryStack)
+
+
+def fit_by_pairs(
+    data: Splits,
+    settings: Sequence[Mapping[str, Any]],
+    jobs: Sequence[FitJob],
+    checkpoints: Checkpoints | None = None,
+) -> list[Fitted]:
+    """The learner ``per_pair``; as :func:`fit_by_lambdas`."""
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PerPairStack)
+
+
+def _on_the_cpu(jobs: Sequence[FitJob]) -> list[FitJob]:
+    """The jobs on the CPU, wherever they were to run: there is no such pass for a GPU."""
+    return [replace(job, device="cpu") for job in jobs]
+
+
+def _side_by_side(weights: Tensor) -> np.ndarray:
+    """``[M, a, b]`` as a new ``[a, b · M]``: the models' weights next to each other."""
+    return weights.detach().permute(1, 2, 0).reshape(weights.shape[1], -1).numpy().copy()
+
+
+def _apart(values: np.ndarray, shape: torch.Size) -> Tensor:
+    """The inverse of :func:`_side_by_side` to ``shape`` ``[M, a, b]``."""
+    models, a, b = shape
+    return torch.from_numpy(values).view(a, b, models).permute(2, 0, 1)

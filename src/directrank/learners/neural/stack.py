@@ -1,0 +1,497 @@
+"""Models of one shape in training together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from directrank import models
+from directrank.learners.contract import Splits
+from directrank.learners.neural import monitors, optimisers, precision
+from directrank.learners.neural.batches import Batch, Feeder, Layout
+from directrank.learners.neural.checkpoints import Saved
+from directrank.learners.neural.failures import NotFiniteError, naming_memory
+from directrank.learners.neural.members import PLAIN, Member, Trained, rows_of
+from directrank.learners.neural.objective import Objective
+from directrank.learners.neural.schedules import Pace
+from directrank.learners.neural.scoring import score, score_parts
+from directrank.lists.documents import Documents
+from directrank.metrics.packed import Evaluator
+from directrank.models.blocks import in_blocks, steps_in_blocks
+from directrank.system.seeds import numpy_stream, torch_stream
+
+#: Parts of the data that may choose the epoch, in words.
+PARTS = {"vali": "validation", "test": "test"}
+
+MEMORY_REMEDY = "lower training.batch_queries, training.max_documents or training.stack"
+
+
+@dataclass
+class UnderWay:
+    """An epoch that has begun.
+
+    Attributes:
+        order: int ``[G, Q]``, the queries of each row of the batches.
+        step: steps done.
+        total: float64 ``[M]``, sum of the objectives of those steps.
+        before: the weights at its beginning, ``[M, P]``; None where nobody asks.
+        seconds: time spent.
+    """
+
+    order: np.ndarray
+    step: int
+    total: np.ndarray
+    before: Tensor | None
+    seconds: float = 0.0
+
+
+class Stack:
+    """Trains several models in one pass, each as it would be trained alone.
+
+    Models that draw the same queries are neighbours and share their documents; G such rows make up
+    the stack. A row leaves it when all of its models have finished.
+
+    Args:
+        data: the splits.
+        model_settings: the scorer and its settings.
+        training: complete training settings; the learning rate is each member's own.
+        members: the models; those with the same streams are neighbours.
+        selection: the metric that chooses the epoch, on the part that ``training`` names in
+            ``select_on``.
+        device: where to train.
+    """
+
+    def __init__(
+        self,
+        data: Splits,
+        model_settings: Mapping[str, Any],
+        training: Mapping[str, Any],
+        members: Sequence[Member],
+        selection: Mapping[str, Any],
+        device: torch.device,
+    ) -> None:
+        self.data = data
+        self.model_settings = model_settings
+        self.training = training
+        self.device = device
+        self.dtype = precision.weight_type(training["dtype"])
+        precision.check(training["precision"], training["dtype"], device)
+        self.results = [Trained(member) for member in members]
+        self.rows = rows_of(members)
+        self.epoch = 0
+        self.under_way: UnderWay | None = None
+        self.feeder = Feeder(
+            data.train,
+            self.dtype,
+            device,
+            training["max_documents"],
+            training["cut"],
+            padded=training["batch_norm"] == "padded",
+        )
+        #: Column of the history → the lists whose metric it holds, and what evaluates them.
+        self.watched = {
+            f"{part}_metric": (
+                Feeder(getattr(data, part), self.dtype, device),
+                Evaluator(getattr(data, part), [selection]),
+            )
+            for part in sorted({"vali", training["select_on"]}, reverse=True)
+        }
+        first = [members[row[0]] for row in self.rows]
+        self.shuffles = [numpy_stream(*member.names("shuffle")) for member in first]
+        self.cuts = [numpy_stream(*member.names("cut")) for member in first]
+        self.init_streams = [torch_stream(*member.names("init")) for member in members]
+        self.loss_streams = [
+            torch_stream(*member.names("loss"), device=device) for member in members
+        ]
+        self.pairs = np.zeros(2)
+        self._set_up(models.build(model_settings, data.train.n_features, self.init_streams))
+
+    @property
+    def active(self) -> list[int]:
+        """Positions of the results that the models in training belong to, in their order."""
+        return [number for row in self.rows for number in row]
+
+    def train(
+        self, step_done: Callable[[], None], progress: Callable[[int, str], None]
+    ) -> list[Trained]:
+        """Train to the end, from wherever the stack is.
+
+        Args:
+            step_done: called after each step, when the stack can be saved.
+            progress: called after each epoch with its number and a line of text.
+        """
+        while self.rows and self.epoch < self.training["max_epochs"]:
+            losses = self._epoch(step_done)
+            self._close_epoch(losses)
+            best = max(result.best_metric for result in self.results)
+            progress(self.epoch, f"best {PARTS[self.training['select_on']]} metric {best:.4f}")
+        if self.training["restarts"] > 1:
+            self._final_objectives()
+        return self.results
+
+    def saved(self) -> Saved:
+        """All that decides how training goes on, for :meth:`restore`; tensors are not copied."""
+        tensors: dict[str, Tensor] = {}
+        if self.rows:
+            tensors |= {f"model.{name}": value for name, value in self.model.state_dict().items()}
+            memory = self.optimiser.memory()
+            tensors |= {f"memory.{name}": value for name, value in memory.items()}
+        for model, (init, loss) in enumerate(
+            zip(self.init_streams, self.loss_streams, strict=True)
+        ):
+            tensors |= {f"init.{model}": init.get_state(), f"loss.{model}": loss.get_state()}
+        results = []
+        for number, result in enumerate(self.results):
+            tensors |= {f"kept.{number}.{name}": value for name, value in result.state.items()}
+            plain = {key: getattr(result, key) for key in PLAIN}
+            results.append({**plain, "pace": asdict(result.pace), "state": list(result.state)})
+        record: dict[str, Any] = {
+            "epoch": self.epoch,
+            "rows": self.rows,
+            "results": results,
+            "pairs": self.pairs,
+            "shuffles": [stream.bit_generator.state for stream in self.shuffles],
+            "cuts": [stream.bit_generator.state for stream in self.cuts],
+            "under_way": None,
+        }
+        now = self.under_way
+        if now is not None:
+            tensors["order"] = torch.from_numpy(now.order)
+            if now.before is not None:
+                tensors["before"] = now.before
+            record["under_way"] = {"step": now.step, "total": now.total, "seconds": now.seconds}
+        return Saved(tensors, record)
+
+    def restore(self, saved: Saved) -> None:
+        """Become what another stack of the same arguments was when it was saved."""
+        tensors, record = saved.tensors, saved.record
+        self.epoch = record["epoch"]
+        self.rows = record["rows"]
+        for number, (result, told) in enumerate(zip(self.results, record["results"], strict=True)):
+            for key in PLAIN:
+                setattr(result, key, told[key])
+            result.pace = Pace(**told["pace"])
+            result.state = {name: tensors[f"kept.{number}.{name}"] for name in told["state"]}
+        self.pairs[:] = record["pairs"]
+        self.shuffles = [_numpy_stream_at(state) for state in record["shuffles"]]
+        self.cuts = [_numpy_stream_at(state) for state in record["cuts"]]
+        self.init_streams, self.loss_streams = [], []
+        for model in range(len(self.active)):
+            self.init_streams.append(_torch_stream_at(tensors[f"init.{model}"], "cpu"))
+            self.loss_streams.append(_torch_stream_at(tensors[f"loss.{model}"], self.device))
+        if self.rows:
+            self._rebuild(_below("model.", tensors), _below("memory.", tensors))
+        told = record["under_way"]
+        self.under_way = told and UnderWay(
+            tensors["order"].numpy(),
+            told["step"],
+            np.array(told["total"]),
+            tensors["before"].to(self.device) if "before" in tensors else None,
+            told["seconds"],
+        )
+
+    @property
+    def where(self) -> str:
+        """How far training has come, in words."""
+        if self.under_way is None:
+            return f"after epoch {self.epoch}"
+        return f"in epoch {self.epoch + 1}, after {self.under_way.step} steps"
+
+    @property
+    def wasted_pairs(self) -> float:
+        """Share of padding among the pairs of documents that the losses were given."""
+        real, padded = self.pairs
+        return float(1 - real / padded) if padded else 0.0
+
+    def _set_up(self, model: nn.Module) -> None:
+        """Everything that has a leading dimension M or depends on it, for the active models."""
+        members = [self.results[number].member for number in self.active]
+        self.model = model.to(self.device, self.dtype)
+        self.parameters = list(self.model.parameters())
+        self.optimiser = optimisers.build(self.training["optimizer"], self.parameters)
+        self.objective = Objective(
+            [member.loss for member in members],
+            self.training["reduction"],
+            self.loss_streams,
+            self.pairs,
+        )
+        self.per_row = len(members) // len(self.rows)
+        self._set_rates()
+
+    def _set_rates(self) -> None:
+        rates = [r.member.rate * r.pace.factor for r in (self.results[n] for n in self.active)]
+        self.rates = torch.tensor(rates, dtype=self.dtype, device=self.device)
+
+    def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
+        """One pass over the training queries; the mean objective of each active model."""
+        size = self.training["batch_queries"]
+        queries = self.data.train.n_queries
+        if self.under_way is None:
+            order = np.stack([stream.permutation(queries) for stream in self.shuffles])
+            before = _flat(self.parameters) if self.training["tolerance"] else None
+            self.under_way = UnderWay(order, 0, np.zeros(len(self.active)), before)
+        now = self.under_way
+        steps = -(-queries // size)
+        self.model.train()
+        began = time.perf_counter() - now.seconds
+        with self._threads():
+            while now.step < steps:
+                now.total += self._step(now.order[:, now.step * size : (now.step + 1) * size])
+                now.step += 1
+                now.seconds = time.perf_counter() - began
+                step_done()
+        return now.total / steps
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Within it the steps of an epoch have the threads that suit them best."""
+        train, layers = self.data.train, getattr(self.model, "plain", [])
+        documents = train.n_documents / train.n_queries * self.training["batch_queries"]
+        if self.training["precision"] == "float32" and in_blocks(layers, documents):
+            return steps_in_blocks()
+        return nullcontext()
+
+    def _step(self, queries: np.ndarray) -> np.ndarray:
+        """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
+        batch = self.feeder.draw(queries, self.cuts)
+        doing = f"training on {int(batch.lengths.sum())} documents of {queries.size} queries"
+        with naming_memory(doing, MEMORY_REMEDY):
+            scores = self._scores(batch)
+            values = self.objective(scores, batch)
+            found = values.detach().double().cpu().numpy()
+            self._refuse_what_is_not_finite(found, scores, batch)
+            if values.requires_grad:
+                # Of the sum, as models share nothing: weights for each would load SymPy first.
+                gradients = torch.autograd.grad(
+                    values.sum(), self.parameters, allow_unused=True, materialize_grads=True
+                )
+            else:
+                gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
+            self.optimiser.step(self.rates, gradients)
+        return found
+
+    def _scores(self, batch: Batch) -> Tensor:
+        """Scores ``[M, N]`` of a batch."""
+        rows, spans = batch.rows, batch.spans
+        # Layers in blocks take documents from where they are; copied, they would pass memory twice.
+        documents = batch.documents if getattr(self.model, "plain", []) else batch.features
+        if self.per_row > 1 and not getattr(self.model, "shares_documents", False):
+            if isinstance(documents, Documents):
+                documents = documents.repeated(self.per_row)
+            else:
+                documents = documents.repeat_interleave(self.per_row, 0)
+            rows = None if rows is None else rows.repeat_interleave(self.per_row, 0)
+            spans = spans.repeat(self.per_row, 0)
+        with precision.products(self.training["precision"], self.device):
+            scores = self.model(documents, rows, spans)
+        return scores.to(self.dtype)
+
+    def _close_epoch(self, losses: np.ndarray) -> None:
+        """Validate, take note, keep weights, change learning rates, draw weights anew, stop."""
+        began = time.perf_counter()
+        self.epoch += 1
+        now, self.under_way = self.under_way, None
+        self.model.eval()
+        metrics = {}
+        for column, (feeder, evaluator) in self.watched.items():
+            values = evaluator(score_parts(self.model, feeder))
+            metrics[column] = np.nanmean(next(iter(values.values())), axis=1)
+        moved = None
+        if now.before is not None:
+            moved = (_flat(self.parameters) - now.before).norm(dim=1).tolist()
+        active = self.active
+        seconds = (now.seconds + time.perf_counter() - began) / len(active)
+        over = self.epoch == self.training["max_epochs"]
+        noted = []
+        for model, number in enumerate(active):
+            result = self.results[number]
+            if result.finished:
+                continue
+            still = moved is not None and moved[model] <= self.training["tolerance"]
+            own = {column: float(values[model]) for column, values in metrics.items()}
+            self._note(result, float(losses[model]), own, seconds, still)
+            noted.append((model, result))
+            last = result.finished or over
+            if result.best_epoch == self.epoch if self.training["keep"] == "best" else last:
+                result.state = _state_of(self.model, model)
+        self._monitor(noted)
+        self._restart(noted)
+        self.rows = [row for row in self.rows if not all(self.results[n].finished for n in row)]
+        if len(self.active) < len(active):
+            self._leave(active)
+        elif self.training["schedule"] or self.training["restart_after"]:
+            self._set_rates()
+
+    def _note(
+        self,
+        result: Trained,
+        loss: float,
+        metrics: Mapping[str, float],
+        seconds: float,
+        still: bool,
+    ) -> None:
+        result.epochs = self.epoch
+        decisive = metrics[f"{self.training['select_on']}_metric"]
+        if decisive > result.best_metric:
+            result.best_metric, result.best_epoch = decisive, self.epoch
+        result.history.append(
+            {"epoch": self.epoch, "train_loss": loss, **metrics, "seconds": seconds}
+        )
+        result.pace.after_epoch(loss, self.training["schedule"])
+        patience = self.training["patience"]
+        waited = patience is not None and self.epoch - result.best_epoch >= patience
+        result.finished = still or waited
+
+    def _monitor(self, noted: Sequence[tuple[int, Trained]]) -> None:
+        settings = self.training["monitor"]
+        over = self.epoch == self.training["max_epochs"]
+        wanted = [
+            (model, result)
+            for model, result in noted
+            if monitors.due(settings, self.epoch, over or result.finished)
+        ]
+        if not wanted:
+            return
+        models = [model for model, _ in wanted]
+        values = monitors.watch(
+            settings["quantities"],
+            self.data,
+            lambda lists: score(self.model, lists, self.dtype, self.device)[models],
+            [result.member.loss for _, result in wanted],
+        )
+        for place, (_, result) in enumerate(wanted):
+            result.history[-1] |= {name: float(value[place]) for name, value in values.items()}
+
+    def _restart(self, noted: Sequence[tuple[int, Trained]]) -> None:
+        """Draw the weights of models anew whose training loss no longer falls."""
+        for model, result in noted:
+            if result.finished or not result.pace.gone_stale(self.training["restart_after"]):
+                continue
+            result.pace = result.pace.drawn_anew()
+            stream = torch_stream(*result.member.names("init"), result.pace.draws)
+            fresh = models.build(self.model_settings, self.data.train.n_features, [stream])
+            state = self.model.state_dict()
+            for name, value in fresh.state_dict().items():
+                state[name][model] = value[0].to(state[name])
+            self.optimiser.forget(model)
+
+    def _leave(self, before: Sequence[int]) -> None:
+        """Take the models out that are no longer active; ``before`` says which ones there were."""
+        kept = [model for model, number in enumerate(before) if number in set(self.active)]
+        first = {row[0]: place for place, row in enumerate(_split(before, self.per_row))}
+        rows = [first[row[0]] for row in self.rows]
+        self.shuffles = [self.shuffles[row] for row in rows]
+        self.cuts = [self.cuts[row] for row in rows]
+        self.init_streams = [self.init_streams[model] for model in kept]
+        self.loss_streams = [self.loss_streams[model] for model in kept]
+        if not kept:
+            return
+        state = {name: value[kept] for name, value in self.model.state_dict().items()}
+        memory = {name: value[kept] for name, value in self.optimiser.memory().items()}
+        self._rebuild(state, memory)
+
+    def _rebuild(self, state: Mapping[str, Tensor], memory: Mapping[str, Tensor]) -> None:
+        """A model of the active members alone, with these weights and past gradients.
+
+        Streams that the scorer draws from in training go on where they were.
+        """
+        places = [stream.get_state() for stream in self.init_streams]
+        model = models.build(self.model_settings, self.data.train.n_features, self.init_streams)
+        for stream, place in zip(self.init_streams, places, strict=True):
+            stream.set_state(place)
+        model.to(self.dtype).load_state_dict(dict(state))
+        self._set_up(model)
+        for name, value in self.optimiser.memory().items():
+            value.copy_(memory[name])
+
+    def _final_objectives(self) -> None:
+        """The objective of every kept model on the whole training part, to compare restarts by."""
+        layout = Layout.of(self.data.train, self.dtype, torch.device("cpu"))
+        streams = [torch.Generator() for _ in self.results]
+        model = models.build(self.model_settings, self.data.train.n_features, streams)
+        states = [result.state for result in self.results]
+        model.to(self.device, self.dtype).load_state_dict(
+            {name: torch.cat([s[name] for s in states]) for name in states[0]}
+        )
+        scores = score(model, self.data.train, self.dtype, self.device)
+        with torch.no_grad():
+            for number, result in enumerate(self.results):
+                stream = torch_stream(*result.member.names("objective"))
+                alone = Objective([result.member.loss], "mean", [stream])
+                result.objective = float(alone(scores[number : number + 1], layout))
+
+    def _refuse_what_is_not_finite(self, found: np.ndarray, scores: Tensor, batch: Batch) -> None:
+        """Raise :class:`NotFiniteError` for the first model in training with such a loss."""
+        if np.isfinite(found).all():
+            return
+        for model, number in enumerate(self.active):
+            result = self.results[number]
+            if result.finished or np.isfinite(found[model]):
+                continue
+            row = model // self.per_row
+            starts, lengths = batch.starts[row], batch.lengths[row]
+            places = np.concatenate(
+                [np.arange(b, b + n) for b, n in zip(starts, lengths, strict=True)]
+            )
+            places = torch.from_numpy(places)
+            ids = np.asarray(self.data.train.query_ids)[batch.queries[row]]
+            raise NotFiniteError(
+                f"the loss is not finite in epoch {self.epoch + 1}",
+                {
+                    "query_ids": torch.from_numpy(np.array(ids, dtype=np.int64)),
+                    "lengths": torch.from_numpy(np.array(lengths)),
+                    "scores": scores[model].detach().cpu()[places],
+                    "labels": batch.labels[row].cpu()[places],
+                    "features": batch.features[row].cpu()[places],
+                },
+                {
+                    **asdict(result.member),
+                    "epoch": self.epoch + 1,
+                    "step": self.under_way.step + 1,
+                    "objective": repr(float(found[model])),
+                    "model": dict(self.model_settings),
+                    "training": dict(self.training),
+                },
+            )
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def _numpy_stream_at(state: Mapping[str, Any]) -> np.random.Generator:
+    generator = np.random.PCG64()
+    generator.state = state
+    return np.random.Generator(generator)
+
+
+def _torch_stream_at(state: Tensor, device: str | torch.device) -> torch.Generator:
+    stream = torch.Generator(device=device)
+    stream.set_state(state)
+    return stream
+
+
+def _split(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for begin in range(0, len(numbers), size):
+        yield numbers[begin : begin + size]
+
+
+def _state_of(model: nn.Module, number: int) -> dict[str, Tensor]:
+    return {
+        name: value[number : number + 1].detach().cpu().clone().contiguous()
+        for name, value in model.state_dict().items()
+    }
+
+
+def _flat(parameters: Sequence[Tensor]) -> Tensor:
+    return torch.cat([parameter.detach().flatten(1) for parameter in parameters], dim=1)

@@ -1,0 +1,64 @@
+"""What every tree learner asks of its settings and of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from directrank.learners.contract import Splits
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import DataError
+from directrank.system.schema import check
+
+
+def complete(settings: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """``settings`` with the defaults of ``schema`` for what it does not say.
+
+    Raises:
+        ConfigError: an unknown setting (the nearest known one is named) or an impossible value.
+    """
+    check(dict(settings), schema, where)
+    defaults = {key: entry["default"] for key, entry in schema["properties"].items()}
+    return {**defaults, **settings}
+
+
+def check_splits(data: Splits) -> None:
+    """Raise a :class:`DataError` where trees could not be fitted to ``data`` or chosen by it."""
+    for name, part in (("training", data.train), ("validation", data.vali)):
+        labels = documents(part)[1]
+        if part.n_features != data.train.n_features:
+            raise DataError(
+                f"the {name} part has {part.n_features} features, the training part "
+                f"{data.train.n_features}",
+                "prepare the data set again",
+            )
+        levels = data.label_levels
+        if not ((labels >= 0) & (labels < levels) & (labels == np.floor(labels))).all():
+            raise DataError(
+                f"a label of the {name} part is not one of 0 … {levels - 1}",
+                "prepare the data set again with the right number of label levels",
+            )
+        if not (labels > 0).any():
+            raise DataError(
+                f"no query of the {name} part has a relevant document",
+                "use a larger part: there is nothing to learn or to choose by",
+            )
+
+
+def documents(lists: RankedLists) -> tuple[np.ndarray, np.ndarray]:
+    """Features ``[N, F]`` and labels ``[N]`` of the lists, as views."""
+    rows = slice(int(lists.offsets[0]), int(lists.offsets[-1]))
+    return lists.features[rows], lists.labels[rows]
+
+
+def groups(lists: RankedLists) -> np.ndarray:
+    """Documents per query, int64, without the queries that have none."""
+    lengths = np.asarray(lists.lengths)
+    return lengths[lengths > 0]
+
+
+def empty_queries(lists: RankedLists) -> int:
+    """Number of queries with documents of which none is relevant."""
+    return int(np.count_nonzero((lists.lengths > 0) & (lists.relevant_counts() == 0)))

@@ -1,0 +1,472 @@
+"""LambdaMART with LightGBM, the strongest baseline of Bruch2019 and Yu2020.
+
+LightGBM's ``lambdarank`` is not textbook LambdaRank: with ``norm`` on it divides |ΔNDCG| by
+0.01 + |Δs| and rescales the lambdas of each query, and it only weighs pairs of which at least one
+document is among the first ``truncation_level`` of the current ranking. Both are settings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import torch
+
+from directrank import metrics
+from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.trees.inputs import (
+    check_splits,
+    complete,
+    documents,
+    empty_queries,
+    groups,
+)
+from directrank.lists.packed import RankedLists
+from directrank.metrics.packed import Evaluator, metrics_per_query
+from directrank.stats.means import convert_mean
+from directrank.system.errors import DataError, TrainingError
+from directrank.system.io import write_text
+from directrank.system.seeds import derive_seed
+
+#: LightGBM's own limit (kMaxPosition); it ends the process' training with an error beyond it.
+MAX_DOCUMENTS = 10_000
+
+#: The settings of a fit. The defaults are Bruch2019's; what the paper does not say is LightGBM's
+#: default, except the sampling of features: ten trials without any randomness would have no spread.
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "n_trees": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1000,
+            "description": "n_trees is the largest number of trees",
+        },
+        "early_stopping_rounds": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 200,
+            "description": "early_stopping_rounds: training ends after as many trees without a "
+            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
+        },
+        "learning_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 0.1,
+            "description": "learning_rate is the factor on every tree's output",
+        },
+        "num_leaves": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 200,
+            "description": "num_leaves is the largest number of leaves of a tree",
+        },
+        "max_depth": {
+            "type": "integer",
+            "minimum": -1,
+            "default": -1,
+            "description": "max_depth is the largest depth of a tree; -1 sets no limit",
+        },
+        "min_data_in_leaf": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 50,
+            "description": "min_data_in_leaf is the least number of documents in a leaf",
+        },
+        "min_sum_hessian_in_leaf": {
+            "type": "number",
+            "minimum": 0,
+            "default": 100.0,
+            "description": "min_sum_hessian_in_leaf is the least sum of second derivatives in a "
+            "leaf",
+        },
+        "max_bin": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 255,
+            "description": "max_bin is the largest number of histogram bins of a feature",
+        },
+        "truncation_level": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 30,
+            "description": "truncation_level: only pairs with a document ranked this high count",
+        },
+        "norm": {
+            "type": "boolean",
+            "default": True,
+            "description": "norm turns LightGBM's normalisation of the lambdas on or off",
+        },
+        "feature_fraction": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 0.9,
+            "description": "feature_fraction is the share of features drawn for each tree; 1 makes "
+            "all trials alike",
+        },
+        "bagging_fraction": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 1.0,
+            "description": "bagging_fraction is the share of documents drawn for the trees",
+        },
+        "bagging_freq": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+            "description": "bagging_freq: documents are drawn anew every so many trees",
+        },
+        "watch": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["every", "splits"],
+                    "properties": {
+                        "every": {"type": "integer", "minimum": 1},
+                        "splits": {
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"enum": ["train", "test"]},
+                        },
+                    },
+                },
+            ],
+            "default": None,
+            "description": "watch: {every, splits} also records the selection metric of these "
+            "parts every so many trees; nothing is chosen by it",
+        },
+    },
+}
+
+#: The settings of the papers, complete but for what is left at its default.
+PRESETS: dict[str, dict[str, Any]] = {
+    # Bruch2019, Table 1, "λMART GBM".
+    "bruch2019": {
+        "learning_rate": 0.1,
+        "num_leaves": 200,
+        "min_data_in_leaf": 50,
+        "min_sum_hessian_in_leaf": 100.0,
+        "feature_fraction": 0.9,
+    },
+    # Yu2020, Tables 4 to 7, "LambdaMART(L)"; one trial, so nothing is sampled.
+    "yu2020": {
+        "learning_rate": 0.05,
+        "num_leaves": 400,
+        "min_data_in_leaf": 50,
+        "min_sum_hessian_in_leaf": 200.0,
+        "feature_fraction": 1.0,
+    },
+    # "LambdaMART (RankLib-like)": the settings of Bruch2019's RankLib in LightGBM. RankLib itself
+    # differs still: its pairs are cut at the metric's own k, its lambdas are not normalised.
+    "ranklib_like": {
+        "learning_rate": 0.1,
+        "num_leaves": 10,
+        "min_data_in_leaf": 1,
+        "min_sum_hessian_in_leaf": 0.0,
+        "feature_fraction": 0.9,
+    },
+}
+
+
+def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
+    """Fit LambdaMART and keep the number of trees that is best on the validation part.
+
+    Args:
+        data: the splits. Features may hold NaN (taken as missing) and infinities.
+        settings: see :data:`SETTINGS`.
+        job: ``selection`` may be any metric; ``ndcg`` with its default options is measured by
+            LightGBM itself, which is much faster than handing it the scores.
+
+    Returns:
+        The model. In its history ``vali_metric`` is the mean over the queries that are not empty
+        (LightGBM counts an empty query as 1; see :mod:`directrank.stats.means`), and
+        ``train_loss`` is NaN, as LightGBM minimises no loss it could report. Given the same data,
+        settings, run, trial and threads the model is the same to the byte.
+
+    Raises:
+        ConfigError: an unknown setting or an impossible value.
+        DataError: labels that are not grades, parts without a relevant document, or a query with
+            more than 10 000 documents.
+        TrainingError: LightGBM failed, or found nothing to split on.
+    """
+    settings = complete(settings, SETTINGS, "learner 'lightgbm'")
+    check_splits(data)
+    selection = _Selection(data.vali, job.selection)
+    _check_lengths(data.train, "training")
+    if selection.native:
+        _check_lengths(data.vali, "validation")
+    parameters = _parameters(settings, data.label_levels, job) | selection.parameters
+    recorder = _Recorder(selection, job, settings["n_trees"], _watched(data, settings, job))
+    callbacks: list[Callable[..., None]] = [recorder]
+    if settings["early_stopping_rounds"]:
+        callbacks.append(lightgbm.early_stopping(settings["early_stopping_rounds"], verbose=False))
+    try:
+        train = _dataset(data.train, parameters).construct()
+        vali = _dataset(data.vali, parameters, reference=train).construct()
+        recorder.start()
+        booster = lightgbm.train(
+            parameters,
+            train,
+            num_boost_round=settings["n_trees"],
+            valid_sets=[vali],
+            valid_names=["vali"],
+            feval=selection.evaluate,
+            callbacks=callbacks,
+        )
+    except lightgbm.basic.LightGBMError as error:
+        raise TrainingError(
+            f"LightGBM failed: {error}", "check the settings and the features of this run"
+        ) from error
+    kept = booster.best_iteration if settings["early_stopping_rounds"] else booster.num_trees()
+    text = booster.model_to_string(num_iteration=kept)
+    leaves = _count_leaves(text)
+    if leaves == kept:
+        # Scores would be equal, and every metric that of the order in the file.
+        raise TrainingError(
+            f"no tree found a split in {data.train.n_documents} documents of "
+            f"{data.train.n_queries} queries",
+            "lower min_sum_hessian_in_leaf or min_data_in_leaf, which are meant for larger data",
+        )
+    return Fitted(
+        predict=lambda lists: _predict(booster, lists, kept, job.threads),
+        history=recorder.rows,
+        info={
+            "best_epoch": kept,
+            "epochs": len(recorder.rows),
+            "stopped_early": len(recorder.rows) < settings["n_trees"],
+            # A tree of l leaves has l outputs and l - 1 thresholds.
+            "n_parameters": 2 * leaves - kept,
+        },
+        save=lambda path: write_text(path.with_name(path.name + ".txt"), text),
+    )
+
+
+def load(path: str | Path, threads: int = 1) -> Callable[[RankedLists], np.ndarray]:
+    """The scoring function of a model that a fit saved; the same scores as the fit's, exactly.
+
+    Raises:
+        DataError: the file is not there or not a LightGBM model.
+    """
+    try:
+        booster = lightgbm.Booster(model_file=Path(path))
+    except lightgbm.basic.LightGBMError as error:
+        raise DataError(
+            f"not a LightGBM model: {error}", "train the run again", file=path
+        ) from None
+    return lambda lists: _predict(booster, lists, booster.num_trees(), threads)
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """How the validation metric is measured after every tree."""
+
+    vali: RankedLists
+    metric: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        return metrics.label(self.metric)
+
+    @property
+    def k(self) -> int:
+        k = self.metric.get("k")
+        return int(self.vali.lengths.max()) if k is None else int(k)
+
+    @property
+    def native(self) -> bool:
+        """Whether LightGBM computes this very metric: NDCG with every option at its default."""
+        return self.label == metrics.label({"name": "ndcg", "k": self.metric.get("k")})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"metric": "ndcg", "eval_at": [self.k]} if self.native else {"metric": "None"}
+
+    @property
+    def evaluate(self) -> Callable[..., tuple[str, float, bool]] | None:
+        return None if self.native else self._measure
+
+    def excluding_empty(self, value: float) -> float:
+        """LightGBM's mean, in which an empty query counts 1, without the empty queries."""
+        if not self.native:
+            return value
+        n_queries, n_empty = self._counts
+        return convert_mean(value, n_queries, n_empty, source="one", target="exclude")
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        return len(groups(self.vali)), empty_queries(self.vali)
+
+    def _measure(self, scores: np.ndarray, _: lightgbm.Dataset) -> tuple[str, float, bool]:
+        values = metrics_per_query(scores, self.vali, [self.metric])[self.label]
+        return self.label, float(np.nanmean(values)), True
+
+
+class _Recorder:
+    """A callback that writes the history and moves the progress bar.
+
+    Args:
+        selection: what chooses the number of trees.
+        job: the fit's.
+        n_trees: the largest number of trees.
+        watched: other parts whose metric is recorded.
+    """
+
+    # Before early stopping (30), which ends the round by raising.
+    order = 25
+    before_iteration = False
+
+    def __init__(
+        self, selection: _Selection, job: FitJob, n_trees: int, watched: Sequence[_Watched]
+    ) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._watched = watched
+        self._selection = selection
+        self._job = job
+        self._n_trees = n_trees
+        self._before = 0.0
+
+    def start(self) -> None:
+        self._before = time.perf_counter()
+
+    def __call__(self, env: lightgbm.callback.CallbackEnv) -> None:
+        now = time.perf_counter()
+        value = self._selection.excluding_empty(float(env.evaluation_result_list[0][2]))
+        self.rows.append(
+            {
+                "epoch": env.iteration + 1,
+                "train_loss": float("nan"),
+                "vali_metric": value,
+                "seconds": now - self._before,
+            }
+        )
+        for part in self._watched:
+            self.rows[-1] |= part.measure(env.model, env.iteration + 1)
+        self._before = time.perf_counter()
+        self._job.progress(env.iteration + 1, self._n_trees, f"{self._selection.label} {value:.4f}")
+
+
+class _Watched:
+    """The metric of a part that training does not look at, as trees are added.
+
+    Args:
+        split: the part's name.
+        lists: the part.
+        metric: what is measured.
+        every: after how many trees.
+        threads: that scoring may use.
+    """
+
+    def __init__(
+        self, split: str, lists: RankedLists, metric: Mapping[str, Any], every: int, threads: int
+    ) -> None:
+        self._column = f"{split}_{metrics.label(metric)}"
+        self._lists = lists
+        self._evaluator = Evaluator(lists, [metric])
+        self._every = every
+        self._threads = threads
+        self._trees = 0
+        self._scores = np.zeros(lists.n_documents)
+
+    def measure(self, booster: lightgbm.Booster, trees: int) -> dict[str, float]:
+        """Column → value, where it is due after so many ``trees``; scores only the new ones."""
+        if trees % self._every:
+            return {}
+        self._scores += booster.predict(
+            documents(self._lists)[0],
+            start_iteration=self._trees,
+            num_iteration=trees - self._trees,
+            num_threads=self._threads,
+        )
+        self._trees = trees
+        (values,) = self._evaluator(torch.from_numpy(self._scores)[None]).values()
+        return {self._column: float(np.nanmean(values))}
+
+
+def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Watched]:
+    watch = settings["watch"] or {"splits": []}
+    return [
+        _Watched(split, getattr(data, split), job.selection, watch["every"], job.threads)
+        for split in watch["splits"]
+    ]
+
+
+def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:
+    return {
+        "objective": "lambdarank",
+        "label_gain": [2**level - 1 for level in range(label_levels)],
+        "learning_rate": settings["learning_rate"],
+        "num_leaves": settings["num_leaves"],
+        "max_depth": settings["max_depth"],
+        "min_data_in_leaf": settings["min_data_in_leaf"],
+        "min_sum_hessian_in_leaf": settings["min_sum_hessian_in_leaf"],
+        "max_bin": settings["max_bin"],
+        "lambdarank_truncation_level": settings["truncation_level"],
+        "lambdarank_norm": settings["norm"],
+        "feature_fraction": settings["feature_fraction"],
+        "bagging_fraction": settings["bagging_fraction"],
+        "bagging_freq": settings["bagging_freq"],
+        # LightGBM's seeds are 32-bit. That of the bins' sample stays fixed, so that without
+        # feature or document sampling all trials are the same.
+        "seed": derive_seed(job.run, job.trial, "lightgbm") % 2**31,
+        "data_random_seed": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": job.threads,
+        "verbosity": -1,
+    }
+
+
+def _dataset(
+    lists: RankedLists, parameters: dict[str, Any], reference: lightgbm.Dataset | None = None
+) -> lightgbm.Dataset:
+    # LightGBM reads float32 rows in place and keeps its bins only.
+    features, labels = documents(lists)
+    return lightgbm.Dataset(
+        features, label=labels, group=groups(lists), params=parameters, reference=reference
+    )
+
+
+def _predict(
+    booster: lightgbm.Booster, lists: RankedLists, n_trees: int, threads: int
+) -> np.ndarray:
+    features = documents(lists)[0]
+    if features.shape[1] != booster.num_feature():
+        raise DataError(
+            f"the model was fitted to {booster.num_feature()} features, these lists have "
+            f"{features.shape[1]}",
+            "score the data set that the model was trained on",
+        )
+    scores = booster.predict(features, num_iteration=n_trees, num_threads=threads)
+    if not np.isfinite(scores).all():
+        raise TrainingError(
+            "the trees' outputs are not finite",
+            "raise min_sum_hessian_in_leaf or lower learning_rate",
+        )
+    return scores
+
+
+def _check_lengths(lists: RankedLists, name: str) -> None:
+    lengths = np.asarray(lists.lengths)
+    longest = int(lengths.argmax())
+    if lengths[longest] > MAX_DOCUMENTS:
+        raise DataError(
+            f"query {lists.query_ids[longest]} of the {name} part has {lengths[longest]} "
+            f"documents; LightGBM ranks at most {MAX_DOCUMENTS}",
+            "leave the query out, or cut its list, when the data set is prepared",
+        )
+
+
+def _count_leaves(text: str) -> int:
+    lines = (line for line in text.splitlines() if line.startswith("num_leaves="))
+    return sum(int(line.removeprefix("num_leaves=")) for line in lines)

@@ -1,0 +1,387 @@
+"""LambdaMART with RankLib, the Java program behind Bruch2019's "λMART RankLib".
+
+The program is not part of this package: it is run where a Java runtime and its jar are found. How
+it is called follows its documented command line (ranker 6); how its files and its output read was
+taken from its source (codelibs/ranklib, ``eval/Evaluator.java``, ``tree/LambdaMART.java``).
+
+RankLib draws nothing at random: all trials of a run are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from directrank import metrics
+from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.trees.inputs import check_splits, complete, empty_queries, groups
+from directrank.lists.packed import RankedLists
+from directrank.stats.means import convert_mean
+from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
+from directrank.system.io import sha256_of, write_text
+
+#: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; it does not give the
+#: number of trees nor when to stop, which are as for LightGBM.
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "n_trees": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1000,
+            "description": "n_trees is the largest number of trees (-tree)",
+        },
+        "early_stopping_rounds": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 200,
+            "description": "early_stopping_rounds: training ends after as many trees without a "
+            "better validation metric (-estop)",
+        },
+        "n_leaves": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 10,
+            "description": "n_leaves is the number of leaves of a tree (-leaf)",
+        },
+        "shrinkage": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 0.1,
+            "description": "shrinkage is the factor on every tree's output (-shrinkage)",
+        },
+        "min_leaf_support": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+            "description": "min_leaf_support is the least number of documents in a leaf (-mls)",
+        },
+        "n_thresholds": {
+            "type": "integer",
+            "minimum": -1,
+            "default": 256,
+            "description": "n_thresholds is the number of candidate thresholds of a feature; -1 "
+            "tries all values (-tc)",
+        },
+        "jar": {
+            "type": ["string", "null"],
+            "default": None,
+            "description": "jar is the path of RankLib's jar; null looks for RankLib*.jar among "
+            "the archives (DIRECTRANK_RAW or data/raw)",
+        },
+        "java": {
+            "type": "string",
+            "default": "java",
+            "description": "java is the command that starts Java",
+        },
+        "memory": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]+[mg]$",
+            "default": None,
+            "description": "memory is the largest heap, e.g. 8g (-Xmx); null leaves it to Java, "
+            "which takes a quarter of the machine's memory",
+        },
+    },
+}
+
+#: A line of RankLib's progress table: number of trees | training metric | validation metric.
+_PROGRESS = re.compile(r"(\d+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*$")
+
+#: Lines of RankLib's output that an error shows.
+_TAIL = 15
+
+
+class Availability(NamedTuple):
+    """Whether RankLib can be run here.
+
+    Attributes:
+        ok: whether it can.
+        reason: what it would run, or what is missing.
+        java: the Java command's path, where it was found.
+        jar: the jar's path, where it was found.
+    """
+
+    ok: bool
+    reason: str
+    java: Path | None
+    jar: Path | None
+
+
+def available(settings: Mapping[str, Any] | None = None) -> Availability:
+    """Look for Java and for RankLib's jar.
+
+    Args:
+        settings: those of :data:`SETTINGS`; ``jar`` and ``java`` say where to look.
+
+    Raises:
+        ConfigError: an unknown setting or an impossible value.
+    """
+    settings = complete(settings or {}, SETTINGS, "learner 'ranklib'")
+    found = shutil.which(settings["java"])
+    java = Path(found) if found else None
+    if settings["jar"] is not None:
+        place = settings["jar"]
+        jar = Path(place) if Path(place).is_file() else None
+    else:
+        folder = Path(os.environ.get("DIRECTRANK_RAW", "data/raw"))
+        place = f"{folder}/RankLib*.jar"
+        jars = sorted(folder.glob("RankLib*.jar"))
+        jar = jars[0] if len(jars) == 1 else None
+    missing = []
+    if java is None:
+        missing.append(f"the Java command '{settings['java']}' was not found")
+    if settings["jar"] is None and len(jars) > 1:
+        missing.append(f"there is more than one {place}: name one by the setting 'jar'")
+    elif jar is None:
+        missing.append(f"there is no {place}")
+    if missing:
+        return Availability(False, " and ".join(missing), java, jar)
+    return Availability(True, f"{java} -jar {jar}", java, jar)
+
+
+def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
+    """Fit LambdaMART with RankLib; it keeps the trees that are best on the validation part.
+
+    The lists are written as text into a scratch folder (of ``TMPDIR``, about 10 bytes for each
+    feature of each document), which is removed afterwards.
+
+    Args:
+        data: the splits; features must be finite.
+        settings: see :data:`SETTINGS`.
+        job: ``selection`` must be NDCG@k with its default options, which RankLib has as well.
+
+    Returns:
+        The model. In its history ``vali_metric`` is what RankLib prints, which has four decimals,
+        as the mean over the queries that are not empty (it counts an empty query as 0);
+        ``train_loss`` is NaN.
+
+    Raises:
+        ConfigError: an unknown setting, an impossible value, or a metric RankLib does not have.
+        DataError: features or labels it cannot take.
+        DirectrankError: Java or the jar is not here, or the scratch folder is full.
+        TrainingError: RankLib failed.
+    """
+    settings = complete(settings, SETTINGS, "learner 'ranklib'")
+    metric = _metric(job.selection)
+    found = available(settings)
+    if not found.ok:
+        raise DirectrankError(
+            f"RankLib cannot be run: {found.reason}",
+            "put RankLib's jar among the archives and install Java (11 or later), or use the "
+            "learner 'lightgbm' with RankLib's settings",
+        )
+    check_splits(data)
+    program = _program(found, settings)
+    with _scratch() as folder:
+        train, vali, model = folder / "train.txt", folder / "vali.txt", folder / "model.txt"
+        write_lists(train, data.train)
+        # RankLib keeps one ideal DCG per query id for both files: no id may occur in both.
+        write_lists(vali, data.vali, first_query=data.train.n_queries + 1)
+        history = _train(program, _options(train, vali, model, metric, settings, job), data, job)
+        if not model.is_file():
+            raise TrainingError("RankLib left no model", "see whether the jar is RankLib's")
+        text = model.read_text(encoding="ascii")
+    n_trees, n_outputs = text.count("<tree "), text.count("<output>")
+    return Fitted(
+        predict=lambda lists: _score(program, text, lists),
+        history=history,
+        info={
+            "best_epoch": n_trees,
+            "epochs": len(history),
+            "stopped_early": len(history) < settings["n_trees"],
+            # A tree of l leaves has l outputs and l - 1 thresholds.
+            "n_parameters": 2 * n_outputs - n_trees,
+            "jar": found.jar.name,
+            "jar_sha256": sha256_of(found.jar),
+        },
+        save=lambda path: write_text(path.with_name(path.name + ".txt"), text),
+    )
+
+
+def write_lists(path: Path, lists: RankedLists, first_query: int = 1) -> None:
+    """Write lists as LETOR text, one query at a time; values read back as the same float32.
+
+    Queries are numbered from ``first_query`` on in place of their own ids, which need not differ.
+
+    Raises:
+        DataError: a feature that is not finite, which RankLib cannot read.
+        DirectrankError: the disk is full.
+    """
+    row = " ".join(f"{number}:%.9g" for number in range(1, lists.n_features + 1))
+    try:
+        with open(path, "w", encoding="ascii", newline="\n") as file:
+            for query, (begin, end) in enumerate(
+                zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True)
+            ):
+                features = np.asarray(lists.features[begin:end])
+                if not np.isfinite(features).all():
+                    raise DataError(
+                        f"query {lists.query_ids[query]} has a feature that is not finite, which "
+                        "RankLib cannot read",
+                        "normalise the features, or use the learner 'lightgbm'",
+                    )
+                labels = lists.labels[begin:end].tolist()
+                file.writelines(
+                    f"{label:.0f} qid:{first_query + query} {row % tuple(values)}\n"
+                    for label, values in zip(labels, features.tolist(), strict=True)
+                )
+    except OSError as error:
+        raise DirectrankError(
+            f"cannot write RankLib's input: {error}", "set TMPDIR to a folder with more space"
+        ) from None
+
+
+def _metric(selection: Mapping[str, Any]) -> str:
+    k = selection.get("k")
+    if k is None or metrics.label(selection) != metrics.label({"name": "ndcg", "k": k}):
+        raise ConfigError(
+            f"RankLib cannot select by '{metrics.label(selection)}'",
+            "select by ndcg with a k and no other option",
+        )
+    return f"NDCG@{k}"
+
+
+def _program(found: Availability, settings: Mapping[str, Any]) -> list[str]:
+    heap = [] if settings["memory"] is None else [f"-Xmx{settings['memory']}"]
+    return [str(found.java), *heap, "-jar", str(found.jar)]
+
+
+def _options(
+    train: Path,
+    vali: Path,
+    model: Path,
+    metric: str,
+    settings: Mapping[str, Any],
+    job: FitJob,
+) -> list[str]:
+    options = {
+        "-ranker": 6,
+        "-tree": settings["n_trees"],
+        "-leaf": settings["n_leaves"],
+        "-shrinkage": settings["shrinkage"],
+        "-tc": settings["n_thresholds"],
+        "-mls": settings["min_leaf_support"],
+        "-estop": settings["early_stopping_rounds"],
+        "-metric2t": metric,
+        "-thread": job.threads,
+        "-train": train,
+        "-validate": vali,
+        "-save": model,
+    }
+    return [str(part) for option in options.items() for part in option]
+
+
+def _train(
+    program: Sequence[str], options: Sequence[str], data: Splits, job: FitJob
+) -> list[dict[str, Any]]:
+    """Run the training and follow its progress table."""
+    n_queries, n_empty = len(groups(data.vali)), empty_queries(data.vali)
+    n_trees = int(options[options.index("-tree") + 1])
+    label = metrics.label(job.selection)
+    history: list[dict[str, Any]] = []
+    before = time.perf_counter()
+    with contextlib.closing(_run([*program, *options])) as output:
+        for line in output:
+            match = _PROGRESS.search(line)
+            if match is None or int(match[1]) != len(history) + 1:
+                continue
+            now = time.perf_counter()
+            value = convert_mean(float(match[3]), n_queries, n_empty, "zero", "exclude")
+            history.append(
+                {
+                    "epoch": len(history) + 1,
+                    "train_loss": float("nan"),
+                    "vali_metric": value,
+                    "seconds": now - before,
+                }
+            )
+            before = now
+            job.progress(len(history), n_trees, f"{label} {value:.4f}")
+    if not history:
+        raise TrainingError(
+            "RankLib printed no progress that could be read",
+            "see whether the jar is RankLib's",
+        )
+    return history
+
+
+def _score(program: Sequence[str], model: str, lists: RankedLists) -> np.ndarray:
+    """Scores of all documents, float64 ``[N]``."""
+    with _scratch() as folder:
+        model_file, input_file, scores_file = (
+            folder / name for name in ("model.txt", "lists.txt", "scores.txt")
+        )
+        write_text(model_file, model)
+        write_lists(input_file, lists)
+        options = ["-load", model_file, "-rank", input_file, "-score", scores_file]
+        for _ in _run([*program, *map(str, options)]):
+            pass
+        if not scores_file.is_file():
+            raise TrainingError("RankLib left no scores", "see whether the jar is RankLib's")
+        return _read_scores(scores_file, lists)
+
+
+def _read_scores(path: Path, lists: RankedLists) -> np.ndarray:
+    """Read lines of query number, position in the list (from 0) and score; check their order."""
+    try:
+        table = np.loadtxt(path, dtype=np.float64, delimiter="\t", ndmin=2)
+    except ValueError as error:
+        raise TrainingError(
+            f"RankLib's scores cannot be read: {error}", "see whether the jar is RankLib's"
+        ) from None
+    lengths = np.asarray(lists.lengths)
+    ends = np.cumsum(lengths)
+    queries = np.repeat(np.arange(1, len(lengths) + 1), lengths)
+    positions = np.arange(lists.n_documents) - np.repeat(ends - lengths, lengths)
+    if table.shape != (lists.n_documents, 3) or not (
+        np.array_equal(table[:, 0], queries) and np.array_equal(table[:, 1], positions)
+    ):
+        raise TrainingError(
+            "RankLib's scores do not match the lists it was given",
+            "see whether the jar is RankLib's",
+        )
+    return table[:, 2].copy()
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="directrank-ranklib-") as folder:
+        yield Path(folder)
+
+
+def _run(command: Sequence[str]) -> Generator[str, None, None]:
+    """Run a command and yield its output line by line; closing the generator ends the command."""
+    tail: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        # Older versions print to the one, newer ones log to the other.
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            for line in process.stdout:
+                tail = [*tail, line.rstrip()][-_TAIL:]
+                yield line
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        output = "\n".join(f"  | {line}" for line in tail)
+        raise TrainingError(
+            f"RankLib failed with exit status {process.returncode}:\n{output}",
+            "where it ran out of memory, set 'memory' to a larger heap such as 8g",
+        )

@@ -1,0 +1,75 @@
+"""The packed container of ranked lists.
+
+Outside of losses and metrics everything is *packed*: the documents of all queries lie one after
+the other, and ``offsets`` says where each query's list begins and ends. Plans and figures need
+lists as well and nothing of PyTorch, whose import takes longer than most of them;
+:mod:`directrank.lists.padding` makes padded tensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """Queries with their documents, packed.
+
+    Attributes:
+        features: float32 ``[N, F]``, one row per document; may be memory-mapped.
+        labels: float32 ``[N]``, graded relevance, 0 = not relevant.
+        offsets: int64 ``[Q + 1]``; query ``q`` has the rows ``offsets[q]:offsets[q + 1]``.
+        query_ids: int64 ``[Q]``, the data set's own numbers.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    offsets: np.ndarray
+    query_ids: np.ndarray
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, Q."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, N."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, F."""
+        return self.features.shape[1]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Documents per query, int64 ``[Q]``."""
+        return np.diff(self.offsets)
+
+    def relevant_counts(self, min_label: float = 1.0) -> np.ndarray:
+        """Documents with a label of at least ``min_label`` per query, int64 ``[Q]``."""
+        below = np.concatenate([[0], np.cumsum(self.labels >= min_label)])
+        return (below[self.offsets[1:]] - below[self.offsets[:-1]]).astype(np.int64)
+
+    def select(self, queries: np.ndarray) -> RankedLists:
+        """A copy of the queries at the positions ``queries`` (int ``[M]``), in that order."""
+        queries = np.asarray(queries, dtype=np.int64)
+        lengths = self.lengths[queries]
+        rows = concatenated_ranges(self.offsets[queries], lengths)
+        return RankedLists(
+            features=np.asarray(self.features[rows]),
+            labels=np.asarray(self.labels[rows]),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            query_ids=np.asarray(self.query_ids[queries]),
+        )
+
+
+def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``[starts[0], …, starts[0]+lengths[0]-1, starts[1], …]`` as int64, without a Python loop."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    ends = np.cumsum(lengths)
+    shift = np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths)
+    return shift + np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)

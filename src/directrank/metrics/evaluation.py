@@ -1,0 +1,67 @@
+"""From scores to a metric's value: the sort, and the empty queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from directrank.lists.inputs import checked, one_of
+from directrank.metrics.conventions import TIES, Judgements, with_empty
+from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
+from directrank.relaxations.protocol import Ranking
+
+#: A metric over a ranking: its value and where it is defined, both ``[B]``.
+Formula = Callable[..., tuple[Tensor, Tensor]]
+
+
+class Evaluation:
+    """Scores and labels of B lists, sorted once for any number of metrics.
+
+    Sums run in float64, whatever the type of the scores, so that values agree with other tools.
+
+    Args:
+        scores: ``[B, L]``, compared as they are.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]`` or None.
+    """
+
+    def __init__(self, scores: Tensor, labels: Tensor, mask: Tensor | None) -> None:
+        self.scores, _, self.mask = checked(scores.detach(), labels, mask)
+        wide = labels.detach().double().masked_fill(~self.mask, 0.0)
+        self.judgements = Judgements(wide, self.mask)
+
+    @cached_property
+    def stable(self) -> StableRanking:
+        """Ties in order of appearance."""
+        return StableRanking(self.scores, self.mask)
+
+    @cached_property
+    def expected(self) -> ExpectedTies:
+        """The expectation over the orders of ties."""
+        return ExpectedTies(self.scores, self.mask)
+
+    @cached_property
+    def optimistic(self) -> TiesByValue:
+        """Ties by falling label: what lists that are stored sorted by label are given credit for.
+
+        No order of the ties has a higher value of any metric, for any cut-off.
+        """
+        return TiesByValue(self.scores, self.mask, self.judgements.labels)
+
+    @cached_property
+    def pessimistic(self) -> TiesByValue:
+        """Ties by rising label, the worst of their orders."""
+        return TiesByValue(self.scores, self.mask, -self.judgements.labels)
+
+    @torch.no_grad()
+    def value(
+        self, formula: Formula, *, empty: str = "exclude", ties: str = "stable", **options: object
+    ) -> Tensor:
+        """The metric per query, float64 ``[B]``."""
+        one_of(ties, TIES, "rule for ties")
+        ranking: Ranking = getattr(self, ties)
+        value, defined = formula(ranking, self.judgements, **options)
+        return with_empty(value, defined, empty)

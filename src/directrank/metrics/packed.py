@@ -1,0 +1,154 @@
+"""Metrics per query from packed scores, on full lists, in groups of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank import metrics
+from directrank.lists.buckets import buckets
+from directrank.lists.packed import RankedLists, concatenated_ranges
+from directrank.metrics.conventions import Judgements
+from directrank.metrics.evaluation import Evaluation
+from directrank.relaxations.exact import StableRanking
+
+#: Elements of the padded tensors that are worked on together.
+PADDED_AT_ONCE = 1 << 20
+
+#: Padded documents of a group of lists that take less time than another group would.
+SMALL_GROUP = 1 << 11
+
+
+def metrics_per_query(
+    scores: Tensor | np.ndarray, lists: RankedLists, mappings: Sequence[Mapping[str, object]]
+) -> dict[str, np.ndarray]:
+    """Every metric of ``mappings`` for every query.
+
+    Args:
+        scores: packed scores, ``[N]``, or ``[M, N]`` of M models.
+        lists: the queries; ties are broken by their order in the file.
+        mappings: metrics as in a configuration, e.g. ``{"name": "ndcg", "k": 5}``.
+
+    Returns:
+        Column label → float64 ``[Q]`` or ``[M, Q]``; NaN for a query without a relevant document.
+    """
+    scores = torch.as_tensor(scores)
+    values = Evaluator(lists, mappings)(scores.reshape(-1, scores.shape[-1]))
+    return {label: value[0] for label, value in values.items()} if scores.ndim == 1 else values
+
+
+class Evaluator:
+    """Evaluates many scorings of the same lists; what depends on their labels alone is kept.
+
+    Args:
+        lists: the queries.
+        mappings: metrics as in a configuration.
+    """
+
+    def __init__(self, lists: RankedLists, mappings: Sequence[Mapping[str, object]]) -> None:
+        self.n_queries = lists.n_queries
+        self.wanted: list[tuple[str, Callable[..., tuple[Tensor, Tensor]], dict]] = []
+        for mapping in mappings:
+            options = dict(mapping)
+            formula = metrics.formula(str(options.pop("name")))
+            self.wanted.append((metrics.label(mapping), formula, options))
+        lengths = np.asarray(lists.lengths)
+        labels = np.asarray(lists.labels)
+        self.groups = [
+            _Group(lists.offsets[group] - lists.offsets[0], lengths[group], group, labels)
+            for group in buckets(lengths, small=SMALL_GROUP, power=1)
+        ]
+
+    def __call__(self, scores: Tensor) -> dict[str, np.ndarray]:
+        """Column label → float64 ``[M, Q]`` of packed ``scores`` ``[M, N]``."""
+        scores = scores.detach().cpu()
+        result = {
+            label: np.full((len(scores), self.n_queries), np.nan) for label, _, _ in self.wanted
+        }
+        for group in self.groups:
+            together = max(1, PADDED_AT_ONCE // group.mask.numel())
+            for first in range(0, len(scores), together):
+                some = slice(first, first + together)
+                evaluation = group.evaluation(scores[some])
+                for label, formula, options in self.wanted:
+                    value = evaluation.value(formula, **options).view(-1, len(group.queries))
+                    result[label][some, group.queries] = value.numpy()
+        return result
+
+
+class _Group:
+    """Lists of similar length: where their documents are, and what their labels say."""
+
+    def __init__(
+        self, starts: np.ndarray, lengths: np.ndarray, queries: np.ndarray, labels: np.ndarray
+    ) -> None:
+        self.queries = queries
+        places = np.arange(int(lengths[0]))
+        mask = places < lengths[:, None]
+        self.mask = torch.from_numpy(mask)
+        # Beyond the end of a list its last document stands in; it is masked.
+        last = np.maximum(lengths[:, None] - 1, 0)
+        self.index = torch.from_numpy((starts[:, None] + np.minimum(places, last)).ravel())
+        packed = torch.from_numpy(labels[concatenated_ranges(starts, lengths)].astype(np.float64))
+        self.labels = torch.zeros(mask.shape, dtype=torch.float64)
+        self.labels[self.mask] = packed
+        self.repeated: _Repeated | None = None
+
+    def evaluation(self, scores: Tensor) -> Evaluation:
+        """The scores ``[M, N]`` of these lists, as M times as many lists."""
+        models = len(scores)
+        if self.repeated is None or self.repeated.models != models:
+            self.repeated = _Repeated(Judgements(self.labels, self.mask), models)
+        padded = scores.index_select(1, self.index).view(-1, self.mask.shape[1])
+        return _Evaluation(padded, self.repeated)
+
+
+class _Evaluation(Evaluation):
+    """An evaluation of lists whose judgements are there already."""
+
+    def __init__(self, scores: Tensor, judgements: Judgements) -> None:
+        self.scores, self.mask, self.judgements = scores, judgements.mask, judgements
+
+
+class _Repeated(Judgements):
+    """The judgements of lists that stand there M times; worked out once, and kept."""
+
+    def __init__(self, once: Judgements, models: int) -> None:
+        super().__init__(once.labels.repeat(models, 1), once.mask.repeat(models, 1))
+        self.once = once
+        self.models = models
+        self.gains = cache(super().gains)
+
+    @cached_property
+    def ideal(self) -> _RepeatedRanking:
+        """The ranking by label."""
+        return _RepeatedRanking(self.once.ideal, self.models, len(self.once.labels))
+
+
+class _RepeatedRanking:
+    """A ranking of lists that stand there M times; see :class:`directrank.relaxations.Ranking`."""
+
+    def __init__(self, once: StableRanking, models: int, lists: int) -> None:
+        self.once = once
+        self.models = models
+        self.lists = lists
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self.once.weigh(gains[: self.lists], weight, k).repeat(self.models)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self.once.count(chosen[: self.lists], k).repeat(self.models)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self.once.precisions(chosen[: self.lists], k).repeat(self.models)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self.once.cascade(stops[: self.lists], k).repeat(self.models)

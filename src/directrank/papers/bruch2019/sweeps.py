@@ -1,0 +1,154 @@
+"""Figures 1 to 3 of Bruch2019: the sigmoid, and NDCG against its exponent and the network's depth.
+
+Intervals are Student's t at 95 % over the trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from scipy.special import expit
+
+from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import (
+    Evidence,
+    PlannedRun,
+    data_sentence,
+    spread,
+    standin_line,
+)
+from directrank.papers.shared.product import FigureResult
+from directrank.stats.intervals import mean_interval
+from directrank.system.errors import DataError
+
+
+def sigmoid_curves() -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """α → score differences ``[201]`` and their sigmoid (equation 6), for the α of Figure 1."""
+    delta = np.linspace(-5, 5, 201)
+    return {a: (delta, expit(a * delta)) for a in (1, 5, 10)}
+
+
+def figure1(evidence: Evidence) -> FigureResult:
+    """Figure 1: the indicator and its sigmoid approximations (equation 6); analytic."""
+    curves = [("Indicator", np.array([-5, 0, 0, 5.0]), np.array([0, 0, 1, 1.0]))]
+    curves += [(f"α = {a}", *curve) for a, curve in sigmoid_curves().items()]
+    figure, axes = figures.new_figure(height=2.0)
+    colors = (figures.BLACK, figures.BLUE, figures.VERMILLION, figures.GREEN)
+    for (label, x, y), color, line in zip(curves, colors, ("-", "--", "-.", ":"), strict=True):
+        axes.plot(x, y, color=color, linestyle=line, label=label)
+    axes.set(xlabel="Δ", xticks=range(-4, 5, 2), yticks=np.linspace(0, 1, 5))
+    axes.legend(loc="lower right")
+    data = pd.concat(
+        [pd.DataFrame({"curve": label, "delta": x, "value": y}) for label, x, y in curves]
+    )
+    caption = (
+        "Sigmoid approximation 1 / (1 + exp(−αΔ)) of the indicator function Δ > 0 for several "
+        f"values of α. Analytic: no data, no training. Edition {evidence.edition}."
+    )
+    return FigureResult(figure, data, caption)
+
+
+def figure2(evidence: Evidence) -> FigureResult:
+    """Figure 2: NDCG on the validation part against the sigmoid exponent α."""
+    runs = sorted(evidence.runs("alpha_sweep"), key=alpha)
+    return _sweep(
+        evidence,
+        runs,
+        column="alpha",
+        labels=[f"{alpha(run):g}" for run in runs],
+        axis="α",
+        what="Effect of the sigmoid exponent α of ApproxNDCG, one hidden layer",
+    )
+
+
+def figure3(evidence: Evidence) -> FigureResult:
+    """Figure 3: NDCG on the validation part against the depth of the network."""
+    runs = sorted(evidence.runs("depth_sweep"), key=lambda run: int(depth(run)[1:]))
+    what = "Effect of the network's depth"
+    alphas = sorted({alpha(run) for run in runs})
+    if len(alphas) == 1:
+        what += f", ApproxNDCG with α = {alphas[0]:g}"
+    return _sweep(
+        evidence,
+        runs,
+        column="model",
+        labels=[depth(run) for run in runs],
+        axis="Model",
+        what=what + "; B64 has the hidden layers 64, 32, 16, and each next model one more in front",
+    )
+
+
+def _sweep(
+    evidence: Evidence,
+    runs: Sequence[PlannedRun],
+    column: str,
+    labels: Sequence[str],
+    axis: str,
+    what: str,
+) -> FigureResult:
+    """NDCG@1, 5, 10 on the validation part with intervals, over equally spaced categories."""
+    if not runs:
+        raise DataError(f"nothing was run for {evidence.product}", "add runs to its experiment")
+    dataset = runs[0].dataset
+    rows = []
+    for label, run in zip(labels, runs, strict=True):
+        for cutoff in CUTOFFS:
+            interval = mean_interval(ndcg(run, "vali", cutoff))
+            rows.append(
+                {
+                    "edition": evidence.edition,
+                    "dataset": dataset.title,
+                    "data": dataset.kind,
+                    "split": "validation",
+                    column: label,
+                    "metric": f"NDCG@{cutoff}",
+                    "mean": interval.mean,
+                    "half_width": interval.half_width,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "trials": interval.n,
+                }
+            )
+    data = pd.DataFrame(rows)
+    figure, axes = figures.new_figure(height=2.5)
+    _draw_sweep(axes, data, labels)
+    axes.set(xlabel=axis, ylabel="NDCG (%)")
+    figures.small_print(figure, standin_line([dataset], evidence.edition))
+    return FigureResult(figure, data, _sweep_caption(evidence, runs, what))
+
+
+def _draw_sweep(axes: Axes, data: pd.DataFrame, labels: Sequence[str]) -> None:
+    x = np.arange(len(labels))
+    for number, (metric, curve) in enumerate(data.groupby("metric", sort=False)):
+        # Side by side by a little, so that the bars of close curves can be told apart.
+        shift = 0.08 * (number - 1)
+        figures.interval_line(
+            axes, x + shift, curve["mean"], curve["half_width"], label=metric, series=number
+        )
+    axes.set_xticks(x, labels)
+    axes.grid(False, axis="x")
+    figures.regular_ticks(axes, preferred=0.5)
+    figures.legend_above(axes)
+
+
+def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str) -> str:
+    trials = [run.n_trials for run in runs]
+    text = (
+        f"{what}: NDCG at ranks 1, 5, 10 on the validation part, mean over "
+        f"{spread(trials, 'trial')}"
+    )
+    text += ", bars: 95% t interval" if min(trials) > 1 else ", without interval"
+    text += (
+        "; queries without a relevant document are left out. "
+        f"{data_sentence(runs, 'vali', 'validation part')} "
+    )
+    if runs[0].dataset.standin:
+        text += "Only the curves' shape can be compared with the paper, not their level. "
+    return text + (
+        "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
+        f"Edition {evidence.edition}."
+    )

@@ -1,0 +1,210 @@
+"""Table 1 of Bruch2019: ApproxNDCG beside the other rankers on the test parts.
+
+Intervals are Student's t at 95 % over the trials.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
+from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.system.errors import DataError
+
+#: Experiment of Table 1 → what the paper calls the data set.
+TABLE1_PARTS = {"table1_web30k": "Web30K", "table1_yahoo1": "Yahoo! Set 1"}
+
+OWN = "ApproxNDCG"
+RANKLIB = "λMART_RankLib"
+RANKLIB_LIKE = "λMART_RankLib-like"
+
+#: Rows of Table 1 in the paper's order; the stand-in for RankLib, which is not the paper's, follows
+#: it. Method → (how it is set, its name in the published table or None).
+TABLE1_METHODS = {
+    "ListMLE": ("ListMLE", "ListMLE"),
+    "RankNet": ("RankNet", "RankNet"),
+    RANKLIB: ("λMART<sub>RankLib</sub>", "λMARTRankLib"),
+    RANKLIB_LIKE: ("λMART<sub>RankLib-like</sub>", None),
+    "λMART_GBM": ("λMART<sub>GBM</sub>", "λMARTGBM"),
+    OWN: (OWN, OWN),
+}
+
+TABLE1_COLUMNS = (
+    "edition",
+    "paper_dataset",
+    "dataset",
+    "data",
+    "method",
+    "metric",
+    "mean",
+    "half_width",
+    "trials",
+    "queries",
+    "published",
+    "published_half_width",
+    *DIFFERENCES,
+    "status",
+)
+
+#: Trials behind each published mean (section 3.2).
+PUBLISHED_TRIALS = 10
+
+
+def table1(evidence: Evidence) -> TableResult:
+    """Table 1: ApproxNDCG beside the other methods on the test parts."""
+    frames = _table1_parts(evidence)
+    data = pd.concat(frames, ignore_index=True)
+    compared = bool(_comparable(data).any())
+    columns = ["Model"]
+    for cutoff in CUTOFFS:
+        columns += [f"NDCG@{cutoff}", "paper", *["diff. (SE)"] * compared]
+    caption = (
+        "Comparison of ranking models on the test parts: NDCG in per cent, mean over "
+        f"{spread(_trials(data), 'trial')} with the half width of its 95% t interval; queries "
+        "without a relevant document are left out. “paper” is the value printed there, of "
+        f"{PUBLISHED_TRIALS} trials. "
+    )
+    if compared:
+        caption += "“diff. (SE)” is ours minus the paper's in joint standard errors. "
+    caption += f"{_table1_data(evidence)} Edition {evidence.edition}."
+    sections = [_table1_section(frame, compared) for frame in frames]
+    layout = Layout(caption, [*columns, "status"], sections, _table1_notes(data))
+    return TableResult(data, layout)
+
+
+def rows_of(data: pd.DataFrame, printed_name: str) -> pd.Series:
+    """Which rows of the table belong to a data set, by the paper's name of it."""
+    return data["paper_dataset"] == printed_name
+
+
+def _table1_parts(evidence: Evidence) -> list[pd.DataFrame]:
+    """The tidy rows of each data set of Table 1 that something was run on."""
+    frames = []
+    for experiment, printed_name in TABLE1_PARTS.items():
+        runs = {run.setting("method"): run for run in evidence.runs(experiment)}
+        if runs:
+            frames.append(_table1_rows(evidence, runs, printed_name))
+    if not frames:
+        raise DataError("no method of Table 1 was run", f"add runs to {' or '.join(TABLE1_PARTS)}")
+    return frames
+
+
+def _table1_data(evidence: Evidence) -> str:
+    parts = [evidence.runs(experiment) for experiment in TABLE1_PARTS]
+    return " ".join(data_sentence(runs, "test", "test part") for runs in parts if runs)
+
+
+def _trials(data: pd.DataFrame) -> list[int]:
+    return data["trials"].dropna().astype(int).tolist()
+
+
+def _part_title(part: pd.DataFrame) -> str:
+    """The paper's name of a data set, and whether something else is in its place here."""
+    first = part.iloc[0]
+    title = first["paper_dataset"]
+    return title if first["data"] == "real" else f"{title} (here: {first['data']})"
+
+
+def _table1_rows(
+    evidence: Evidence, runs: dict[str, PlannedRun], printed_name: str
+) -> pd.DataFrame:
+    published = evidence.published("bruch2019_table1")
+    published = published[published["Dataset"] == printed_name].set_index("Model")
+    dataset = next(iter(runs.values())).dataset
+    scale = next(iter(runs.values())).scale("test")
+    queries = scale.queries - scale.empty
+    methods = [*TABLE1_METHODS, *(method for method in runs if method not in TABLE1_METHODS)]
+    rows = []
+    for method in methods:
+        name = TABLE1_METHODS.get(method, (method, None))[1]
+        in_print = name in published.index
+        if method not in runs and not in_print:
+            continue
+        for cutoff in CUTOFFS:
+            column = f"NDCG@{cutoff}"
+            row: dict[str, Any] = {
+                "edition": evidence.edition,
+                "paper_dataset": printed_name,
+                "dataset": dataset.title,
+                "data": dataset.kind,
+                "method": method,
+                "metric": column,
+            }
+            if in_print:
+                row["published"] = published.loc[name, column]
+                row["published_half_width"] = published.loc[name, f"{column}_ci95"]
+            if method in runs:
+                interval = mean_interval(ndcg(runs[method], "test", cutoff))
+                row |= {
+                    "mean": interval.mean,
+                    "half_width": interval.half_width,
+                    "trials": interval.n,
+                    "queries": queries,
+                }
+            row["status"] = _status(method, method in runs, in_print, dataset.standin)
+            rows.append(row)
+    frame = pd.DataFrame(rows).reindex(columns=TABLE1_COLUMNS)
+    frame = add_differences(
+        frame,
+        error=standard_error(frame["half_width"], frame["trials"]),
+        published_error=standard_error(frame["published_half_width"], PUBLISHED_TRIALS),
+    )
+    return frame.astype({"trials": "Int64", "queries": "Int64"})
+
+
+def _status(method: str, was_run: bool, in_print: bool, standin: bool) -> str:
+    if not was_run:
+        return "not run here (RankLib absent)" if method == RANKLIB else "not run here"
+    if standin:
+        return "stand-in: levels not comparable"
+    return "compared" if in_print else "not in the paper's table"
+
+
+def _comparable(frame: pd.DataFrame) -> pd.Series:
+    """Which rows have a difference from the published value that means something."""
+    return (frame["data"] == "real") & frame["difference_in_se"].notna()
+
+
+def _table1_section(frame: pd.DataFrame, compared: bool) -> Section:
+    rows = []
+    for method, group in frame.groupby("method", sort=False):
+        cells = [TABLE1_METHODS.get(method, (method, None))[0]]
+        for row, comparable in zip(group.itertuples(), _comparable(group), strict=True):
+            cells.append(_with_half_width(row.mean, row.half_width))
+            cells.append(_with_half_width(row.published, row.published_half_width))
+            if compared:
+                difference = f"{row.difference_in_se:+.1f}".replace("-", "−")
+                cells.append(difference if comparable else "")
+        rows.append([*cells, group["status"].iloc[0]])
+    return Section(_part_title(frame), rows)
+
+
+def _with_half_width(mean: float, half_width: float) -> str:
+    if math.isnan(mean):
+        return ""
+    return f"{mean:.2f}" + ("" if math.isnan(half_width) else f" (±{half_width:.2f})")
+
+
+def _table1_notes(data: pd.DataFrame) -> list[str]:
+    notes = []
+    if (data["data"] == "stand-in").any():
+        notes.append(
+            "A stand-in has the shape of the paper's data, not its content: the order of the "
+            "methods may be compared with the paper's, the levels may not."
+        )
+    if RANKLIB_LIKE in set(data["method"]):
+        notes.append(
+            "λMART<sub>RankLib-like</sub> is LightGBM with RankLib's settings (10 leaves, learning "
+            "rate 0.1, one document per leaf); it is not RankLib and has no published value."
+        )
+    if (data["published"].isna() & data["mean"].notna()).any():
+        notes.append("Where “paper” is empty, the paper prints no value.")
+    return notes

@@ -1,0 +1,295 @@
+"""How good every loss is with every scorer, beside trees; and what an empty query counts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from directrank.papers.one_protocol.methods import (
+    METRICS,
+    NEURAL,
+    PRIMARY,
+    SCORERS,
+    SIGNIFICANT,
+    TITLES,
+    Method,
+    Protocol,
+    p_text,
+    protocol,
+    standin_note,
+)
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.methods import listed, signed
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.stats.means import CONVENTIONS
+from directrank.stats.ranks import Friedman, all_pairs, friedman
+
+#: Metrics that are printed with their intervals.
+PRINTED = ("NDCG@5", "NDCG@10")
+
+
+def table_quality(evidence: Evidence, dataset: str) -> TableResult:
+    """The mean of every metric for every method, and who is told apart from whom."""
+    study = protocol(evidence, dataset)
+    test = friedman(study.values.to_numpy())
+    rows = [
+        study.about | {"scorer": SCORERS[method.scorer], "method": method.name} | numbers
+        for number, method in enumerate(study.methods)
+        for numbers in _metrics(
+            study, method, float(test.mean_ranks[number]), study.verdicts[number]
+        )
+    ]
+    data = pd.DataFrame(rows)
+    best = data.groupby("metric")["mean"].max()
+    sections = []
+    for scorer in SCORERS:
+        lines = [
+            _line(data, study.methods[number], best, study.verdicts[number])
+            for number in study.of(scorer)
+        ]
+        if lines:
+            sections.append(Section(TITLES[scorer], lines))
+    fold_means = "mean of the fold means" if study.folds > 1 else "mean over the queries"
+    caption = (
+        f"Every loss with every scorer, and boosted trees, under one protocol: {fold_means} on "
+        "test, averaged over trials, ± the half width of the 95% t interval over the test queries "
+        "(those over trials are in the CSV file); queries without a relevant document are left "
+        f"out. Rank: mean over the queries of a method's rank among all {len(study.methods)} in "
+        "NDCG@10. Better, worse: than how many others it is so significantly (Wilcoxon's "
+        f"signed-rank test over the queries, p < {SIGNIFICANT} after Holm's correction over all "
+        f"pairs). Bold: the highest mean. {study.scale()}"
+    )
+    columns = ["Method", *METRICS, "rank", "better", "worse"]
+    notes = [*standin_note(study), *_sentences(study, data, test)]
+    return TableResult(data, Layout(caption, columns, sections, notes))
+
+
+def _metrics(
+    study: Protocol, method: Method, mean_rank: float, verdicts: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    for heading, metric in METRICS.items():
+        over_trials = mean_interval(method.trial_means(metric))
+        over_queries = mean_interval(method.query_values(metric).to_numpy())
+        row = {
+            "metric": heading,
+            "mean": over_trials.mean,
+            "half_width": over_queries.half_width,
+            "half_width_over_trials": over_trials.half_width,
+            "trials": over_trials.n,
+            "folds": study.folds,
+            "queries": over_queries.n,
+        }
+        if metric == PRIMARY:
+            row |= {
+                "mean_rank": mean_rank,
+                "better_than": int((verdicts > 0).sum()),
+                "worse_than": int((verdicts < 0).sum()),
+            }
+        yield row
+
+
+def _line(data: pd.DataFrame, method: Method, best: pd.Series, verdicts: np.ndarray) -> list[str]:
+    own = data[(data["method"] == method.name) & (data["scorer"] == SCORERS[method.scorer])]
+    own = own.set_index("metric")
+    cells = [method.name]
+    for heading in METRICS:
+        mean, half_width = own.loc[heading, ["mean", "half_width"]]
+        text = f"**{mean:.4f}**" if mean == best[heading] else f"{mean:.4f}"
+        if heading in PRINTED:
+            text += f" (±{half_width:.3f})"
+        cells.append(text)
+    rank = own["mean_rank"].dropna().iloc[0]
+    return [*cells, f"{rank:.1f}", str((verdicts > 0).sum()), str((verdicts < 0).sum())]
+
+
+def _sentences(study: Protocol, data: pd.DataFrame, test: Friedman) -> list[str]:
+    means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
+    return [
+        _winner(study, means, range(len(study.methods)), "all methods"),
+        *(
+            _winner(study, means, study.of(scorer), f"the losses with the {TITLES[scorer].lower()}")
+            for scorer in NEURAL
+            if len(study.of(scorer)) > 1
+        ),
+        _significance(study, data, test),
+        _losses(study),
+        _scorers(study),
+    ]
+
+
+def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str) -> str:
+    """Which has the highest mean, and whether that can be said of other queries as well."""
+    order = sorted(among, key=lambda number: -means[number])
+    first, second = (study.methods[number] for number in order[:2])
+    lead = means[order[0]] - means[order[1]]
+    same = len({study.methods[number].scorer for number in among}) == 1
+    names = (first.name, second.name) if same else (first.label, second.label)
+    text = (
+        f"**Best of {what} in NDCG@10:** {names[0]} has the highest mean, {means[order[0]]:.4f}, "
+        f"{lead:.4f} before {names[1]}. It is significantly better than "
+    )
+    others = len(order) - 1
+    against = study.verdicts[order[0], order[1:]].tolist()
+    behind, ahead = against.count(1), against.count(-1)
+    if behind == others:
+        return f"{text}all {others} others."
+    text += f"{behind or 'none'} of the {others} others"
+    if ahead:
+        text += f" and worse than {ahead} (by the ranks of their differences)"
+    return f"{text}; of the rest, these queries cannot tell."
+
+
+def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
+    pairs = study.pairs
+    sure = int((pairs["p_holm"] < SIGNIFICANT).sum())
+    primary = data[data["metric"] == "NDCG@10"]
+    widths = primary[["half_width", "half_width_over_trials"]].median()
+    alike = (
+        f"that all methods are alike is refuted (Friedman, χ² = {test.statistic:.1f}, "
+        f"p {p_text(test.p_value)})"
+        if test.p_value < SIGNIFICANT
+        else f"not even that all methods are alike is refuted (Friedman, p {p_text(test.p_value)})"
+    )
+    text = (
+        f"**How much can be told.** {sure} of {len(pairs)} pairs of methods differ significantly; "
+        f"{alike}. A mean is known to ±{widths['half_width']:.3f} over the "
+        f"{test.blocks} test queries"
+    )
+    if not np.isnan(widths["half_width_over_trials"]):
+        text += f" and to ±{widths['half_width_over_trials']:.3f} over trials"
+    return text + " (the medians of the methods)."
+
+
+def _losses(study: Protocol) -> str:
+    """The losses over all scorers that each of them was run with."""
+    names = list(dict.fromkeys(study.methods[number].name for number in study.of(*NEURAL)))
+    scorers = [scorer for scorer in NEURAL if study.of(scorer)]
+    columns = {}
+    for name in names:
+        own = [n for n in study.of(*NEURAL) if study.methods[n].name == name]
+        if len(own) == len(scorers):
+            columns[name] = study.values[own].mean(axis=1)
+    if len(columns) < 3:
+        return "**Which loss, whatever the scorer?** Too few losses were run with every scorer."
+    values = pd.DataFrame(columns)
+    test, pairs = friedman(values.to_numpy()), all_pairs(values)
+    order = np.argsort(test.mean_ranks, kind="stable")
+    best = order[0]
+    sure = pairs[pairs["p_holm"] < SIGNIFICANT]
+    beaten = ((sure["a"] == best) & (sure["effect"] > 0)) | (
+        (sure["b"] == best) & (sure["effect"] < 0)
+    )
+    named = listed([f"{values.columns[n]} ({test.mean_ranks[n]:.1f})" for n in order[:3]])
+    return (
+        f"**Which loss, whatever the scorer?** Averaged over {len(scorers)} scorers, the best mean "
+        f"ranks of {len(columns)} losses have {named}; the last is {values.columns[order[-1]]} "
+        f"({test.mean_ranks[order[-1]]:.1f}). {len(sure)} of {len(pairs)} pairs of losses differ "
+        f"significantly; the first is ahead of {int(beaten.sum())} of the others."
+    )
+
+
+def _scorers(study: Protocol) -> str:
+    """The same loss with two scorers, and the best of the trees among the losses."""
+    texts = []
+    for a, b in itertools.combinations(NEURAL, 2):
+        of_a = {study.methods[number].name: number for number in study.of(a)}
+        of_b = {study.methods[number].name: number for number in study.of(b)}
+        both = [name for name in of_a if name in of_b]
+        if not both:
+            continue
+        found = [study.verdicts[of_b[name], of_a[name]] for name in both]
+        gain = np.mean(
+            [study.values[of_b[name]].mean() - study.values[of_a[name]].mean() for name in both]
+        )
+        texts.append(
+            f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, better for "
+            f"{found.count(1)} of {len(both)} losses, worse for {found.count(-1)}"
+        )
+    for number in study.of("trees"):
+        others = study.of(*NEURAL)
+        found = study.verdicts[number, others].tolist()
+        texts.append(
+            f"{study.methods[number].name} against the {len(others)} losses with a scorer: better "
+            f"than {found.count(1)}, worse than {found.count(-1)}"
+        )
+    if not texts:
+        return "**What the scorer does.** No loss was run with two scorers."
+    return f"**What the scorer does** (significant differences in NDCG@10). {'; '.join(texts)}."
+
+
+def table_empty(evidence: Evidence, dataset: str) -> TableResult:
+    """NDCG@10 under each convention for queries without a relevant document."""
+    study = protocol(evidence, dataset)
+    counts = study.methods[0].query_values(PRIMARY, "zero"), study.methods[0].query_values(PRIMARY)
+    queries, empty = len(counts[0]), len(counts[0]) - len(counts[1])
+    means = {
+        convention: np.array(
+            [float(np.mean(method.trial_means(PRIMARY, convention))) for method in study.methods]
+        )
+        for convention in CONVENTIONS
+    }
+    places = {name: stats.rankdata(-values, method="min") for name, values in means.items()}
+    rows, lines = [], {scorer: [] for scorer in SCORERS}
+    for number, method in enumerate(study.methods):
+        cells = [method.name]
+        for convention in CONVENTIONS:
+            rows.append(
+                study.about
+                | {
+                    "scorer": SCORERS[method.scorer],
+                    "method": method.name,
+                    "metric": "NDCG@10",
+                    "empty_queries": convention,
+                    "mean": means[convention][number],
+                    "place": int(places[convention][number]),
+                    "queries": queries,
+                    "of_them_empty": empty,
+                }
+            )
+            cells += [f"{means[convention][number]:.4f}", str(int(places[convention][number]))]
+        lines[method.scorer].append(cells)
+    sections = [Section(TITLES[scorer], part) for scorer, part in lines.items() if part]
+    columns = ["Method", "left out", "place", "as 0", "place", "as 1", "place"]
+    caption = (
+        "NDCG@10 of the same runs where test queries without a relevant document are left out "
+        "(Bruch2019), count 0 (Qin2010, LETOR's tool) or count 1 (Pobrotyn2021, LightGBM, "
+        f"XGBoost): {empty} of {queries} queries here. Place: among all methods. {study.scale()}"
+    )
+    layout = Layout(caption, columns, sections, [*standin_note(study), _order(study, means, empty)])
+    return TableResult(pd.DataFrame(rows), layout)
+
+
+def _order(study: Protocol, means: dict[str, np.ndarray], empty: int) -> str:
+    """Whether the convention changes the order of the methods, and how much it moves the levels."""
+    if not empty:
+        return "**Order of the methods.** No test query is empty: the conventions agree."
+    texts = []
+    for convention in CONVENTIONS[1:]:
+        tau = float(stats.kendalltau(means["exclude"], means[convention]).statistic)
+        moved = int((stats.rankdata(-means["exclude"]) != stats.rankdata(-means[convention])).sum())
+        shift = float(np.mean(means[convention] - means["exclude"]))
+        texts.append(
+            f"counted as {'0' if convention == 'zero' else '1'} they move the mean by "
+            f"{signed(shift)} on average and {moved} methods to another place (Kendall's τ with "
+            f"the order without them {tau:.3f})"
+        )
+    spread = np.ptp(means["exclude"])
+    best, second = np.sort(means["exclude"])[::-1][:2]
+    fixed = (
+        "On one set of queries a convention maps every mean by the same line, so the order cannot "
+        "change; the mean of fold means can change it, where folds differ in their empty queries."
+        if study.folds > 1
+        else "On one set of queries a convention maps every mean by the same line, so the order "
+        "cannot change; levels of papers with different conventions cannot be compared."
+    )
+    return (
+        f"**Order of the methods.** Empty queries left out, the methods range over {spread:.4f}, "
+        f"the best two are {best - second:.4f} apart; {'; '.join(texts)}. {fixed}"
+    )

@@ -1,0 +1,302 @@
+"""Who can be told from whom: critical-difference diagrams, and all pairs of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from directrank.papers.one_protocol.methods import (
+    NEURAL,
+    SCORERS,
+    SIGNIFICANT,
+    TITLES,
+    Protocol,
+    p_text,
+    protocol,
+    standin_note,
+)
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.methods import listed
+from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.ranks import cliques, critical_difference, friedman
+from directrank.system.errors import DataError
+
+#: How a scorer's methods are drawn: colour and marker, each tells them apart.
+LOOKS = {
+    "linear": {"color": figures.BLUE, "marker": "o"},
+    "tower": {"color": figures.ORANGE, "marker": "s"},
+    "context": {"color": figures.GREEN, "marker": "^"},
+    "trees": {"color": figures.BLACK, "marker": "D"},
+}
+
+#: Height of a line of labels and of a bar in a critical-difference diagram, in inches.
+_LABEL, _BAR = 0.105, 0.05
+
+
+def scorer_legend(figure: Figure) -> None:
+    """The scorers' markers in one row over the figure's axes."""
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=len(SCORERS),
+        frameon=False,
+        handlelength=1.0,
+        columnspacing=1.4,
+    )
+
+
+def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
+    """Critical-difference diagrams, one panel per scorer, trees in each (Demšar 2006, figure 1)."""
+    study = protocol(evidence, dataset)
+    panels = {scorer: study.of(scorer, "trees") for scorer in NEURAL if study.of(scorer)}
+    panels = {scorer: numbers for scorer, numbers in panels.items() if len(numbers) > 2}
+    if not panels:
+        raise DataError(
+            "no scorer has three methods to rank, trees included",
+            "add variants to the experiments of a scorer",
+        )
+    frames, bars = [], {}
+    for scorer, numbers in panels.items():
+        frames.append(_panel_data(study, scorer, numbers))
+        ranks = frames[-1]["mean_rank"].to_numpy()
+        bars[scorer] = cliques(ranks, float(frames[-1]["critical_difference"].iloc[0]))
+    heights = [
+        0.5 + _BAR * len(bars[scorer]) + _LABEL * (len(numbers) + 1) / 2
+        for scorer, numbers in panels.items()
+    ]
+    figure, axes = figures.new_figure(
+        height=sum(heights) + 0.25,
+        nrows=len(panels),
+        squeeze=False,
+        gridspec_kw={"height_ratios": heights},
+    )
+    texts = []
+    for scorer, frame, height, ax in zip(panels, frames, heights, axes[:, 0], strict=True):
+        _draw_panel(ax, frame, bars[scorer], height, TITLES[scorer])
+        first = frame.iloc[0]
+        texts.append(
+            f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
+        )
+    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    caption = (
+        "Mean rank of each loss in NDCG@10 over the test queries, 1 the best, beside boosted trees "
+        "(italic), ranked among the methods of a panel. A bar joins methods that Nemenyi's test "
+        f"does not tell apart (CD: critical difference at {SIGNIFICANT}). That all methods of a "
+        f"panel are alike, by Friedman's test: {'; '.join(texts)}. Queries are the blocks, their "
+        "values the mean over trials; queries without a relevant document are left out. "
+        f"{study.scale()}"
+    )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.DataFrame:
+    """The methods of a panel with their mean ranks, the best first."""
+    test = friedman(study.values[list(numbers)].to_numpy())
+    frame = pd.DataFrame(
+        {
+            "panel": SCORERS[scorer],
+            "method": [study.methods[number].name for number in numbers],
+            "scorer": [SCORERS[study.methods[number].scorer] for number in numbers],
+            "mean_rank": test.mean_ranks,
+            "critical_difference": critical_difference(len(numbers), test.blocks, SIGNIFICANT),
+            "friedman": test.statistic,
+            "p_value": test.p_value,
+            "queries": test.blocks,
+        }
+    )
+    for number, (name, value) in enumerate(study.about.items()):
+        frame.insert(number, name, value)
+    return frame.sort_values("mean_rank", kind="stable", ignore_index=True)
+
+
+def _draw_panel(
+    axes: Axes, frame: pd.DataFrame, groups: Sequence[tuple[int, int]], height: float, title: str
+) -> None:
+    """One diagram; y is in inches downwards from the scale of ranks."""
+    ranks = frame["mean_rank"].to_numpy()
+    difference = float(frame["critical_difference"].iloc[0])
+    low, high = int(np.floor(ranks[0])), int(np.ceil(ranks[-1]))
+    high = max(high, low + int(np.ceil(difference)), low + 1)
+    margin = 0.62 * (high - low)  # labels take as much of the width as they need on either side
+    axes.set(xlim=(low - margin, high + margin), ylim=(height - 0.42, -0.42))
+    axes.axis("off")
+    axes.text(low - margin, -0.30, title, ha="left", va="center", fontsize=7, weight="bold")
+    axes.plot([low, high], [0, 0], color=figures.BLACK, linewidth=0.8)
+    ticks = range(low, high + 1, 1 if high - low <= 10 else 2)
+    for tick in ticks:
+        axes.plot([tick, tick], [-0.03, 0], color=figures.BLACK, linewidth=0.6)
+        axes.text(tick, -0.05, str(tick), ha="center", va="bottom", fontsize=6)
+    axes.plot([high - difference, high], [-0.25, -0.25], color=figures.VERMILLION, linewidth=1.6)
+    axes.text(
+        high + 0.02 * margin, -0.25, f" CD {difference:.2f}", ha="left", va="center", fontsize=6
+    )
+    for number, (first, last) in enumerate(groups):
+        y = 0.05 + _BAR * number
+        axes.plot(
+            [ranks[first] - 0.04, ranks[last] + 0.04],
+            [y, y],
+            color=figures.BLUE,
+            linewidth=2.0,
+            solid_capstyle="butt",
+            zorder=3,
+        )
+    below = 0.05 + _BAR * len(groups) + 0.06
+    half = (len(ranks) + 1) // 2
+    for number, row in enumerate(frame.itertuples()):
+        left = number < half
+        y = below + _LABEL * (number if left else len(ranks) - 1 - number)
+        end = low - 0.02 * margin if left else high + 0.02 * margin
+        axes.plot([row.mean_rank] * 2 + [end], [0, y, y], color="#777777", linewidth=0.5)
+        text = f"{row.method} {row.mean_rank:.1f}" if left else f"{row.mean_rank:.1f} {row.method}"
+        axes.text(
+            end,
+            y,
+            f"{text} " if left else f" {text}",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=5.5,
+            style="italic" if row.scorer == SCORERS["trees"] else "normal",
+        )
+
+
+def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
+    """The mean ranks of all methods together, each with half a critical difference either side."""
+    study = protocol(evidence, dataset)
+    test = friedman(study.values.to_numpy())
+    difference = critical_difference(len(study.methods), test.blocks, SIGNIFICANT)
+    order = np.argsort(test.mean_ranks, kind="stable")
+    ranks = test.mean_ranks[order]
+    data = pd.DataFrame(
+        [
+            study.about
+            | {
+                "method": study.methods[number].name,
+                "scorer": SCORERS[study.methods[number].scorer],
+                "mean_rank": test.mean_ranks[number],
+                "low": test.mean_ranks[number] - difference / 2,
+                "high": test.mean_ranks[number] + difference / 2,
+                "critical_difference": difference,
+                "queries": test.blocks,
+            }
+            for number in order
+        ]
+    )
+    figure, axes = figures.new_figure(height=0.7 + 0.098 * len(order))
+    axes.axvspan(ranks[0] - difference / 2, ranks[0] + difference / 2, color="#DDEBF5", zorder=0)
+    for scorer, look in LOOKS.items():
+        rows = [row for row, number in enumerate(order) if study.methods[number].scorer == scorer]
+        if not rows:
+            continue
+        bars = axes.errorbar(
+            ranks[rows],
+            rows,
+            xerr=difference / 2,
+            linestyle="none",
+            markersize=3.2,
+            elinewidth=0.7,
+            capsize=0,
+            **look,
+        )
+        bars.lines[0].set_label(SCORERS[scorer])
+    axes.set_yticks(range(len(order)), [study.methods[number].label for number in order])
+    axes.tick_params(axis="y", labelsize=5.2, length=0)
+    axes.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"mean rank in NDCG@10 of {len(order)} methods")
+    axes.grid(axis="y", visible=False)
+    scorer_legend(figure)
+    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    within = int((ranks <= ranks[0] + difference).sum()) - 1
+    caption = (
+        f"Mean rank of all {len(order)} methods in NDCG@10 over {test.blocks} test queries, 1 the "
+        f"best, with half of Nemenyi's critical difference ({difference:.2f} at {SIGNIFICANT}) "
+        "either side: two methods whose lines do not overlap are told apart. Shaded: what overlaps "
+        f"with the best, {within} of the {len(order) - 1} others. That all are alike, by "
+        f"Friedman's test: χ² = {test.statistic:.1f}, p {p_text(test.p_value)}. Values are the "
+        "mean over trials; queries without a relevant document are left out. "
+        f"{study.scale()}"
+    )
+    return FigureResult(figure, data, caption)
+
+
+def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
+    """Every pair of methods: all in the CSV file, those of one scorer and the trees to be read."""
+    study = protocol(evidence, dataset)
+    ranks = friedman(study.values.to_numpy()).mean_ranks
+    difference = critical_difference(len(study.methods), len(study.values), SIGNIFICANT)
+    pairs = study.pairs
+    data = pd.DataFrame(
+        {
+            **{name: [value] * len(pairs) for name, value in study.about.items()},
+            "method": [study.methods[n].name for n in pairs["a"]],
+            "scorer": [SCORERS[study.methods[n].scorer] for n in pairs["a"]],
+            "other": [study.methods[n].name for n in pairs["b"]],
+            "other_scorer": [SCORERS[study.methods[n].scorer] for n in pairs["b"]],
+            "metric": "NDCG@10",
+            "queries": len(study.values),
+            "difference": pairs["difference"],
+            "rank_biserial": pairs["effect"],
+            "p_wilcoxon": pairs["p_value"],
+            "p_holm": pairs["p_holm"],
+            "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
+        }
+    )
+    data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > difference
+    groups = {
+        scorer: study.of(scorer, "trees") for scorer in NEURAL if len(study.of(scorer, "trees")) > 1
+    }
+    width = max(len(numbers) for numbers in groups.values())
+    sections = [
+        Section(TITLES[scorer], _matrix(study, numbers, width))
+        for scorer, numbers in groups.items()
+    ]
+    caption = (
+        "Pairs of methods in NDCG@10: + where the line's method is significantly better than the "
+        "column's, − where it is worse, nothing where that cannot be told. Wilcoxon's signed-rank "
+        f"test over {len(study.values)} test queries (means over trials, queries without a "
+        f"relevant document left out), p < {SIGNIFICANT} after Holm's correction over all "
+        f"{len(pairs)} pairs, those of different scorers included; all are in the CSV file, with "
+        f"Nemenyi's test beside. {study.scale()}"
+    )
+    columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
+    notes = [*standin_note(study), _summary(study, data)]
+    return TableResult(data, Layout(caption, columns, sections, notes))
+
+
+def _matrix(study: Protocol, numbers: Sequence[int], width: int) -> list[list[str]]:
+    signs = {1: "+", -1: "−", 0: ""}
+    rows = []
+    for place, a in enumerate(numbers, 1):
+        cells = ["·" if a == b else signs[int(study.verdicts[a, b])] for b in numbers]
+        cells += [""] * (width - len(cells))
+        rows.append([study.methods[a].name, str(place), *cells])
+    return rows
+
+
+def _summary(study: Protocol, data: pd.DataFrame) -> str:
+    """How many pairs differ, and which differ most."""
+    sure = data[data["p_holm"] < SIGNIFICANT]
+    nemenyi = int(data["told_apart_by_nemenyi"].sum())
+    both = int(sure["told_apart_by_nemenyi"].sum())
+    text = (
+        f"**{len(sure)} of {len(data)} pairs differ significantly** by Wilcoxon's test after "
+        f"Holm's correction, {nemenyi} by Nemenyi's, {both} by both."
+    )
+    within = sure[sure["scorer"] == sure["other_scorer"]]
+    if len(sure):
+        text += f" {len(within)} of them are pairs of losses with the same scorer, or of trees."
+    strongest = sure.reindex(sure["rank_biserial"].abs().sort_values(ascending=False).index)[:5]
+    named = []
+    for row in strongest.itertuples():
+        labels = [_label(row.method, row.scorer), _label(row.other, row.other_scorer)]
+        better, worse = labels if row.rank_biserial > 0 else labels[::-1]
+        named.append(f"{better} over {worse} ({abs(row.difference):.4f})")
+    return f"{text} The clearest: {listed(named)}." if named else text
+
+
+def _label(name: str, scorer: str) -> str:
+    return name if scorer == SCORERS["trees"] else f"{name} ({scorer})"

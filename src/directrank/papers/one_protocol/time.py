@@ -1,0 +1,110 @@
+"""Quality against training time, with the methods that no other beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
+
+from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
+from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.product import FigureResult
+from directrank.stats.intervals import mean_interval
+
+
+def pareto_front(
+    cost: Sequence[float] | np.ndarray, gain: Sequence[float] | np.ndarray
+) -> list[int]:
+    """Positions of the points that no other point equals or beats in both, by rising cost.
+
+    Args:
+        cost: ``[n]``, less is better.
+        gain: ``[n]``, more is better.
+    """
+    cost, gain = np.asarray(cost, dtype=float), np.asarray(gain, dtype=float)
+    front: list[int] = []
+    for number in np.lexsort((-gain, cost)):
+        if not front or gain[number] > gain[front[-1]]:
+            front.append(int(number))
+    return front
+
+
+def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+    """Write names to the upper left of their points, above those that would be in the way."""
+    axes.figure.draw_without_rendering()  # only then is it known where points lie
+    placed: list[Bbox] = []
+    for name, x, y in points:
+        text = axes.annotate(
+            name, (x, y), (-3, 3), textcoords="offset points", ha="right", fontsize=5.5
+        )
+        while any(text.get_window_extent().overlaps(other) for other in placed):
+            text.xyann = (-3, text.xyann[1] + 1)
+        placed.append(text.get_window_extent())
+
+
+def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
+    """NDCG@10 of every method against the training time of one configuration, and the front."""
+    study = protocol(evidence, dataset)
+    quality = [mean_interval(method.trial_means(PRIMARY)) for method in study.methods]
+    means = np.array([interval.mean for interval in quality])
+    seconds = np.array([method.seconds for method in study.methods])
+    front = pareto_front(seconds, means)
+    named = [
+        study.about | {"method": method.name, "scorer": SCORERS[method.scorer], "metric": "NDCG@10"}
+        for method in study.methods
+    ]
+    data = pd.DataFrame(named).assign(
+        mean=means,
+        half_width=[interval.half_width for interval in quality],
+        trials=[interval.n for interval in quality],
+    )
+    times = pd.DataFrame(named).assign(
+        seconds=seconds, on_front=[number in front for number in range(len(seconds))]
+    )
+    figure, axes = figures.new_figure(height=2.9)
+    for scorer, look in LOOKS.items():
+        own = study.of(scorer)
+        if own:
+            axes.plot(
+                seconds[own],
+                means[own],
+                linestyle="none",
+                markersize=4,
+                markeredgecolor="white",
+                markeredgewidth=0.3,
+                label=SCORERS[scorer],
+                **look,
+            )
+    axes.step(
+        [*seconds[front], seconds.max()],
+        [*means[front], means[front[-1]]],
+        where="post",
+        color=figures.VERMILLION,
+        linewidth=0.9,
+        zorder=1,
+    )
+    axes.set(xscale="log", xlabel="training time of one configuration (s)", ylabel="NDCG@10, test")
+    axes.set_xlim(left=seconds.min() / 2.5)  # room for the names of the front's first methods
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    scorer_legend(figure)
+    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    name_points(
+        axes, [(study.methods[number].name, seconds[number], means[number]) for number in front]
+    )
+    caption = (
+        "Test NDCG@10 against the time that one configuration of one trial takes to train, "
+        "validation included, as the runs measured it beside other work of the machine (trials and "
+        "configurations of a network are trained together; their time is shared out). The line "
+        "joins the methods that no other equals in both. Times differ from run to run and are in a "
+        "file of their own; queries without a relevant document are left out. "
+        f"{study.scale()}"
+    )
+    return FigureResult(figure, data, caption, times)

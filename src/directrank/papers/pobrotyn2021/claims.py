@@ -1,0 +1,164 @@
+"""Pobrotyn2021: the claims that rest on training, measured on Table 3's losses.
+
+Where an edition runs nothing of Table 3, which is of Web30K and Istella, they are measured on
+OHSUMED, and say so. A query without a relevant document counts 1; NDCG is in per cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from directrank.papers.pobrotyn2021.selection import PAPER_VALUE, SMOOTHNESS
+from directrank.papers.pobrotyn2021.table3 import (
+    APPROX,
+    CUTOFFS,
+    LAMBDARANK,
+    OWN,
+    PARTS,
+    by_method,
+    ndcg,
+)
+from directrank.papers.shared.claims import (
+    Expected,
+    Finding,
+    Outcome,
+    has_runs,
+    over_trials_and_queries,
+)
+from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.system.seeds import numpy_stream
+
+ELSEWHERE = "Measured on OHSUMED, in the place of Web30K and Istella."
+
+#: The data set and cut-off where LambdaRank@max, not NeuralNDCG, is printed as the best.
+EXCEPTION = ("Istella", 10)
+
+Methods = Mapping[str, Sequence[PlannedRun]]
+
+
+def claim_above_approx(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
+    """Every NeuralNDCG variant beats ApproxNDCG on both data sets (C19).
+
+    Args:
+        table3: of Table 3; None where the edition does not make it.
+        ohsumed: of the table on OHSUMED, likewise.
+    """
+    parts, remark = _parts(table3, ohsumed)
+    findings, missing = [], []
+    for title, methods in parts.items():
+        for method in OWN:
+            if not {method, APPROX} <= set(methods):
+                missing.append(f"{method} against {APPROX} on {title}")
+                continue
+            findings += [finding(methods, method, APPROX, cutoff, "more") for cutoff in CUTOFFS]
+    return Outcome(findings, missing, remark) if findings else None
+
+
+def claim_best(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
+    """Which loss is the best: NeuralNDCG's, and LambdaRank@max in Istella's NDCG@10 (C20)."""
+    parts, remark = _parts(table3, ohsumed)
+    findings, missing, bests = [], [], []
+    for title, methods in parts.items():
+        order = list((table3 or ohsumed).published("pobrotyn2021_table3")["Loss"])
+        printed = {name: runs for name, runs in methods.items() if name in order}
+        for cutoff in CUTOFFS:
+            champions = (LAMBDARANK,) if (title, cutoff) == EXCEPTION else OWN
+            ours = [name for name in champions if name in printed]
+            others = [name for name in printed if name not in champions]
+            absent = [name for name in order if name not in printed]
+            if absent:
+                missing.append(f"{', '.join(absent)} on {title} (NDCG@{cutoff})")
+            if not ours or not others:
+                continue
+            best, rival = _best(printed, ours, cutoff), _best(printed, others, cutoff)
+            findings.append(finding(printed, best, rival, cutoff, "first"))
+            bests.append(f"{title} NDCG@{cutoff}: {_best(printed, [best, rival], cutoff)}")
+    text = f"{remark} The best of the losses that were run: {'; '.join(bests)}.".lstrip()
+    return Outcome(findings, missing, text) if findings else None
+
+
+def claim_on_par(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
+    """The best NeuralNDCG variant does not differ from LambdaRank@max (D13)."""
+    parts, remark = _parts(table3, ohsumed)
+    findings, missing = [], []
+    for title, methods in parts.items():
+        ours = [name for name in OWN if name in methods]
+        if not ours or LAMBDARANK not in methods:
+            missing.append(f"NeuralNDCG against {LAMBDARANK} on {title}")
+            continue
+        findings += [
+            finding(methods, _best(methods, ours, cutoff), LAMBDARANK, cutoff, "same")
+            for cutoff in CUTOFFS
+        ]
+    return Outcome(findings, missing, remark) if findings else None
+
+
+def claim_smoothness(evidence: Evidence) -> Outcome | None:
+    """No α of ApproxNDCG and no τ of NeuralNDCG other than 1 does better on the test part (D14)."""
+    findings, missing = [], []
+    for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
+        runs = {f"{symbol} = {run.setting(setting):g}": [run] for run in evidence.runs(experiment)}
+        paper = f"{symbol} = {PAPER_VALUE:g}"
+        others = [name for name in runs if name != paper]
+        if paper not in runs or not others:
+            missing.append(f"{loss} at several {symbol}")
+            continue
+        findings += [
+            finding(runs, paper, _best(runs, others, cutoff), cutoff, "first", f"{loss}, ")
+            for cutoff in CUTOFFS
+        ]
+    return Outcome(findings, missing) if findings else None
+
+
+def finding(
+    methods: Methods,
+    first: str,
+    second: str,
+    cutoff: int,
+    expected: Expected,
+    what: str = "",
+) -> Finding:
+    """One loss against another: Welch over trials, paired over queries, the larger p value.
+
+    Args:
+        methods: name → its runs, one per fold.
+        first, second: the effect is the first minus the second.
+        cutoff: of NDCG on the test part.
+        expected: what is claimed.
+        what: what both have in common, for the comparison's name.
+    """
+    a, b = methods[first], methods[second]
+    metric = f"ndcg@{cutoff}"
+    queries = (
+        pd.concat([run.query_values("test", metric, "one") for run in a]),
+        pd.concat([run.query_values("test", metric, "one") for run in b]),
+    )
+    return over_trials_and_queries(
+        (first, second),
+        (ndcg(a, "test", cutoff), ndcg(b, "test", cutoff)),
+        queries,
+        numpy_stream("pobrotyn2021", "claims", first, second, metric, a[0].dataset.name),
+        a[0].result.folder,
+        what=f"{what}{first} − {second}, NDCG@{cutoff}",
+        expected=expected,
+        dataset=a[0].dataset,
+        sample=f"{a[0].n_trials} against {b[0].n_trials} trials, {len(queries[0])} queries"
+        + (f" of {len(a)} folds" if len(a) > 1 else ""),
+        unit="NDCG (%)",
+    )
+
+
+def _parts(table3: Evidence | None, ohsumed: Evidence | None) -> tuple[dict[str, Methods], str]:
+    """The losses by data set, of Table 3 or else of OHSUMED, and what must be said of them."""
+    if table3 is not None and has_runs(table3, *PARTS):
+        found = {title: by_method(table3.runs(name)) for name, (title, _) in PARTS.items()}
+        return found, ""
+    if ohsumed is not None and has_runs(ohsumed, "ohsumed_losses"):
+        return {"OHSUMED": by_method(ohsumed.runs("ohsumed_losses"))}, ELSEWHERE
+    return {}, ""
+
+
+def _best(methods: Methods, names: Sequence[str], cutoff: int) -> str:
+    return max(names, key=lambda name: float(ndcg(methods[name], "test", cutoff).mean()))

@@ -1,0 +1,110 @@
+"""How much of the gain is the context-aware ranker's of Pobrotyn2021, and how much the loss's.
+
+NDCG is in per cent; intervals are Welch's at 95 % over the trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.pobrotyn2021.rows import about, points, signed, standin_note
+from directrank.papers.pobrotyn2021.table3 import CUTOFFS, OWN, by_method, ndcg, printed_name
+from directrank.papers.shared.claims import difference_over_trials
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.system.errors import DataError
+
+
+def table_network(evidence: Evidence) -> TableResult:
+    """The same losses with two networks: what the ranker gains, and what the loss does."""
+    ranker = by_method(evidence.runs("table3_web30k"))
+    plain = by_method(evidence.runs("plain_web30k"))
+    # Trees have no network: their runs are the same in both experiments.
+    shared = [name for name in ranker if name in plain and "loss" in ranker[name][0].result.spec]
+    if not shared:
+        raise DataError("no loss was trained with both networks", "add runs to plain_web30k")
+    entries, lines = [], []
+    for method in shared:
+        cells = [printed_name(method)]
+        for cutoff in CUTOFFS:
+            a, b = (ndcg(runs[method], "test", cutoff) for runs in (ranker, plain))
+            gain, low, high, p_value = difference_over_trials(a, b)
+            entries.append(
+                about(evidence, ranker[method][0])
+                | {
+                    "method": method,
+                    "metric": f"NDCG@{cutoff}",
+                    "plain": float(b.mean()),
+                    "plain_half_width": mean_interval(b).half_width,
+                    "ranker": float(a.mean()),
+                    "ranker_half_width": mean_interval(a).half_width,
+                    "gain": gain,
+                    "gain_half_width": (high - low) / 2,
+                    "p_value": p_value,
+                    "trials": min(len(a), len(b)),
+                }
+            )
+            cells += [
+                f"{b.mean():.2f}",
+                f"{a.mean():.2f}",
+                signed(gain, (high - low) / 2),
+            ]
+        lines.append(cells)
+    data = pd.DataFrame(entries)
+    columns = ["Loss"]
+    for cutoff in CUTOFFS:
+        columns += [f"NDCG@{cutoff}, plain", "ranker", "gain"]
+    runs = ranker[shared[0]]
+    caption = (
+        "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
+        f"test NDCG in per cent, mean over {spread(data['trials'].tolist(), 'trial')}, and what "
+        "the ranker gains with its 95% Welch interval; a query without a relevant document counts "
+        f"as 1. {data_sentence(runs, 'test', 'test part')} Edition {evidence.edition}."
+    )
+    notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
+    layout = Layout(caption, columns, [Section("", lines)], [*notes, *standin_note(runs[0])])
+    return TableResult(data, layout)
+
+
+def _decomposition(
+    metric: str,
+    methods: Sequence[str],
+    ranker: Mapping[str, Sequence[PlannedRun]],
+    plain: Mapping[str, Sequence[PlannedRun]],
+    cutoff: int,
+) -> str:
+    """A two-way analysis of variance in words: network, loss, their interaction, chance."""
+    cells = [[ndcg(runs[method], "test", cutoff) for method in methods] for runs in (plain, ranker)]
+    level = np.array([[cell.mean() for cell in row] for row in cells])
+    by_network = level.mean(1) - level.mean()
+    by_loss = level.mean(0) - level.mean()
+    rest = level - level.mean() - by_network[:, None] - by_loss[None]
+    parts = {
+        "the network": len(methods) * float((by_network**2).sum()),
+        "the loss": 2 * float((by_loss**2).sum()),
+        "what only their combination explains": float((rest**2).sum()),
+    }
+    total = sum(parts.values())
+    shares = ", ".join(f"{name} {value / total:.0%}" for name, value in parts.items())
+    chance = math.sqrt(float(np.mean([cell.var(ddof=1) for row in cells for cell in row])))
+    own = [number for number, method in enumerate(methods) if method in OWN]
+    text = (
+        f"**{metric}.** In the mean over the losses the ranker gains "
+        f"{points(level[1].mean() - level[0].mean())} points; over both networks the losses range "
+        f"over {by_loss.max() - by_loss.min():.2f}. Of the variance of the {level.size} means "
+        f"{shares}; one trial scatters by {chance:.2f}."
+    )
+    if own and len(own) < len(methods):
+        rest_of = [number for number in range(len(methods)) if number not in own]
+        lead = level[:, own].mean(1) - level[:, rest_of].mean(1)
+        text += (
+            f" The NeuralNDCG losses are {points(lead[0])} points from the mean of the others "
+            f"with the plain network and {points(lead[1])} with the ranker."
+        )
+    return text

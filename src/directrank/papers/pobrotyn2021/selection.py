@@ -1,0 +1,118 @@
+"""The choice of smoothness, which Pobrotyn2021 made on the test part (section 5.4).
+
+NDCG is in per cent; intervals are Student's t at 95 % over the trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.pobrotyn2021.rows import about, signed, standin_note
+from directrank.papers.pobrotyn2021.table3 import ndcg
+from directrank.papers.shared.evidence import Evidence, data_sentence, spread
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.system.errors import DataError
+
+#: Experiment → (loss, its setting, symbol).
+SMOOTHNESS = {
+    "alpha_web30k": ("ApproxNDCG", "loss.alpha", "α"),
+    "tau_web30k": ("NeuralNDCG@max", "loss.tau", "τ"),
+}
+
+#: The paper's choice of either (section 5.4).
+PAPER_VALUE = 1.0
+
+
+def table_selection(evidence: Evidence) -> TableResult:
+    """α and τ chosen on validation, beside the paper's choice on test."""
+    entries, sections, notes, sentences = [], [], [], []
+    for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
+        runs = sorted(evidence.runs(experiment), key=lambda run: run.setting(setting))
+        if not runs:
+            continue
+        values = [float(run.setting(setting)) for run in runs]
+        level = {
+            split: np.stack([ndcg([run], split, 5) for run in runs]) for split in ("vali", "test")
+        }
+        chosen = {split: level[split].argmax(0) for split in level}
+        trials = np.arange(level["test"].shape[1])
+        lines = []
+        common = about(evidence, runs[0]) | {"loss": loss, "setting": symbol}
+        for number, value in enumerate(values):
+            shares = {split: float((chosen[split] == number).mean()) for split in chosen}
+            entries.append(
+                common
+                | _levels(f"{symbol} = {value:g}", level["vali"][number], level["test"][number])
+                | {"chosen_on_vali": shares["vali"], "chosen_on_test": shares["test"]}
+            )
+        for split, part in (("vali", "validation"), ("test", "test")):
+            best = [level[name][chosen[split], trials] for name in ("vali", "test")]
+            entries.append(common | _levels(f"chosen on {part}, per trial", *best))
+        for entry in entries[-len(values) - 2 :]:
+            paper = entry["row"] == f"{symbol} = {PAPER_VALUE:g}"
+            lines.append(
+                [
+                    entry["row"] + (" (the paper's)" if paper else ""),
+                    f"{entry['vali']:.2f} (±{entry['vali_half_width']:.2f})",
+                    f"{entry['test']:.2f} (±{entry['test_half_width']:.2f})",
+                    *(
+                        "" if name not in entry else f"{entry[name]:.0%}"
+                        for name in ("chosen_on_vali", "chosen_on_test")
+                    ),
+                ]
+            )
+        sections.append(Section(loss, lines))
+        notes.append(_optimism(loss, symbol, values, level, chosen))
+        sentences.append(data_sentence(runs, "test", "test part"))
+    if not entries:
+        raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
+    first = next(runs for name in SMOOTHNESS if (runs := evidence.runs(name)))
+    caption = (
+        "Smoothness chosen on the validation part, as it should be, and on the test part, as the "
+        "paper says it did (section 5.4): NDCG@5 in per cent of the last epoch's model, mean over "
+        f"{spread([run.n_trials for run in first], 'trial')} with its 95% interval; a query "
+        "without a relevant document counts as 1. The last columns say in which share of the "
+        f"trials a value was the best. {sentences[0]} Edition {evidence.edition}."
+    )
+    columns = ["", "validation", "test", "best on validation", "best on test"]
+    layout = Layout(caption, columns, sections, [*notes, *standin_note(first[0])])
+    return TableResult(pd.DataFrame(entries), layout)
+
+
+def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
+    found: dict[str, Any] = {"row": row, "trials": len(test)}
+    for name, values in (("vali", vali), ("test", test)):
+        interval = mean_interval(values)
+        found |= {name: interval.mean, f"{name}_half_width": interval.half_width}
+    return found
+
+
+def _optimism(
+    loss: str,
+    symbol: str,
+    values: Sequence[float],
+    level: Mapping[str, np.ndarray],
+    chosen: Mapping[str, np.ndarray],
+) -> str:
+    trials = np.arange(level["test"].shape[1])
+    on = {split: level["test"][chosen[split], trials] for split in chosen}
+    text = (
+        f"**{loss}.** Choosing {symbol} on the test part promises "
+        f"{float((on['test'] - on['vali']).mean()):.2f} points more than choosing it on validation."
+    )
+    best = values[int(level["vali"].mean(1).argmax())]
+    text += f" On validation {symbol} = {best:g} is the best in the mean"
+    if PAPER_VALUE not in values:
+        return text + "."
+    paper = level["test"][values.index(PAPER_VALUE)]
+    gain = mean_interval(on["vali"] - paper)
+    return (
+        f"{text}; the choice per trial is {signed(gain.mean, gain.half_width)} points from the "
+        f"paper's {symbol} = {PAPER_VALUE:g} on the test part."
+    )

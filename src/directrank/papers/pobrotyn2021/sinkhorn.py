@@ -1,0 +1,261 @@
+"""What Pobrotyn2021 does not show of training: the transpose, and Sinkhorn scaling.
+
+NDCG is in per cent; intervals are Student's t at 95 % over the trials.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.pobrotyn2021.rows import about, signed, standin_note
+from directrank.papers.pobrotyn2021.table3 import CUTOFFS, by_method, ndcg
+from directrank.papers.shared.claims import difference_over_trials
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.system.errors import DataError
+
+PLAIN = "neural_ndcg"
+TRANSPOSED = "neural_ndcg_transposed"
+FORMS = {PLAIN: "NeuralNDCG", TRANSPOSED: "NeuralNDCGᵀ"}
+
+#: Rounds of Sinkhorn scaling in the paper (footnote 2).
+PAPER_ROUNDS = 30
+
+
+def candidates(run: PlannedRun) -> pd.DataFrame:
+    """One row per trial, form and number of rounds of a run that tunes over both.
+
+    Columns ``trial``, ``form``, ``rounds``, ``vali`` (NDCG in per cent on the validation part,
+    queries without a relevant document left out), ``first_loss`` and ``last_loss`` (training loss
+    of the first and the last epoch).
+    """
+    fits = run.result.fits.rename(
+        columns={"loss.name": "form", "loss.iterations": "rounds", "vali_metric": "vali"}
+    )
+    if not {"form", "rounds"} <= set(fits):
+        raise DataError(
+            "this run does not try several losses and rounds of Sinkhorn scaling",
+            "give its experiment 'tune' with loss.name and loss.iterations",
+            file=run.result.folder,
+        )
+    epochs = run.result.history.sort_values("epoch").groupby(["trial", "candidate"])["train_loss"]
+    losses = pd.DataFrame({"first_loss": epochs.first(), "last_loss": epochs.last()}).reset_index()
+    found = fits.merge(losses, on=["trial", "candidate"])
+    found["vali"] *= 100
+    return found[["trial", "form", "rounds", "vali", "first_loss", "last_loss"]]
+
+
+def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableResult:
+    """Whether NeuralNDCG and its transpose differ by more than chance.
+
+    Args:
+        evidence: of the product.
+        pairs: the experiment whose candidates share random streams.
+        rows: the experiment of Table 3 whose rows are set side by side; None for none.
+    """
+    run = _only(evidence, pairs)
+    wide = candidates(run).pivot(index=["rounds", "trial"], columns="form")
+    entries = []
+    for rounds, part in wide.groupby(level="rounds"):
+        difference = (part["vali", PLAIN] - part["vali", TRANSPOSED]).to_numpy()
+        loss = {
+            name: float((part[name, PLAIN] - part[name, TRANSPOSED]).abs().max())
+            for name in ("first_loss", "last_loss")
+        }
+        interval = mean_interval(difference)
+        entries.append(
+            about(evidence, run)
+            | {
+                "comparison": _rounds(rounds),
+                "how": "same weights, batches and dropout",
+                "metric": "validation NDCG@5",
+                "difference": interval.mean,
+                "half_width": interval.half_width,
+                "mean_absolute": float(np.abs(difference).mean()),
+                "seed_deviation": _deviation(part["vali", PLAIN].to_numpy()),
+                "first_epoch_loss_gap": round(loss["first_loss"], 9),
+                "last_epoch_loss_gap": round(loss["last_loss"], 9),
+                "trials": interval.n,
+            }
+        )
+    if rows is not None:
+        entries += _row_differences(evidence, rows)
+    data = pd.DataFrame(entries)
+    lines = [
+        [
+            f"{entry['comparison']}, {entry['metric']}",
+            signed(entry["difference"], entry["half_width"]),
+            _number(entry["mean_absolute"]),
+            _number(entry["seed_deviation"]),
+            _gap(entry.get("first_epoch_loss_gap")),
+            _gap(entry.get("last_epoch_loss_gap")),
+            str(entry["trials"]),
+        ]
+        for entry in entries
+    ]
+    columns = [
+        "NeuralNDCG − NeuralNDCGᵀ",
+        "difference",
+        "mean |difference|",
+        "SD over seeds",
+        "loss, 1st epoch",
+        "loss, last epoch",
+        "trials",
+    ]
+    sources = data_sentence([run], "vali", "validation part")
+    caption = (
+        "Difference of NeuralNDCG and its transpose in NDCG points, with its 95% interval. With so "
+        "many rounds of Sinkhorn scaling: both trained from the same random weights on the same "
+        "batches with the same dropout, so that they differ in the loss alone (queries without a "
+        "relevant document left out). “loss” is the largest difference of the training loss in "
+        "the first and the last epoch, of any trial. SD over seeds: standard deviation of "
+        "NeuralNDCG over its trials. The losses are one function without scaling and once it has "
+        "converged. "
+    )
+    if rows is not None:
+        caption += (
+            "The lines of Table 3 compare its rows on the test part, where every run has random "
+            "streams of its own (queries without a relevant document count as 1). "
+        )
+    caption += (
+        f"Intervals are not corrected for their number. {sources} Edition {evidence.edition}."
+    )
+    notes = [_transpose_verdict(data), *standin_note(run)]
+    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+
+
+def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]]:
+    methods = by_method(evidence.runs(experiment))
+    entries = []
+    for at in ("5", "10", "max"):
+        plain, transposed = f"NeuralNDCG@{at}", f"NeuralNDCG^T@{at}"
+        if not {plain, transposed} <= set(methods):
+            continue
+        for cutoff in CUTOFFS:
+            a, b = (ndcg(methods[name], "test", cutoff) for name in (plain, transposed))
+            difference, low, high, _ = difference_over_trials(a, b)
+            entries.append(
+                about(evidence, methods[plain][0])
+                | {
+                    "comparison": f"Table 3, losses @{at}",
+                    "how": "rows of Table 3, own random streams",
+                    "metric": f"test NDCG@{cutoff}",
+                    "difference": difference,
+                    "half_width": (high - low) / 2,
+                    "mean_absolute": math.nan,
+                    "seed_deviation": _deviation(a),
+                    "trials": min(len(a), len(b)),
+                }
+            )
+    return entries
+
+
+def _transpose_verdict(data: pd.DataFrame) -> str:
+    told = data[(data["difference"].abs() > data["half_width"])]
+    text = f"**Do the two losses differ?** In {len(told)} of {len(data)} comparisons the interval "
+    text += "leaves zero out"
+    text += f" ({', '.join(_distinct(told))})" if len(told) else ""
+    paired = data[data["how"].str.startswith("same")]
+    ratio = paired["mean_absolute"] / paired["seed_deviation"]
+    parts = [
+        f"{name}: {value:.2f}" for name, value in zip(paired["comparison"], ratio, strict=True)
+    ]
+    return (
+        f"{text}. With all else equal, the mean distance of the two in standard deviations over "
+        f"seeds is, by rounds of scaling, {'; '.join(parts)}. What is left where the losses are "
+        "one function is rounding that training magnifies."
+    )
+
+
+def _distinct(rows: pd.DataFrame) -> list[str]:
+    return [f"{row.comparison}, {row.metric}" for row in rows.itertuples()]
+
+
+def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
+    """What training gains from Sinkhorn scaling, per number of rounds."""
+    run = _only(evidence, pairs)
+    frame = candidates(run)
+    entries, sections = [], []
+    for form, title in FORMS.items():
+        by_rounds = frame[frame["form"] == form].pivot(
+            index="trial", columns="rounds", values="vali"
+        )
+        if PAPER_ROUNDS not in by_rounds:
+            raise DataError(
+                f"no candidate has the paper's {PAPER_ROUNDS} rounds",
+                f"add {PAPER_ROUNDS} to loss.iterations",
+                file=run.result.folder,
+            )
+        lines = []
+        for rounds in by_rounds:
+            level = mean_interval(by_rounds[rounds].to_numpy())
+            entry = about(evidence, run) | {
+                "loss": title,
+                "rounds": int(rounds),
+                "mean": level.mean,
+                "half_width": level.half_width,
+                "trials": level.n,
+            }
+            if rounds != PAPER_ROUNDS:
+                gain = mean_interval((by_rounds[rounds] - by_rounds[PAPER_ROUNDS]).to_numpy())
+                entry |= {"gain": gain.mean, "gain_half_width": gain.half_width}
+            entries.append(entry)
+            name = "no scaling" if rounds == 0 else _rounds(rounds)
+            lines.append(
+                [
+                    name + (" (the paper's)" if rounds == PAPER_ROUNDS else ""),
+                    f"{level.mean:.2f} (±{level.half_width:.2f})",
+                    signed(entry.get("gain", math.nan), entry.get("gain_half_width", math.nan)),
+                ]
+            )
+        sections.append(Section(title, lines))
+    data = pd.DataFrame(entries)
+    caption = (
+        "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation part after "
+        f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} with its 95% "
+        f"interval, and the paired difference from {PAPER_ROUNDS} rounds (same random weights, "
+        "batches and dropout). Queries without a relevant document are left out. "
+        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+    )
+    columns = ["Rounds at most", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
+    gains = data.dropna(subset="gain")
+    told = gains[gains["gain"].abs() > gains["gain_half_width"]]
+    parts = [
+        f"{row.loss} with {_rounds(row.rounds)} {signed(row.gain, row.gain_half_width)}"
+        for row in told.itertuples()
+    ]
+    verdict = (
+        f"**Does scaling matter to training?** {len(told)} of {len(gains)} differences from the "
+        f"paper's {PAPER_ROUNDS} rounds have an interval that leaves zero out"
+        + (f": {'; '.join(parts)}." if parts else ".")
+    )
+    return TableResult(data, Layout(caption, columns, sections, [verdict, *standin_note(run)]))
+
+
+def _only(evidence: Evidence, experiment: str) -> PlannedRun:
+    runs = evidence.runs(experiment)
+    if len(runs) != 1:
+        raise DataError(f"'{experiment}' has {len(runs)} runs", "it must be one run that tunes")
+    return runs[0]
+
+
+def _rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count} rounds"
+
+
+def _deviation(values: np.ndarray) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else math.nan
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2f}"
+
+
+def _gap(value: float | None) -> str:
+    return "" if value is None else f"{value:.1e}".replace("-", "−")

@@ -1,0 +1,220 @@
+"""What Pobrotyn2021 says of its relaxation and does not show: temperature and Sinkhorn scaling.
+
+Both figures are computed on lists made for the purpose, as long as those that rankers meet: labels
+in Web30K's proportions, scores of standard normal values through Tanh, which is what the paper puts
+behind its network. No data, no training; all in float64.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from directrank.losses._neural_ndcg import neural_ndcg
+from directrank.metrics._ndcg import ndcg
+from directrank.metrics.conventions import discount
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.product import FigureResult
+from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+from directrank.system.seeds import numpy_stream
+
+#: Shares of the labels 0 to 4 (Web30K's, rounded).
+LABEL_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)
+
+#: Documents per list: a short one, Web30K's mean, and the length that training cuts to.
+TAU_LENGTHS = (30, 120, 240)
+SINKHORN_LENGTHS = (10, 40, 120, 240)
+
+#: The temperatures of the interval that the paper searched (section 5.4).
+TAUS = tuple(float(10.0**e) for e in np.arange(-2, 2.25, 0.5).round(2))
+ROUNDS = (1, 2, 5, 10, 20, 30, 50, 100, 200, 500)
+
+#: Rounds after which a list counts as converged.
+CONVERGED = 1000
+
+#: What the paper and the released code stop at (footnote 2).
+PAPER_ROUNDS = 30
+CODE_ROUNDS = 50
+TOLERANCE = 1e-6
+
+TAU_LISTS = 100
+SINKHORN_LISTS = 12
+
+
+def made_lists(length: int, lists: int, purpose: str) -> tuple[Tensor, Tensor]:
+    """Scores and labels ``[lists, length]``, float64; all lists have the same labels."""
+    stream = numpy_stream("pobrotyn2021", purpose, length)
+    scores = np.tanh(stream.normal(size=(lists, length)))
+    counts = np.round(np.cumsum(LABEL_SHARES) * length).astype(int)
+    labels = np.searchsorted(counts, np.arange(length), side="right").astype(np.float64)
+    labels[-1] = max(labels[-1], 1.0)
+    return torch.from_numpy(scores), torch.from_numpy(labels).expand(lists, -1).clone()
+
+
+def accuracy_and_noise(length: int, taus: Sequence[float]) -> pd.DataFrame:
+    """How far NeuralNDCG is from NDCG, and how its gradient scatters, per temperature.
+
+    Returns:
+        Columns ``documents``, ``tau``, ``error`` (mean of |NeuralNDCG - NDCG| over the lists),
+        ``variance`` (of the gradient over lists that differ in their scores alone, summed over the
+        documents) and ``signal`` (squared norm of the mean gradient).
+    """
+    scores, labels = made_lists(length, TAU_LISTS, "tau")
+    exact = ndcg(scores, labels)
+    rows = []
+    for tau in taus:
+        leaf = scores.clone().requires_grad_()
+        value = -neural_ndcg(leaf, labels, tau=tau, iterations=PAPER_ROUNDS)
+        (gradient,) = torch.autograd.grad(value.sum(), leaf)
+        rows.append(
+            {
+                "documents": length,
+                "tau": tau,
+                "error": float((value.detach() - exact).abs().mean()),
+                "variance": float(gradient.var(0).sum()),
+                "signal": float(gradient.mean(0).square().sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def figure_tau(evidence: Evidence) -> FigureResult:
+    """Error of the approximation and variance of its gradient against the temperature."""
+    data = pd.concat([accuracy_and_noise(n, TAUS) for n in TAU_LENGTHS], ignore_index=True)
+    figure, (left, right) = figures.new_figure(2 * figures.COLUMN, 2.3, ncols=2)
+    for number, (length, part) in enumerate(data.groupby("documents")):
+        look, label = figures.SERIES[number], f"{length} documents"
+        left.loglog(part["tau"], part["error"], label=label, **look)
+        right.loglog(part["tau"], part["variance"], label=label, **look)
+    left.set(xlabel="temperature τ", ylabel="mean |NeuralNDCG − NDCG|")
+    right.set(xlabel="temperature τ", ylabel="total variance of the gradient")
+    left.legend()
+    return FigureResult(figure, data, _tau_caption(evidence, data))
+
+
+def _tau_caption(evidence: Evidence, data: pd.DataFrame) -> str:
+    sentences = []
+    for length, part in data.groupby("documents"):
+        part = part.sort_values("tau")
+        by_tau = part.set_index("tau")
+        falls = "everywhere" if (part["error"].diff().dropna() >= 0).all() else "but not everywhere"
+        ratio = (by_tau["variance"] / by_tau["signal"]) ** 0.5
+        noisy = float(by_tau["variance"].idxmax())
+        sentences.append(
+            f"With {length} documents the error falls with τ {falls}, from "
+            f"{by_tau['error'].loc[1.0]:.2g} at τ = 1 to {part['error'].iloc[0]:.2g} at "
+            f"τ = {part['tau'].iloc[0]:g}; the variance is largest at τ = {noisy:.2g}, and the "
+            f"gradient's scatter is {ratio.loc[1.0]:.2g} times its mean at τ = 1 and "
+            f"{ratio.iloc[0]:.2g} times at τ = {part['tau'].iloc[0]:g}."
+        )
+    return (
+        "Left: how far NeuralNDCG lies from NDCG. Right: variance of its gradient over "
+        f"{TAU_LISTS} lists with the same labels and different scores, summed over the documents. "
+        f"{' '.join(sentences)} {_what(PAPER_ROUNDS)} Edition {evidence.edition}."
+    )
+
+
+def _what(rounds: int | None = None) -> str:
+    scaling = "" if rounds is None else f" Sinkhorn scaling: at most {rounds} rounds."
+    return (
+        "Computed on made-up lists (labels in Web30K's proportions, scores Tanh of standard "
+        f"normal values), no training.{scaling}"
+    )
+
+
+def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
+    """How far Sinkhorn scaling is from its end after so many rounds, at τ = 1.
+
+    Returns:
+        One row per number of rounds: ``documents``, ``rounds``, and the median and the maximum over
+        the lists of ``off`` (largest |sum - 1| of a column or row), ``error`` (of NeuralNDCG, from
+        its value after :data:`CONVERGED` rounds), ``gap`` (|NeuralNDCG - NeuralNDCGᵀ|).
+    """
+    scores, labels = made_lists(length, SINKHORN_LISTS, "sinkhorn")
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    weights = discount("log2", torch.arange(1, length + 1, dtype=scores.dtype))
+    gains = torch.exp2(labels) - 1
+    gains = gains / (gains.sort(descending=True).values * weights).sum(1, keepdim=True)
+    plain = neural_sort(scores, mask, 1.0)
+    transposed = plain.mT.contiguous()
+    found = []
+    for before, after in itertools.pairwise((0, *rounds, CONVERGED)):
+        plain = sinkhorn(plain, after - before, 0.0)
+        transposed = sinkhorn(transposed, after - before, 0.0)
+        sums = torch.cat([plain.sum(1), plain.sum(2)], 1)
+        found.append(
+            {
+                "off": (sums - 1).abs().amax(1),
+                "value": torch.einsum("r,bri,bi->b", weights, plain, gains),
+                "gap": torch.einsum("r,bri,bi->b", weights, plain - transposed.mT, gains).abs(),
+            }
+        )
+    last = found.pop()["value"]
+    rows = []
+    for count, each in zip(rounds, found, strict=True):
+        row = {"documents": length, "rounds": count}
+        for name, values in {**each, "error": (each["value"] - last).abs()}.items():
+            if name != "value":
+                row[f"{name}_median"] = float(values.median())
+                row[f"{name}_max"] = float(values.max())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def figure_sinkhorn(evidence: Evidence) -> FigureResult:
+    """How far Sinkhorn scaling is from converged, and what that does to the two losses."""
+    data = pd.concat([convergence(n, ROUNDS) for n in SINKHORN_LENGTHS], ignore_index=True)
+    # What is left below is rounding; a zero cannot be drawn on a logarithmic axis.
+    data, floor = data.round(12), 1e-12
+    figure, (left, right) = figures.new_figure(2 * figures.COLUMN, 2.4, ncols=2)
+    for number, (length, part) in enumerate(data.groupby("documents")):
+        look, label = figures.SERIES[number], f"{length} documents"
+        left.loglog(part["rounds"], part["off_median"].clip(floor), label=label, **look)
+        right.loglog(part["rounds"], part["gap_median"].clip(floor), label=label, **look)
+    left.axhline(TOLERANCE, color=figures.BLACK, linewidth=0.7)
+    left.annotate(
+        "tolerance", (1, TOLERANCE), textcoords="offset points", xytext=(2, 2), fontsize=6
+    )
+    for axes in (left, right):
+        for count in (PAPER_ROUNDS, CODE_ROUNDS):
+            axes.axvline(count, color="#888888", linewidth=0.7, linestyle=":")
+        axes.set_xlabel("rounds of Sinkhorn scaling")
+    left.set_ylabel("largest |sum − 1|")
+    right.set_ylabel("|NeuralNDCG − NeuralNDCGᵀ|")
+    left.legend(loc="lower left")
+    return FigureResult(figure, data, _sinkhorn_caption(evidence, data))
+
+
+def _sinkhorn_caption(evidence: Evidence, data: pd.DataFrame) -> str:
+    at = data.set_index(["documents", "rounds"])
+    longest = max(SINKHORN_LENGTHS)
+    sentences = []
+    for count, whose in ((PAPER_ROUNDS, "the paper's"), (CODE_ROUNDS, "the released code's")):
+        row = at.loc[longest, count]
+        reached = "has" if row["off_max"] <= TOLERANCE else "has not"
+        sentences.append(
+            f"After {count} rounds, {whose} limit, a list of {longest} documents {reached} met the "
+            f"tolerance of {TOLERANCE:.0e}: the largest sum is off by {row['off_median']:.1e} (at "
+            f"the most {row['off_max']:.1e}), NeuralNDCG by {row['error_median']:.1e} from where "
+            f"it ends, and it differs from its transpose by {row['gap_median']:.1e}."
+        )
+    for length in SINKHORN_LENGTHS:
+        met = [count for count in ROUNDS if at.loc[(length, count), "off_max"] <= TOLERANCE]
+        sentences.append(
+            f"All lists of {length} meet it after {met[0]} rounds."
+            if met
+            else f"Not all lists of {length} meet it within {max(ROUNDS)} rounds."
+        )
+    return (
+        "Left: how far the sums of columns and rows are from one after so many rounds; the line is "
+        "the tolerance of the paper's footnote 2. Right: how far NeuralNDCG and its transpose are "
+        "apart, which are the same function without scaling and once it has converged. Medians of "
+        f"{SINKHORN_LISTS} lists, τ = 1; dotted: {PAPER_ROUNDS} and {CODE_ROUNDS} rounds. "
+        f"{' '.join(sentences)} {_what()} Edition {evidence.edition}."
+    )

@@ -1,0 +1,81 @@
+"""What the losses of Pobrotyn2021's Table 3 cost in training."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.pobrotyn2021.rows import about
+from directrank.papers.pobrotyn2021.table3 import PARTS, by_method, printed_name
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.system.errors import DataError
+
+
+def table_time(evidence: Evidence) -> TableResult:
+    """What an epoch of each loss takes; measured times."""
+    entries, times, sections, sentences = [], [], [], []
+    for experiment, (title, _) in PARTS.items():
+        methods = {
+            name: run
+            for name, (run, *_) in by_method(evidence.runs(experiment)).items()
+            if "loss" in run.result.spec
+        }
+        if not methods:
+            continue
+        fastest = min(float(run.result.history["seconds"].median()) for run in methods.values())
+        lines = []
+        for method, run in methods.items():
+            entry, seconds = _epochs(evidence, method, run)
+            per_step = seconds / entry["steps_per_epoch"]
+            entries.append(entry | {"paper_dataset": title})
+            times.append(
+                {
+                    "dataset": run.dataset.title,
+                    "method": method,
+                    "seconds_per_epoch": seconds,
+                    "seconds_per_step": per_step,
+                }
+            )
+            lines.append(
+                [
+                    printed_name(method),
+                    str(entry["steps_per_epoch"]),
+                    f"{seconds:.3f}",
+                    f"{1e3 * per_step:.1f}",
+                    f"{seconds / fastest:.2f}",
+                ]
+            )
+        first = next(iter(methods.values()))
+        kind = "" if first.dataset.origin == "real" else f" (here: {first.dataset.kind})"
+        sections.append(Section(title + kind, lines))
+        sentences.append(data_sentence([first], "test", "test part"))
+    if not entries:
+        raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
+    caption = (
+        "What the losses of Table 3 cost in training: median seconds per epoch of one model, "
+        "validation included, and per step, as the runs measured them beside other work of the "
+        "machine; the last column is relative to the fastest loss. Times are measured and differ "
+        "from run to run. Runs do not record the memory of a step; that of each loss is in "
+        f"benchmarks/results/losses.md. {' '.join(sentences)} Edition {evidence.edition}."
+    )
+    columns = ["Loss", "steps per epoch", "s per epoch", "ms per step", "relative"]
+    layout = Layout(caption, columns, sections)
+    return TableResult(pd.DataFrame(entries), layout, pd.DataFrame(times))
+
+
+def _epochs(evidence: Evidence, method: str, run: PlannedRun) -> tuple[dict[str, Any], float]:
+    """What a loss's epochs are, and the median of their seconds."""
+    queries = run.result.record["data"]["splits"]["train"]["queries"]
+    history = run.result.history
+    entry = about(evidence, run) | {
+        "method": method,
+        "queries": queries,
+        "steps_per_epoch": math.ceil(queries / run.result.spec["training"]["batch_queries"]),
+        "epochs_measured": len(history),
+        "n_parameters": int(run.result.fits["n_parameters"].iloc[0]),
+    }
+    return entry, float(history["seconds"].median())

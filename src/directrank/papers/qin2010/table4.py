@@ -1,0 +1,383 @@
+"""Qin2010's Table 4: methods on OHSUMED's five folds, and what the numbers say of the claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from directrank.papers.shared.differences import (
+    COLUMNS,
+    WORDS,
+    add_differences,
+    beside,
+    standard_error,
+)
+from directrank.papers.shared.evidence import Evidence, data_sentence
+from directrank.papers.shared.methods import (
+    DISCOUNTS,
+    NDCG1_GAINS,
+    OWN,
+    ROUNDING,
+    SIGNIFICANT,
+    SMALL_START,
+    TABLE4_METRICS,
+    Folds,
+    compare,
+    estimate,
+    is_standin,
+    letor_value,
+    listed,
+    methods_by_fold,
+    signed,
+    standin_note,
+)
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.tests import holm
+from directrank.system.errors import DataError
+
+TABLE4_COLUMNS = (
+    "edition",
+    "dataset",
+    "data",
+    "method",
+    "metric",
+    "discount",
+    "mean",
+    "half_width",
+    "half_width_over_trials",
+    "trials",
+    "folds",
+    "queries",
+    "published",
+    *COLUMNS,
+    "gain_of_approxndcg",
+    "gain_half_width",
+    "p_value",
+    "p_holm",
+    "status",
+)
+
+
+def table4(evidence: Evidence) -> TableResult:
+    """Table 4 with NDCG@n of section 5.4: methods on OHSUMED's five folds."""
+    printed = evidence.published("qin2010_table4").set_index("Algorithm")
+    methods = methods_by_fold(evidence.runs("ohsumed_methods"), list(printed.index))
+    if not methods:
+        raise DataError("no method of Table 4 was run", "add runs to ohsumed_methods")
+    data = _table4_rows(evidence, methods, list(printed.index))
+    first = next(iter(methods.values()))
+    queries = len(first.pooled("ndcg/letor"))
+    folds = len(first.runs)
+    mean = f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
+    caption = (
+        f"Ranking accuracy: NDCG on the test parts, {mean}, ± the half width of the 95% t interval "
+        f"over the {queries} pooled test queries (so it speaks of other queries, not of other "
+        "random starts); queries without a relevant document count as 0. “paper” is the value "
+        "printed in the paper or on the LETOR 3.0 site, empty where it could not be recovered. "
+        f"{'' if is_standin(data) else f'{WORDS}. '}"
+        f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
+        f"p < {SIGNIFICANT} after Holm's correction within the column). "
+        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
+    )
+    sections = [_table4_section(data, discount) for discount in DISCOUNTS]
+    columns = ["Method"]
+    for heading in TABLE4_METRICS:
+        columns += [heading, "paper"]
+    notes = [
+        *standin_note(first.runs[0]),
+        *_verdict(data, list(printed.index)),
+        *_empty_query(methods, data),
+    ]
+    return TableResult(data, Layout(caption, columns, sections, notes))
+
+
+def _table4_rows(
+    evidence: Evidence, methods: Mapping[str, Folds], printed_order: Sequence[str]
+) -> pd.DataFrame:
+    dataset = next(iter(methods.values())).runs[0].dataset
+    names = [*methods, *(name for name in printed_order if name not in methods)]
+    names.sort(key=lambda name: printed_order.index(name) if name in printed_order else 99)
+    frames = []
+    for heading, metrics in TABLE4_METRICS.items():
+        for discount, metric in zip(DISCOUNTS, metrics, strict=True):
+            rows = []
+            for name in names:
+                row = {
+                    "edition": evidence.edition,
+                    "dataset": dataset.title,
+                    "data": dataset.kind,
+                    "method": name,
+                    "metric": heading,
+                    "discount": discount,
+                    "published": _published(evidence, name, heading, discount),
+                    "status": "run" if name in methods else "not run here",
+                }
+                if name in methods:
+                    row |= _estimate(methods, name, metric)
+                rows.append(row)
+            frame = pd.DataFrame(rows).reindex(columns=TABLE4_COLUMNS)
+            tested = frame["p_value"].notna()
+            if tested.any():
+                frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"])
+            frames.append(frame)
+    data = pd.concat(frames, ignore_index=True)
+    data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
+    return data.astype({"trials": "Int64", "folds": "Int64", "queries": "Int64"})
+
+
+def _estimate(methods: Mapping[str, Folds], name: str, metric: str) -> dict[str, float]:
+    row = estimate(methods[name], metric)
+    if OWN in methods and name != OWN:
+        paired = compare(methods[OWN], methods[name], metric)
+        row |= {
+            "gain_of_approxndcg": paired.difference,
+            "gain_half_width": paired.half_width,
+            "p_value": paired.p_value,
+        }
+    return row
+
+
+def _published(evidence: Evidence, method: str, heading: str, discount: str) -> float:
+    """The printed value, from the paper or else from LETOR's site; NaN where it is lost.
+
+    NDCG@1 is the same under both discounts. Which discount NDCG@n was measured with the paper does
+    not say (the tool stops at rank 10), so it stands beside both.
+    """
+    if discount == "log2" and heading not in ("NDCG@1", "NDCG@n"):
+        return math.nan
+    printed = evidence.published("qin2010_table4").set_index("Algorithm")
+    column = "NDCG@n (from the text)" if heading == "NDCG@n" else heading
+    if method in printed.index and not math.isnan(printed.loc[method, column]):
+        return float(printed.loc[method, column])
+    return letor_value(evidence, "OHSUMED", method, heading)
+
+
+def _table4_section(data: pd.DataFrame, discount: str) -> Section:
+    part = data[data["discount"] == discount]
+    rows = []
+    for method, group in part.groupby("method", sort=False):
+        was_run = group["status"].iloc[0] == "run"
+        cells = [method if was_run else f"{method} (not run here)"]
+        for row in group.itertuples():
+            if not was_run:
+                cells.append("")
+            else:
+                star = "*" if row.p_holm < SIGNIFICANT else ""
+                cells.append(f"{row.mean:.4f}{star} (±{row.half_width:.3f})")
+            printed = "" if math.isnan(row.published) else f"{row.published:.4f}"
+            cells.append(beside(printed, row.difference_in_se, row.data))
+        rows.append(cells)
+    return Section(f"With {DISCOUNTS[discount]}", rows)
+
+
+def _verdict(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
+    """What the numbers say of the paper's claims, in plain words."""
+    letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
+    if OWN not in set(letor["method"]):
+        return [f"{OWN} was not run here, so nothing can be said of the paper's claims."]
+    missing = data.loc[data["status"] != "run", "method"].unique()
+    own = letor["method"] == OWN
+    theirs = letor["method"].isin(printed)
+    paragraphs = [_in_plain_words(letor[theirs])] if (theirs & ~own).any() else []
+    if not is_standin(data):
+        paragraphs.append(_level(data[data["status"] == "run"]))
+    paragraphs.append(_ndcg1_gains(letor))
+    if (theirs & ~own).any():
+        paragraphs.append(_order(letor[theirs], missing))
+    if (~theirs).any():
+        paragraphs.append(_beyond(letor[own | ~theirs]))
+    paragraphs.append(_small_start(letor, printed))
+    paragraphs.append(_certainty(letor, _printed_lead(data)))
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _in_plain_words(letor: pd.DataFrame) -> str:
+    """Which of the claims about this table held, which did not, and whether chance can be told."""
+    held, failed = [], []
+    for heading, group in letor.groupby("metric", sort=False):
+        leader = group.loc[group["mean"].idxmax(), "method"]
+        (held if leader == OWN else failed).append(heading)
+    best = []
+    if held:
+        best.append(f"held at {listed(held)}")
+    if failed:
+        best.append(f"did not hold at {listed(failed)}")
+    texts = [f"that {OWN} is the best of the paper's methods {' and '.join(best)}"]
+    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
+    for method, gain in NDCG1_GAINS.items():
+        if method in at_one.index:
+            ours = at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"]
+            word = "held" if ours >= gain - ROUNDING else "did not hold"
+            texts.append(f"that it gains {gain:.2f} in NDCG@1 over {method} {word}")
+    tested = letor["p_holm"].notna()
+    clear = int((letor["p_holm"] < SIGNIFICANT).sum())
+    sure = (
+        f"{clear} of the {int(tested.sum())} differences behind this are significant"
+        if clear
+        else f"none of the {int(tested.sum())} differences behind this is significant, so other "
+        "queries of the same kind could turn any of these verdicts round"
+    )
+    return f"**In plain words.** Of the paper's claims, {'; '.join(texts)}. But {sure}."
+
+
+def _empty_query(methods: Mapping[str, Folds], data: pd.DataFrame) -> list[str]:
+    """What it does to NDCG@n whether queries without a relevant document count as 0 or not."""
+    scales = [run.scale("test") for run in next(iter(methods.values())).runs]
+    empty, queries = sum(s.empty for s in scales), sum(s.queries for s in scales)
+    if not empty:
+        return []
+    metric = TABLE4_METRICS["NDCG@n"][0]
+    at_n = data[(data["metric"] == "NDCG@n") & (data["discount"] == "letor")].set_index("method")
+    texts, nearer, known = [], 0, 0
+    for name, folds in methods.items():
+        counted = float(folds.trial_means(metric).mean())
+        left_out = float(folds.trial_means(metric, "exclude").mean())
+        published = at_n.loc[name, "published"]
+        text = f"{name} {left_out:.4f} ({counted:.4f}"
+        if not math.isnan(published) and not is_standin(data):
+            text += f", paper {published:.4f}"
+            known += 1
+            nearer += abs(left_out - published) < abs(counted - published)
+        texts.append(text + ")")
+    closing = (
+        f" Leaving out comes nearer to the printed value for {nearer} of {known} methods."
+        if known
+        else ""
+    )
+    has, it = ("has", "it") if empty == 1 else ("have", "them")
+    return [
+        f"**Queries without a relevant document.** {empty} of the {queries} test queries {has} "
+        f"none; LETOR's tool counts {it} as 0, and so does the table. Left out instead, NDCG@n "
+        "with LETOR's discount is (in brackets: counted as 0): "
+        f"{'; '.join(texts)}.{closing}"
+    ]
+
+
+def _level(data: pd.DataFrame) -> str:
+    """Whether ApproxNDCG's printed NDCG@n was met."""
+    own = data[(data["method"] == OWN) & (data["metric"] == "NDCG@n")].set_index("discount")
+    letor, log2 = own.loc["letor"], own.loc["log2"]
+    trials = int(letor["trials"])
+    starts = (
+        f"over {trials} trials the mean moves by ±{letor['half_width_over_trials']:.4f}"
+        if trials > 1
+        else "how much they move the mean was not measured here, with a single trial"
+    )
+    return (
+        f"**Was the paper's number met?** {OWN} reaches NDCG@n {letor['mean']:.4f} with LETOR's "
+        f"discount and {log2['mean']:.4f} with the printed one; the paper has "
+        f"{letor['published']:.4f}, without saying with which ({signed(letor['difference'])} and "
+        f"{signed(log2['difference'])}). The test queries are the paper's own, so what differs is "
+        f"the training (random starts, stopping, choice of α; {starts}) or the discount. Its "
+        "other values for this method are lost, or known only through the text."
+    )
+
+
+def _order(letor: pd.DataFrame, missing: Sequence[str]) -> str:
+    """Whether ApproxNDCG is the best of the paper's methods that were run, per metric."""
+    text = (
+        f"**Is {OWN} the best?** The paper says so of its five methods at every rank. "
+        f"{_places(letor)}"
+    )
+    return text + (f" Not run here: {listed(missing)}." if len(missing) else "")
+
+
+def _beyond(letor: pd.DataFrame) -> str:
+    """How ApproxNDCG does against methods that the paper's table does not have."""
+    return f"**Methods that the paper does not have.** {_places(letor)}"
+
+
+def _small_start(letor: pd.DataFrame, printed: Sequence[str]) -> str:
+    """Whether the claim would hold had the random weights been smaller."""
+    if SMALL_START not in set(letor["method"]):
+        return ""
+    part = letor[letor["method"].isin([SMALL_START, *printed]) & (letor["method"] != OWN)]
+    best = [
+        heading
+        for heading, group in part.groupby("metric", sort=False)
+        if group.loc[group["mean"].idxmax(), "method"] == SMALL_START
+    ]
+    at_n = letor[letor["metric"] == "NDCG@n"].set_index("method")["mean"]
+    where = f"at {listed(best)}" if best else "nowhere"
+    return (
+        f"**And from smaller random weights?** The paper does not say how its weights start. From "
+        f"the smaller ones of {SMALL_START} the same algorithm reaches NDCG@n "
+        f"{at_n[SMALL_START]:.4f} ({signed(at_n[SMALL_START] - at_n[OWN])}), and against the "
+        f"paper's other methods it is the best {where}."
+    )
+
+
+def _places(letor: pd.DataFrame) -> str:
+    """ApproxNDCG's place per metric, and which differences are significant."""
+    first, later, significant = [], [], []
+    for heading, group in letor.groupby("metric", sort=False):
+        ranked = group.sort_values("mean", ascending=False, kind="stable")
+        place = list(ranked["method"]).index(OWN)
+        if place == 0:
+            first.append(heading)
+        else:
+            gap = ranked["mean"].iloc[0] - ranked["mean"].iloc[place]
+            leader = ranked["method"].iloc[0]
+            later.append(f"number {place + 1} at {heading} ({gap:.4f} behind {leader})")
+        for row in group[group["p_holm"] < SIGNIFICANT].itertuples():
+            side = "ahead of" if row.gain_of_approxndcg > 0 else "behind"
+            significant.append(f"{side} {row.method} at {heading}")
+    places = ([f"the best at {listed(first)}"] if first else []) + later
+    others = [method for method in letor["method"].unique() if method != OWN]
+    text = f"Against {listed(others)}, with LETOR's discount, {OWN} is {'; '.join(places)}. "
+    if not significant:
+        return text + "None of these differences is significant."
+    return text + f"Significant: {'; '.join(significant)}."
+
+
+def _ndcg1_gains(letor: pd.DataFrame) -> str:
+    """The gains in NDCG@1 that the paper's text gives, where their methods were run."""
+    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
+    parts = []
+    for method, gain in NDCG1_GAINS.items():
+        if method in at_one.index:
+            ours = at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"]
+            parts.append(
+                f"over {method} {signed(ours)} (±{at_one.loc[method, 'gain_half_width']:.3f}; "
+                f"paper: {gain:.2f}{'' if method == 'Ranking SVM' else ' or more'})"
+            )
+    return f"**Gain of {OWN} in NDCG@1:** {'; '.join(parts)}." if parts else ""
+
+
+def _certainty(letor: pd.DataFrame, printed_lead: tuple[str, float]) -> str:
+    """How sure one can be with so few queries."""
+    own = letor[letor["method"] == OWN].set_index("metric")
+    queries = int(own["queries"].iloc[0])
+    text = (
+        f"**How sure can one be?** As a measurement of how a method does on such queries, "
+        f"{queries} of them give its level to "
+        f"±{own.loc['NDCG@1', 'half_width']:.3f} at NDCG@1, "
+        f"±{own.loc['NDCG@10', 'half_width']:.3f} at NDCG@10 and "
+        f"±{own.loc['NDCG@n', 'half_width']:.3f} at NDCG@n"
+    )
+    whole = letor[letor["metric"] == "NDCG@n"]
+    widths = whole["gain_half_width"].dropna()
+    if widths.empty:
+        return text + "."
+    low, high = widths.min(), widths.max()
+    known = f"±{low:.4f}" if math.isclose(low, high) else f"±{low:.4f} to ±{high:.4f}"
+    text += (
+        ". The difference of two methods is known better, because both are measured on the same "
+        f"queries: {known} at NDCG@n."
+    )
+    runner_up, lead = printed_lead
+    return text + (
+        f" The paper's own lead at NDCG@n over its next best method, {runner_up}, is {lead:.4f}: "
+        + ("too small for these queries to tell." if lead < high else "more than that.")
+    )
+
+
+def _printed_lead(data: pd.DataFrame) -> tuple[str, float]:
+    """The next best method in the paper's NDCG@n, and how far ApproxNDCG is ahead of it."""
+    printed = data[(data["metric"] == "NDCG@n") & (data["discount"] == "letor")]
+    printed = printed.set_index("method")["published"].dropna()
+    others = printed.drop(OWN)
+    return str(others.idxmax()), float(printed[OWN] - others.max())

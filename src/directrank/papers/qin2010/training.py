@@ -1,0 +1,401 @@
+"""Qin2010's figures of training, Tables 5 and 6, and how much the random start matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import NullFormatter
+
+from directrank.papers.shared import figures
+from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.evidence import (
+    Evidence,
+    PlannedRun,
+    data_sentence,
+    spread,
+    standin_line,
+)
+from directrank.papers.shared.methods import listed, signed, standin_note
+from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.intervals import mean_interval
+from directrank.study.specification import value_at
+from directrank.system.errors import DataError
+
+ERROR = "approximation_error"
+SYMBOLS = {"loss.alpha": "α", "loss.beta": "β", "model.init_bound": "bound"}
+
+#: Columns of Table 5 (only 1 and 100 are known from the text).
+RESTARTS = (1, 10, 100)
+TABLE5_METRICS = {"letor": "train_ndcg@5/letor", "log2": "train_ndcg@5"}
+
+#: SoftRank's best training NDCG@5 on fold 1 (section 5.5.2).
+SOFTRANK_TRAINING = "SoftRank best training NDCG@5, OHSUMED fold 1"
+
+#: Epochs that Table 6 leaves out: the first one also loads and warms things up.
+WARM_UP = 1
+
+
+def candidates(run: PlannedRun, setting: str) -> dict[float, pd.DataFrame]:
+    """The history of each candidate of a run, by the value of the setting that was tuned.
+
+    Candidates of a trial have the same random start and order of the queries.
+    """
+    fits = run.result.fits
+    if setting not in fits:
+        raise DataError(
+            f"this run did not tune {setting}",
+            "list the values under its 'tune'",
+            file=run.result.folder,
+        )
+    values = fits.drop_duplicates("candidate").set_index("candidate")[setting].sort_values()
+    history = run.result.history
+    return {
+        float(value): history[history["candidate"] == candidate]
+        for candidate, value in values.items()
+    }
+
+
+def error_curves(history: pd.DataFrame) -> pd.DataFrame:
+    """ρ after every epoch of every trial: a column per trial, indexed by epoch.
+
+    A trial that met the stopping rule keeps its last value: its model no longer changes.
+
+    Raises:
+        DataError: the run did not record the error.
+    """
+    column = [name for name in history if name.startswith(ERROR)]
+    if len(column) != 1:
+        raise DataError(
+            "a run recorded no approximation error, or several",
+            "give it training.monitor with one quantity approximation_error",
+        )
+    return history.pivot(index="epoch", columns="trial", values=column[0]).ffill()
+
+
+def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureResult:
+    """Figures 1a, 1b and 2: error of the approximated metric on the training part while training.
+
+    Args:
+        evidence: with the run of ``experiment``.
+        experiment: one run, whose candidates differ in ``setting``.
+        setting: dotted path of the steepness that is varied.
+    """
+    run = _only_run(evidence, experiment)
+    figure, axes = figures.new_figure(height=2.4)
+    frames = []
+    for number, (value, history) in enumerate(candidates(run, setting).items()):
+        curves = error_curves(history)
+        look = {key: figures.SERIES[number][key] for key in ("color", "linestyle")}
+        axes.plot(curves.index, curves, color=look["color"], linewidth=0.4, alpha=0.5)
+        label = f"{SYMBOLS[setting]} = {value:g}"
+        axes.plot(curves.index, curves.mean(axis=1), linewidth=1.4, label=label, **look)
+        frames += [
+            pd.DataFrame(
+                {
+                    "edition": evidence.edition,
+                    "dataset": run.dataset.title,
+                    "data": run.dataset.kind,
+                    "parameter": setting,
+                    "value": value,
+                    "trial": trial,
+                    "epoch": curves.index,
+                    "error": errors.to_numpy(),
+                    "published": math.nan,
+                }
+            )
+            for trial, errors in [("mean", curves.mean(axis=1)), *curves.items()]
+        ]
+    axes.set(xlabel="epochs t", ylabel="error ρ", yscale="log")
+    figures.legend_above(axes)
+    if warning := standin_line([run.dataset], evidence.edition):
+        figures.small_print(figure, warning)
+    data = pd.concat(frames, ignore_index=True)
+    return FigureResult(figure, data, _error_caption(evidence, run, setting, data))
+
+
+def _only_run(evidence: Evidence, experiment: str) -> PlannedRun:
+    runs = evidence.runs(experiment)
+    if len(runs) != 1:
+        raise DataError(f"{experiment} has {len(runs)} runs", "plan one run of it")
+    return runs[0]
+
+
+def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.DataFrame) -> str:
+    spec = run.result.spec
+    measure = {"approx_ap": "AP", "approx_ndcg": "NDCG@n"}[spec["loss"]["name"]]
+    fixed = [
+        f"{SYMBOLS[path]} = {value_at(spec, path):g}"
+        for path in ("loss.alpha", "loss.beta")
+        if path != setting and value_at(spec, path) is not None
+    ]
+    binary = (
+        " Grades above 0 count as relevant."
+        if measure == "AP" and run.dataset.name.startswith("ohsumed")
+        else ""
+    )
+    worst = data[data["trial"] != "mean"].groupby("value")["error"].max()
+    accuracy = listed(
+        [f"{100 * (1 - error):.2f} % at {SYMBOLS[setting]} = {v:g}" for v, error in worst.items()]
+    )
+    return (
+        f"Mean over the training queries of |approximate {measure} − {measure}| while it is "
+        f"maximised{', ' + ', '.join(fixed) if fixed else ''}: "
+        f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick). Lowest accuracy "
+        f"(1 − ρ) of any start on the way: {accuracy}.{binary} The paper's curves are lost; its "
+        "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
+        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+    )
+
+
+figure1a = partial(error_figure, experiment="ap_error_alpha", setting="loss.alpha")
+figure1b = partial(error_figure, experiment="ap_error_beta", setting="loss.beta")
+figure1a_ohsumed = partial(error_figure, experiment="ap_error_alpha_ohsumed", setting="loss.alpha")
+figure1b_ohsumed = partial(error_figure, experiment="ap_error_beta_ohsumed", setting="loss.beta")
+figure2 = partial(error_figure, experiment="ndcg_error", setting="loss.alpha")
+
+
+def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
+    """``metric`` on the training part of the best of so many random starts, ``[groups]``.
+
+    The trials are random starts: they are cut into groups of ``restarts``, and of each group the
+    one with the lowest objective counts, as in Algorithm 1.
+    """
+    last = history.groupby("trial").last().sort_index()
+    groups = len(last) // restarts
+    objective = last["train_objective"].to_numpy()[: groups * restarts].reshape(groups, restarts)
+    values = last[metric].to_numpy()[: groups * restarts].reshape(groups, restarts)
+    return values[np.arange(groups), objective.argmin(1)]
+
+
+def table5(evidence: Evidence) -> TableResult:
+    """Table 5: training NDCG@5 of ApproxNDCG against α and the number of random starts."""
+    run = _only_run(evidence, "random_starts")
+    starts = run.n_trials
+    columns = [k for k in RESTARTS if k <= starts]
+    rows = []
+    for discount, metric in TABLE5_METRICS.items():
+        for alpha, history in candidates(run, "loss.alpha").items():
+            for k in columns:
+                interval = mean_interval(best_of(history, k, metric))
+                rows.append(
+                    {
+                        "edition": evidence.edition,
+                        "dataset": run.dataset.title,
+                        "data": run.dataset.kind,
+                        "alpha": alpha,
+                        "restarts": k,
+                        "discount": discount,
+                        "mean": interval.mean,
+                        "half_width": interval.half_width,
+                        "groups": interval.n,
+                        "published": math.nan,
+                    }
+                )
+    data = pd.DataFrame(rows)
+    data = add_differences(data, error=standard_error(data["half_width"], data["groups"]))
+    sections = []
+    for discount, title in (("letor", "With LETOR's discount"), ("log2", "With the printed one")):
+        lines = []
+        for alpha, group in data[data["discount"] == discount].groupby("alpha"):
+            cells = [f"α = {alpha:g}"]
+            for row in group.itertuples():
+                wide = "" if math.isnan(row.half_width) else f" (±{row.half_width:.4f})"
+                cells += [f"{row.mean:.4f}{wide}", ""]
+            lines.append(cells)
+        sections.append(Section(title, lines))
+    caption = (
+        f"NDCG@5 of ApproxNDCG on the training part of fold 1 ({run.trained_on}) after K "
+        f"random starts, of which the one with the best objective counts. {starts} starts were "
+        "made per α and cut into groups of K; ± is the half width of the 95% t interval over the "
+        "groups, none for a single one. The paper's values are lost. "
+        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+    )
+    headings = [text for k in columns for text in (f"K = {k}", "paper")]
+    softrank = evidence.published("qin2010_text_values").set_index("quantity")["value"]
+    notes = [*standin_note(run), _orders(data, columns)]
+    if not run.dataset.standin:
+        notes.append(_against_softrank(data, float(softrank[SOFTRANK_TRAINING])))
+    return TableResult(data, Layout(caption, ["", *headings], sections, notes))
+
+
+def _orders(data: pd.DataFrame, columns: Sequence[int]) -> str:
+    letor = data[data["discount"] == "letor"]
+    texts = []
+    for k in columns:
+        ranked = letor[letor["restarts"] == k].sort_values("mean", ascending=False)
+        texts.append(f"K = {k}: {' > '.join(f'{value:g}' for value in ranked['alpha'])}")
+    return (
+        f"**Order of α:** {'; '.join(texts)} (LETOR's discount). The paper: with K = 1 α = 300 is "
+        "not better than 50 and 100, with K = 100 the order is 300 > 100 > 50."
+    )
+
+
+def _against_softrank(data: pd.DataFrame, softrank: float) -> str:
+    best = data.loc[data.groupby("discount")["mean"].idxmax()].set_index("discount")["mean"]
+    return (
+        f"**Against SoftRank:** the best value is {best['letor']:.4f} with LETOR's discount and "
+        f"{best['log2']:.4f} with the printed one; the paper gives {softrank:.4f} for SoftRank and "
+        f"says that ApproxNDCG exceeds it ({signed(best['letor'] - softrank)} and "
+        f"{signed(best['log2'] - softrank)} here)."
+    )
+
+
+def epoch_seconds(run: PlannedRun) -> np.ndarray:
+    """Seconds of each epoch after the warm-up, from the run's own history."""
+    history = run.result.history
+    seconds = history.loc[history["epoch"] > WARM_UP, "seconds"].to_numpy()
+    if not len(seconds):
+        raise DataError(
+            "too few epochs to time one", "raise training.max_epochs", file=run.result.folder
+        )
+    return seconds
+
+
+def table6(evidence: Evidence) -> TableResult:
+    """Table 6: seconds per iteration of ApproxNDCG and of SoftRank; the times are kept apart."""
+    runs = {run.setting("method"): run for run in evidence.runs("iteration_time")}
+    if not runs:
+        raise DataError("nothing was run of iteration_time", "add its runs to the edition")
+    rows, times, lines = [], [], []
+    for method, run in runs.items():
+        seconds = epoch_seconds(run)
+        rows.append(
+            {
+                "edition": evidence.edition,
+                "dataset": run.dataset.title,
+                "data": run.dataset.kind,
+                "method": method,
+                "epochs_timed": len(seconds),
+                "published": math.nan,
+            }
+        )
+        times.append(
+            {
+                "method": method,
+                "seconds": float(np.median(seconds)),
+                "fastest": float(seconds.min()),
+                "slowest": float(seconds.max()),
+            }
+        )
+        lines.append(
+            [method, f"{np.median(seconds):.2f}", f"{seconds.min():.2f} to {seconds.max():.2f}", ""]
+        )
+    first = next(iter(runs.values()))
+    caption = (
+        "Seconds per iteration (one pass over the training queries) on fold 1, one linear model, "
+        "float32, one thread: median, and the range over the epochs after the first. The paper's "
+        "values are lost; its text gives less than 0.5 s for the gradients of ApproxNDCG and about "
+        "10 s for SoftRank's. “SoftRank” is the recursion over all documents as published, "
+        "“SoftRank, by powers” the same loss without the recursion. Times differ from machine to "
+        f"machine. Trained on {first.trained_on} of {first.dataset.title} "
+        f"({first.dataset.kind} data). Edition {evidence.edition}."
+    )
+    notes = [*standin_note(first), _how_much_faster(pd.DataFrame(times).set_index("method"))]
+    columns = ["Algorithm", "seconds", "range", "paper"]
+    layout = Layout(caption, columns, [Section("", lines)], [note for note in notes if note])
+    return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
+
+
+def _how_much_faster(times: pd.DataFrame) -> str:
+    if "ApproxNDCG" not in times.index or len(times) < 2:
+        return ""
+    own = times.loc["ApproxNDCG", "seconds"]
+    ratios = (times["seconds"] / own).drop("ApproxNDCG")
+    return (
+        "**ApproxNDCG is faster** than "
+        + listed([f"{method} by a factor of {ratio:.1f}" for method, ratio in ratios.items()])
+        + "."
+        if (ratios > 1).all()
+        else "**ApproxNDCG is not the fastest** here."
+    )
+
+
+def initialisation(evidence: Evidence) -> FigureResult:
+    """How ApproxNDCG's level depends on the bound of the random weights and the cap on epochs."""
+    runs = sorted(evidence.runs("initialisation"), key=lambda run: run.setting("model.init_bound"))
+    if not runs:
+        raise DataError("nothing was run of initialisation", "add its runs to the edition")
+    figure, (left, right) = figures.new_figure(
+        width=1.8 * figures.COLUMN, height=2.5, ncols=2, width_ratios=(2, 1)
+    )
+    frames, ends = [], []
+    for number, run in enumerate(runs):
+        bound = run.setting("model.init_bound")
+        look = figures.SERIES[number % len(figures.SERIES)]
+        curves = run.result.history.pivot(index="epoch", columns="trial", values="vali_metric")
+        intervals = [mean_interval(row) for row in curves.ffill().to_numpy()]
+        mean = np.array([interval.mean for interval in intervals])
+        wide = np.nan_to_num([interval.half_width for interval in intervals])
+        label = f"U(−{bound:g}, {bound:g})"
+        left.plot(curves.index, mean, color=look["color"], linestyle=look["linestyle"], label=label)
+        left.fill_between(
+            curves.index, mean - wide, mean + wide, color=look["color"], alpha=0.18, linewidth=0
+        )
+        frames.append(_curve(evidence, run, bound, "vali", curves.index, mean, wide))
+        test = mean_interval(run.trial_means("test", "ndcg", "exclude"))
+        ends.append(test)
+        right.errorbar([number], [test.mean], yerr=np.nan_to_num([test.half_width]), **look)
+        last = [int(curves.index.max())]
+        frames.append(_curve(evidence, run, bound, "test", last, [test.mean], [test.half_width]))
+    left.set(xlabel="cap on epochs", ylabel="NDCG@n, validation", xscale="log")
+    right.set(xlabel="bound of the start", ylabel="NDCG@n, test, last epoch")
+    left.xaxis.set_major_formatter("{x:g}")
+    left.xaxis.set_minor_formatter(NullFormatter())
+    figure.legend(loc="outside upper center", ncols=len(runs), frameon=False)
+    bounds = [f"{run.setting('model.init_bound'):g}" for run in runs]
+    right.set_xticks(range(len(runs)), bounds)
+    right.margins(x=0.25)
+    if warning := standin_line([run.dataset for run in runs], evidence.edition):
+        figures.small_print(figure, warning)
+    data = pd.concat(frames, ignore_index=True)
+    return FigureResult(figure, data, _start_caption(evidence, runs, ends, data))
+
+
+def _curve(
+    evidence: Evidence,
+    run: PlannedRun,
+    bound: float,
+    split: str,
+    epochs: Sequence[int],
+    mean: Sequence[float],
+    half_width: Sequence[float],
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "edition": evidence.edition,
+            "dataset": run.dataset.title,
+            "data": run.dataset.kind,
+            "split": split,
+            "init_bound": bound,
+            "epoch": list(epochs),
+            "ndcg": list(mean),
+            "half_width": list(half_width),
+            "trials": run.n_trials,
+        }
+    )
+
+
+def _start_caption(
+    evidence: Evidence, runs: Sequence[PlannedRun], ends: Sequence, data: pd.DataFrame
+) -> str:
+    levels = [end.mean for end in ends]
+    vali = data[data["split"] == "vali"]
+    reached = []
+    for bound, group in vali.groupby("init_bound"):
+        near = group[group["ndcg"] >= group["ndcg"].max() - 0.005]["epoch"].min()
+        reached.append(f"{near} epochs from ±{bound:g}")
+    alpha = value_at(runs[0].result.spec, "loss.alpha")
+    return (
+        f"NDCG@n (discount 1/log2(1 + rank), queries without a relevant document left out) of "
+        f"ApproxNDCG, α = {alpha:g}, Algorithm 1 without its stopping rule, against the epoch at "
+        "which it would be stopped and the bound of the uniform distribution that weights start "
+        f"from: mean and 95% t interval over {spread([run.n_trials for run in runs], 'trial')}. At "
+        f"the last epoch the test means differ by {max(levels) - min(levels):.4f} between the "
+        f"bounds. Within 0.005 of the best validation value after {listed(reached)}. "
+        f"{data_sentence(runs, 'test', 'test part')} Edition {evidence.edition}."
+    )

@@ -1,0 +1,1 @@
+"""What the papers have in common: evidence, claims, tables, figures."""

@@ -1,0 +1,289 @@
+"""What a figure, a table or a claim is made from: planned runs, their results, published values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from directrank.data.prepared import read_record
+from directrank.stats.means import mean_metric
+from directrank.study.results import RunResult, load_run
+from directrank.system.errors import ConfigError, DataError
+
+#: Where the published values lie: in the repository that this file belongs to.
+PUBLISHED = Path(__file__).resolve().parents[4] / "paper_tables" / "published"
+
+#: Where the workflow keeps prepared data sets, from its working folder.
+PREPARED = Path("data/prepared")
+
+#: How queries without a relevant document count; see the metrics' option of the same name.
+Empty = Literal["exclude", "zero", "one"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a reader must know of a data set.
+
+    Attributes:
+        name: its name in the configuration, e.g. ``web30k_standin``.
+        title: its name in print.
+        origin: ``real``, ``standin`` (generated in the place of the paper's data) or ``generated``
+            (artificial in the paper as well).
+    """
+
+    name: str
+    title: str
+    origin: str
+
+    @property
+    def standin(self) -> bool:
+        """Whether its numbers can be compared with the paper's in their order at the most."""
+        return self.origin == "standin"
+
+    @property
+    def kind(self) -> str:
+        """``real``, ``stand-in`` or ``artificial``; the column ``data`` of every CSV file."""
+        return {"real": "real", "standin": "stand-in", "generated": "artificial"}[self.origin]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of an experiment: the settings that single it out, its data, and its results."""
+
+    settings: Mapping[str, Any]
+    dataset: Dataset
+    result: RunResult
+
+    @property
+    def n_trials(self) -> int:
+        """Number of independent repetitions."""
+        return int(self.result.spec["trials"])
+
+    def setting(self, name: str) -> Any:
+        """The value of a setting that singles this run out; a :class:`ConfigError` without it."""
+        if name not in self.settings:
+            raise ConfigError(
+                f"the plan gives the run '{self.result.name}' no '{name}'",
+                "name it in the experiment, and write the plans again",
+            )
+        return self.settings[name]
+
+    @property
+    def trained_on(self) -> str:
+        """Size of the training part, in words."""
+        size = self.result.record["data"]["splits"]["train"]
+        return f"{count(size['queries'])} queries ({count(size['documents'])} documents)"
+
+    def trial_means(self, split: str, metric: str, empty: Empty) -> np.ndarray:
+        """The mean of ``metric`` over the queries of ``split`` per trial, float64 ``[trials]``."""
+        return mean_metric(self._rows(split), metric, empty)["value"].to_numpy()
+
+    def query_values(self, split: str, metric: str, empty: Empty) -> pd.Series:
+        """``metric`` per query, averaged over the trials; indexed by query id.
+
+        With ``empty="exclude"`` queries without a relevant document are absent.
+        """
+        rows = self._rows(split)
+        if metric not in rows:
+            raise DataError(
+                f"this run holds no metric '{metric}'",
+                "add it to the run's evaluation",
+                file=self.result.folder,
+            )
+        values = rows.groupby("query_id")[metric].mean()
+        return values.dropna() if empty == "exclude" else values.fillna(float(empty == "one"))
+
+    def scale(self, split: str) -> Scale:
+        """How many queries and documents ``split`` has."""
+        rows = self._rows(split)
+        rows = rows[rows["trial"] == rows["trial"].min()]
+        return Scale(
+            queries=len(rows),
+            empty=int((rows["n_relevant"] == 0).sum()),
+            documents=int(rows["n_documents"].sum()),
+        )
+
+    def _rows(self, split: str) -> pd.DataFrame:
+        rows = self.result.per_query
+        rows = rows[rows["split"] == split]
+        if rows.empty:
+            raise DataError(
+                f"there are no values for the split '{split}'",
+                "train this run again",
+                file=self.result.folder,
+            )
+        return rows
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of a split: all queries, those of them without a relevant document, all documents."""
+
+    queries: int
+    empty: int
+    documents: int
+
+    def __str__(self) -> str:
+        text = f"{count(self.queries)} queries"
+        if self.empty:
+            text += f" ({count(self.empty)} of them without a relevant document)"
+        return f"{text}, {count(self.documents)} documents"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that a product is built from.
+
+    Attributes:
+        edition: which edition of the study, e.g. ``demo``.
+        paper: the paper's short name.
+        product: ``figure2``, ``table1``, …
+        experiments: name → the planned runs, in the plan's order; none where nothing was run.
+        published_folder: the folder of published values.
+        prepared: name that the experiments use → the record of the prepared data set, for the data
+            sets that the product describes and the edition prepares.
+        repeats: the products whose cells this one shows again, of those that the edition makes.
+    """
+
+    edition: str
+    paper: str
+    product: str
+    experiments: Mapping[str, Sequence[PlannedRun]]
+    published_folder: Path = PUBLISHED
+    prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    repeats: Sequence[str] = ()
+
+    def runs(self, experiment: str) -> Sequence[PlannedRun]:
+        """The runs of ``experiment``; a :class:`ConfigError` where the plan does not know it."""
+        if experiment not in self.experiments:
+            raise ConfigError(
+                f"the plan of {self.paper} {self.product} has no experiment '{experiment}'",
+                f"add it to the edition's experiments of {self.paper} (it may be empty)",
+            )
+        return self.experiments[experiment]
+
+    def prepared_dataset(self, name: str) -> Dataset:
+        """What a reader must know of the prepared data set ``name``."""
+        record = self.prepared[name]
+        return Dataset(record["name"], record["title"], record["origin"])
+
+    def published(self, name: str) -> pd.DataFrame:
+        """The published values in ``<name>.csv``."""
+        return read_published(self.published_folder, name)
+
+
+@cache
+def read_published(folder: Path, name: str) -> pd.DataFrame:
+    """``<folder>/<name>.csv``; do not change the frame, it is shared."""
+    path = Path(folder) / f"{name}.csv"
+    if not path.is_file():
+        raise DataError(
+            "the published values are missing",
+            f"run this in the repository's root, or name the folder of {PUBLISHED}",
+            file=path,
+        )
+    return pd.read_csv(path)
+
+
+def gather(
+    plan: Mapping[str, Any],
+    runs_folder: str | Path,
+    published_folder: str | Path = PUBLISHED,
+    prepared_folder: str | Path = PREPARED,
+) -> Evidence:
+    """The evidence for one product.
+
+    Args:
+        plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
+            (name → list of ``{"run": name, "settings": {…}}``), ``prepared`` (name → folder) where
+            the product describes data sets, and ``repeats`` where it shows cells of other products.
+            Which data a run was trained on its own record says.
+        runs_folder: where each run has its folder.
+        published_folder: the folder of published values.
+        prepared_folder: where each prepared data set has its folder.
+
+    Raises:
+        ConfigError: the plan is not complete. DataError: a run's results are.
+    """
+    try:
+        experiments = {
+            name: tuple(_planned_run(entry, Path(runs_folder)) for entry in entries)
+            for name, entries in plan["experiments"].items()
+        }
+        return Evidence(
+            edition=plan["edition"],
+            paper=plan["paper"],
+            product=plan["product"],
+            experiments=experiments,
+            published_folder=Path(published_folder),
+            prepared={
+                name: read_record(Path(prepared_folder) / key)
+                for name, key in plan.get("prepared", {}).items()
+            },
+            repeats=tuple(plan.get("repeats", ())),
+        )
+    except KeyError as error:
+        raise ConfigError(f"the plan lacks {error}", "write the plans again") from error
+
+
+def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
+    result = load_run(runs_folder / entry["run"])
+    facts = result.record["data"]
+    dataset = Dataset(facts["name"], facts["title"], facts["origin"])
+    return PlannedRun(entry["settings"], dataset, result)
+
+
+def count(number: int) -> str:
+    """A count as it is printed: thousands set apart by a thin gap, as in ``18 919``."""
+    return f"{number:,}".replace(",", "\u00a0")
+
+
+def spread(numbers: Sequence[int], what: str) -> str:
+    """``5 trials``, or ``3 to 5 trials`` where they differ; ``a single trial`` for one."""
+    low, high = min(numbers), max(numbers)
+    if high == 1:
+        return f"a single {what}"
+    return f"{low} {what}s" if low == high else f"{low} to {high} {what}s"
+
+
+_KINDS = {
+    "real": "real data",
+    "standin": "generated in the place of the paper's data",
+    "generated": "artificial data, as in the paper",
+}
+
+
+def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
+    """Says which data, real or not, and at what scale, for runs that share a data set.
+
+    Args:
+        runs: the runs, of one fold or several.
+        split: ``vali`` or ``test``.
+        part: what to call the split in print.
+    """
+    by_fold = {run.result.spec["fold"]: run for run in runs}
+    folds = sorted(fold for fold in by_fold if fold is not None)
+    dataset = runs[0].dataset
+    kind = _KINDS[dataset.origin]
+    if len(folds) > 1:
+        scales = [run.scale(split) for run in by_fold.values()]
+        total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))
+        return f"Data: {dataset.title} ({kind}), {len(folds)} folds; {part} of all: {total}."
+    fold = f", fold {folds[0]}" if folds else ""
+    trained = f"trained on {runs[0].trained_on}"
+    return f"Data: {dataset.title}{fold} ({kind}); {trained}; {part}: {runs[0].scale(split)}."
+
+
+def standin_line(datasets: Sequence[Dataset], edition: str) -> str:
+    """The line inside a picture that warns of stand-ins; empty where all data are real."""
+    titles = list(dict.fromkeys(data.title for data in datasets if data.standin))
+    if not titles:
+        return ""
+    names = ", ".join(titles)
+    return f"{names[0].upper()}{names[1:]}: generated, not the paper's data (edition {edition})"

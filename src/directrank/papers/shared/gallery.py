@@ -1,0 +1,57 @@
+"""The page of an edition's figures: each picture with the caption that its files carry."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from directrank.system.errors import DataError
+from directrank.system.io import write_text
+
+_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
+
+
+def caption(svg_file: str | Path) -> tuple[str, str]:
+    """Title and caption of a figure, from its SVG file (its PNG and PDF files carry the same).
+
+    Raises:
+        DataError: the file is absent, or no figure of this study.
+    """
+    try:
+        tree = ElementTree.parse(svg_file)
+    except (OSError, ElementTree.ParseError) as error:
+        raise DataError(f"not a figure: {error}", "draw it again", file=svg_file) from error
+    found = [tree.find(f".//{_DUBLIN_CORE}{name}") for name in ("title", "description")]
+    if any(element is None or not element.text for element in found):
+        raise DataError("this SVG file has no title and caption", "draw it again", file=svg_file)
+    title, text = (element.text for element in found)
+    return title, text
+
+
+def write(svg_files: Sequence[str | Path], out: str | Path) -> None:
+    """Write a Markdown page that shows the figures, sorted by paper and number.
+
+    Args:
+        svg_files: the figures; the other formats and the CSV file lie beside each.
+        out: the page, such as ``figures/demo/README.md``; links are relative to it.
+    """
+    out = Path(out)
+    lines = [f"# Figures of the edition {out.parent.name}", ""]
+    for file in sorted(map(Path, svg_files), key=_order):
+        title, text = caption(file)
+        stem = Path(os.path.relpath(file, out.parent)).with_suffix("").as_posix()
+        links = ", ".join(f"[{kind}]({stem}.{kind})" for kind in ("png", "pdf", "svg", "csv"))
+        lines += [f"## {title}", "", f"![{title}]({stem}.png)", "", f"{text} ({links})", ""]
+    write_text(out, "\n".join(lines))
+
+
+def natural(name: str) -> list[int | str]:
+    """A key that sorts numbers as numbers: ``figure2`` before ``figure10``."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def _order(file: Path) -> tuple[str, list[int | str]]:
+    return file.parent.name, natural(file.stem)

@@ -1,0 +1,196 @@
+"""Building one product of a paper: from its plan to the files that a reader opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from directrank.papers.shared import figures, tables
+from directrank.papers.shared.evidence import PREPARED, PUBLISHED, Evidence, gather
+from directrank.system.errors import ConfigError
+from directrank.system.io import atomic_path, read_json, write_csv, write_text
+from directrank.system.schema import suggest
+
+#: Ending of the file of measured times that stands beside a timed product's files.
+TIMES = "_times.csv"
+
+
+@dataclass(frozen=True)
+class FigureResult:
+    """A figure, exactly what it plots, and what must be said of it.
+
+    Attributes:
+        figure: drawn within :func:`directrank.papers.shared.figures.style`.
+        data: the plotted numbers, intervals included.
+        caption: data set (real or stand-in), scale, trials, interval and edition, in sentences.
+        times: of a product that is ``timed``: the measured times that it plots. They are kept apart
+            because no two runs measure the same.
+    """
+
+    figure: Figure
+    data: pd.DataFrame
+    caption: str
+    times: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """A table: its numbers one per row, and the layout that is read.
+
+    Attributes:
+        data: tidy; one row per number, with its interval, its origin and its status.
+        layout: for Markdown and LaTeX; its caption says what a figure's caption says.
+        times: as for a figure.
+    """
+
+    data: pd.DataFrame
+    layout: tables.Layout
+    times: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Product:
+    """One figure (or panel) or table of a paper.
+
+    Attributes:
+        kind: ``figure`` or ``table``.
+        title: what it is called, e.g. ``Figure 2 of Bruch et al. (2019): …``.
+        needs: the names of the experiments that it is drawn from.
+        build: draws it; called within the figures' style.
+        data: the names of data sets that it describes, as far as the edition prepares them.
+        timed: whether it has measured times, which go to a file of their own (:data:`TIMES`).
+        repeats: products of the paper whose cells it shows again. It needs what they need, as far
+            as the edition makes them, and no run of its own.
+    """
+
+    kind: Literal["figure", "table"]
+    title: str
+    needs: tuple[str, ...]
+    build: Callable[[Evidence], FigureResult | TableResult]
+    data: tuple[str, ...] = ()
+    timed: bool = False
+    repeats: tuple[str, ...] = ()
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The files' endings; measured times have a file of their own, see :data:`TIMES`."""
+        return (
+            (".png", ".pdf", ".svg", ".csv") if self.kind == "figure" else (".csv", ".md", ".tex")
+        )
+
+
+def paper_module(paper: str) -> ModuleType:
+    """The module of ``paper``, found by its name; a :class:`ConfigError` where there is none."""
+    name = f"directrank.papers.{paper}"
+    if not paper.isidentifier() or find_spec(name) is None:
+        raise ConfigError(f"no paper '{paper}'", f"write the module {name}, or mend the name")
+    return import_module(name)
+
+
+def products(paper: str) -> Mapping[str, Product]:
+    """The products of ``paper`` by name."""
+    found = getattr(paper_module(paper), "PRODUCTS", None)
+    if found is None:
+        raise ConfigError(
+            f"the module of '{paper}' has no PRODUCTS", "see directrank.papers.shared.product"
+        )
+    return found
+
+
+def product(paper: str, name: str) -> Product:
+    """One product; a :class:`ConfigError` that names the known ones where there is none such."""
+    known = products(paper)
+    if name not in known:
+        raise ConfigError(f"'{paper}' has no product '{name}'", suggest(name, known))
+    return known[name]
+
+
+def build(
+    plan_file: str | Path,
+    runs_folder: str | Path,
+    out_stem: str | Path,
+    published_folder: str | Path = PUBLISHED,
+    prepared_folder: str | Path = PREPARED,
+) -> list[Path]:
+    """Draw the product of a plan and write its files.
+
+    Everything is drawn before anything is written, and each file is written atomically.
+
+    Args:
+        plan_file: JSON; see :func:`directrank.papers.shared.evidence.gather`.
+        runs_folder: where each run has its folder.
+        out_stem: the files' path without ending, e.g. ``figures/demo/bruch2019/figure2``.
+        published_folder: the folder of published values.
+        prepared_folder: where each prepared data set has its folder.
+
+    Returns:
+        The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
+        ``.tex`` of a table.
+
+    Raises:
+        DirectrankError: an unknown product, or results or published values that are missing.
+    """
+    evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
+    item = product(evidence.paper, evidence.product)
+    for experiment in item.needs:
+        evidence.runs(experiment)
+    stem = Path(out_stem)
+    with figures.style():
+        result = item.build(evidence)
+        files: dict[str, bytes | str | pd.DataFrame]
+        if isinstance(result, FigureResult):
+            rendered = figures.render(result.figure, item.title, result.caption)
+            files = {f".{kind}": content for kind, content in rendered.items()}
+        else:
+            label = f"{evidence.paper}-{evidence.product}"
+            files = {
+                ".md": tables.markdown(result.layout, item.title),
+                ".tex": tables.latex(result.layout, label),
+            }
+    files[".csv"] = result.data
+    paths = []
+    for suffix in item.suffixes:
+        paths.append(stem.with_name(stem.name + suffix))
+        _write(paths[-1], files[suffix])
+    return paths
+
+
+def build_times(
+    plan_file: str | Path, runs_folder: str | Path, out: str | Path, **folders: str | Path
+) -> Path:
+    """Write the measured times of a timed product to ``out``, a CSV file.
+
+    Args:
+        plan_file, runs_folder: as for :func:`build`.
+        out: the file.
+        folders: ``published_folder`` and ``prepared_folder``, as for :func:`build`.
+
+    Raises:
+        ConfigError: the product has no measured times.
+    """
+    evidence = gather(read_json(plan_file), runs_folder, **folders)
+    item = product(evidence.paper, evidence.product)
+    with figures.style():
+        times = item.build(evidence).times
+    if times is None:
+        raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
+    write_csv(out, times)
+    return Path(out)
+
+
+def _write(path: Path, content: bytes | str | pd.DataFrame) -> None:
+    if isinstance(content, pd.DataFrame):
+        write_csv(path, content)
+    elif isinstance(content, str):
+        write_text(path, content)
+    else:
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(content)

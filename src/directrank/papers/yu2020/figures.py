@@ -1,0 +1,330 @@
+"""Yu (2020): Figure 2, and what its argument says of gradients and ties, measured in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from scipy import stats
+
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import (
+    Evidence,
+    PlannedRun,
+    count,
+    data_sentence,
+    spread,
+    standin_line,
+)
+from directrank.papers.shared.product import FigureResult
+from directrank.papers.yu2020.grid import ARCHITECTURES, Cell, by_method, grid, kept_epochs, select
+from directrank.system.errors import DataError
+
+#: Panels of Figure 2: letter → method.
+FIGURE2 = {
+    "a": "WassRank",
+    "b": "ListNet",
+    "c": "ListMLE",
+    "d": "LambdaMART(L)",
+    "e": "ApproxNDCG",
+    "f": "nERR@10-type3",
+    "g": "AP-type3",
+    "h": "nDCG-type3",
+}
+
+#: What the methods that minimise a metric's negative are said to optimise.
+METRIC_VALUES = {
+    "ApproxNDCG": "approximate nDCG",
+    "nERR@10-type3": "nERR@10",
+    "AP-type3": "AP",
+    "nDCG-type3": "nDCG",
+}
+
+#: Objectives of the twin sigmoid by the start of their methods' names.
+OBJECTIVES = ("Pre", "AP", "nERR@10", "nDCG")
+
+_TRAIN = {"color": figures.BLACK, "linestyle": "-", "linewidth": 1.1}
+_VALI = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
+_TEST = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
+
+
+def figure2(evidence: Evidence, panel: str) -> FigureResult:
+    """A panel of Figure 2: what training minimises, and nDCG@5 of validation and test part.
+
+    Raises:
+        DataError: the method was not run.
+    """
+    method = FIGURE2[panel]
+    cells = grid(evidence).get(method)
+    if not cells:
+        raise DataError(f"{method} was not run", "let the edition run it in any architecture")
+    cell = select(cells, "validation")
+    run = cell.runs[0]
+    history = _over_trials(run)
+    figure, axes = figures.new_figure(height=2.0)
+    trees = method == "LambdaMART(L)"
+    if trees:
+        curves, remark = _tree_curves(history)
+        for label, look in (("train", _TRAIN), ("validation", _VALI), ("test", _TEST)):
+            axes.plot(*_points(curves, label), label=label, **look)
+        axes.set(xlabel="trees", ylabel="nDCG@5")
+        handles, labels = axes.get_legend_handles_labels()
+    else:
+        what = METRIC_VALUES.get(method, "train loss")
+        sign = -1.0 if method in METRIC_VALUES else 1.0
+        curves, remark = _epoch_curves(history, what, sign)
+        axes.plot(
+            *_points(curves, what), label=f"{'metric' if sign < 0 else 'loss'}, train", **_TRAIN
+        )
+        axes.set(xlabel="epoch", ylabel=what)
+        right = axes.twinx()
+        right.spines["right"].set_visible(True)
+        right.grid(False)
+        for label, look in (("validation", _VALI), ("test", _TEST)):
+            right.plot(*_points(curves, label), label=f"nDCG@5, {label}", **look)
+        right.set_ylabel("nDCG@5")
+        handles = [*axes.get_lines(), *right.get_lines()]
+        labels = [line.get_label() for line in handles]
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=6)
+    figures.small_print(figure, standin_line([run.dataset], evidence.edition))
+    data = curves.assign(
+        method=method,
+        architecture=cell.architecture,
+        dataset=run.dataset.title,
+        data=run.dataset.kind,
+    )
+    architecture = f" in {cell.architecture}" if cell.architecture else ""
+    caption = (
+        f"{method}{architecture}: how nDCG@5 of the validation and test part goes with what is "
+        f"optimised on the training part, {spread([run.n_trials], 'trial')}. {remark} "
+        f"{data_sentence([run], 'test', 'test part')} "
+        + ("Only the curves' shape can be compared with the paper. " if run.dataset.standin else "")
+        + "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
+        f"Edition {evidence.edition}."
+    )
+    return FigureResult(figure, data, caption)
+
+
+def _points(curves: pd.DataFrame, label: str) -> tuple[np.ndarray, np.ndarray]:
+    part = curves[curves["curve"] == label]
+    return part["step"].to_numpy(), part["value"].to_numpy()
+
+
+def _over_trials(run: PlannedRun) -> pd.DataFrame:
+    """The history of the fits that were kept, averaged over trials, by epoch or tree."""
+    fits = run.result.fits
+    kept = fits.loc[fits["selected"], ["trial", "candidate"]]
+    history = run.result.history.merge(kept, on=["trial", "candidate"])
+    return history.groupby("epoch").mean(numeric_only=True)
+
+
+def _column(history: pd.DataFrame, name: str) -> pd.Series:
+    if name not in history:
+        raise DataError(
+            f"the runs' histories hold no '{name}'", "add it to the runs' training.monitor"
+        )
+    return history[name].dropna()
+
+
+def _curve(label: str, values: pd.Series) -> pd.DataFrame:
+    return pd.DataFrame({"curve": label, "step": values.index, "value": values.to_numpy()})
+
+
+def _tree_curves(history: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    curves = {
+        "train": _column(history, "train_ndcg@5"),
+        "validation": history["vali_metric"],
+        "test": _column(history, "test_ndcg@5"),
+    }
+    best = int(history["vali_metric"].idxmax())
+    remark = f"Validation is best with {best} of {count(len(history))} trees."
+    return pd.concat([_curve(*item) for item in curves.items()], ignore_index=True), remark
+
+
+def _epoch_curves(history: pd.DataFrame, what: str, sign: float) -> tuple[pd.DataFrame, str]:
+    train = sign * history["train_loss"]
+    test = _column(history, "test_ndcg@5")
+    curves = {what: train, "validation": history["vali_metric"], "test": test}
+    frame = pd.concat([_curve(*item) for item in curves.items()], ignore_index=True)
+    both = pd.concat([sign * train, history["vali_metric"], test], axis=1, join="inner")
+    with_vali, with_test = (
+        # A loss that falls as nDCG rises agrees with it.
+        -stats.spearmanr(both.iloc[:, 0], both.iloc[:, column]).statistic
+        if len(both) > 2 and both.iloc[:, 0].nunique() > 1 and both.iloc[:, column].nunique() > 1
+        else np.nan
+        for column in (1, 2)
+    )
+    rough = both.iloc[:, 2].diff().abs().mean()
+    remark = (
+        f"Over {len(both)} epochs the rank correlation of progress in training with nDCG@5 is "
+        f"{with_vali:.2f} on validation and {with_test:.2f} on test; from one epoch to the next "
+        f"test nDCG@5 changes by {rough:.4f} on average."
+    ).replace("-", "−")
+    return frame, remark
+
+
+def inconsistency(evidence: Evidence) -> FigureResult:
+    """The share of pairs that the gradient pulls against their labels, over training, per type."""
+    rows = {
+        "pull_against_labels": "pairs pulled\nagainst labels (%)",
+        "net_against_labels": "net gradient\nagainst labels (%)",
+    }
+    what = (
+        "Share of the training part's pairs of documents with different labels that the gradient "
+        "of a method pulls against their labels, the paper's “optimisation inconsistency”. Top: "
+        "by the pull of the pair itself, through the ranks of its two documents; types 2 and 3 "
+        "exclude it. Bottom: by the whole gradient, in which all other pairs have a part"
+    )
+    return _gradients(evidence, rows, what, scale=100.0)
+
+
+def difficulty(evidence: Evidence) -> FigureResult:
+    """The size of the gradient on badly ordered pairs, over training, per type."""
+    rows = {
+        "pull_on_badly_ordered": "relative pull,\nbadly ordered",
+        "pull_on_far_apart": "relative pull,\nfar apart",
+    }
+    what = (
+        "Mean size of the pull on badly ordered pairs of documents of the training part, as a "
+        "multiple of its mean size over all pairs with different labels; small is the paper's "
+        "“optimisation difficulty”. Top: all badly ordered pairs. Bottom: those that are badly "
+        "ordered by more than the standard deviation of their query's scores"
+    )
+    return _gradients(evidence, rows, what, scale=1.0)
+
+
+def _gradients(
+    evidence: Evidence, rows: Mapping[str, str], what: str, scale: float
+) -> FigureResult:
+    by_fold = by_method(evidence.runs(ARCHITECTURES["R4.L"]))
+    runs = {method: some[0] for method, some in by_fold.items()}
+    frames = []
+    for objective in OBJECTIVES:
+        curves = [f"{objective}-type{kind}" for kind in (1, 2, 3)]
+        curves += ["ApproxNDCG"] if objective == "nDCG" else []
+        for method in curves:
+            if method not in runs:
+                continue
+            history = _over_trials(runs[method])
+            for quantity in rows:
+                values = _column(history, f"train_{quantity}") * scale
+                frame = _curve(method, values).rename(columns={"curve": "method"})
+                frames.append(frame.assign(objective=objective, quantity=quantity))
+    if not frames:
+        raise DataError("no type was run in R4.L", f"let the edition run {ARCHITECTURES['R4.L']}")
+    data = pd.concat(frames, ignore_index=True)
+    figure, axes = figures.new_figure(
+        width=2 * figures.COLUMN, height=3.2, nrows=2, ncols=4, sharex=True, sharey="row"
+    )
+    names = ["type 1", "type 2", "type 3", "ApproxNDCG"]
+    for row, (quantity, title) in enumerate(rows.items()):
+        for column, objective in enumerate(OBJECTIVES):
+            part = data[(data["objective"] == objective) & (data["quantity"] == quantity)]
+            _types(axes[row, column], part, names)
+            if row == 0:
+                axes[row, column].set_title(objective)
+        axes[row, 0].set_ylabel(title)
+        axes[row, 0].set_ylim(bottom=0)
+    for ax in axes[-1]:
+        ax.set_xlabel("epoch")
+    handles = {
+        label: handle
+        for ax in axes.flat
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles, loc="outside upper center", ncols=len(handles), frameon=False
+    )
+    some = list(runs.values())
+    figures.small_print(figure, standin_line([some[0].dataset], evidence.edition))
+    caption = (
+        f"{what}. Means over queries, by the objective that is optimised, in R4.L; "
+        f"{spread([run.n_trials for run in some], 'trial')}, a fold's first where there are "
+        f"several. {data_sentence(some[:1], 'test', 'test part')} Not in the paper, which argues "
+        f"from the formulas. Edition {evidence.edition}."
+    )
+    data.insert(0, "dataset", some[0].dataset.title)
+    return FigureResult(figure, data, caption)
+
+
+def _types(axes: Axes, data: pd.DataFrame, names: Sequence[str]) -> None:
+    for method, curve in data.groupby("method", sort=False):
+        label = "ApproxNDCG" if method == "ApproxNDCG" else f"type {str(method)[-1]}"
+        look = figures.SERIES[names.index(label)] | {"markersize": 2.5, "linewidth": 0.9}
+        every = max(1, len(curve) // 8)
+        axes.plot(curve["step"], curve["value"], label=label, markevery=every, **look)
+
+
+def ties(evidence: Evidence) -> FigureResult:
+    """The share of tied pairs per method and architecture, and what their order is worth."""
+    everything = grid(evidence)
+    rows = []
+    for method, cells in everything.items():
+        for architecture, cell in cells.items():
+            if architecture:
+                rows.append(
+                    {
+                        "method": method,
+                        "architecture": architecture,
+                        "tied_pairs": tied_share(cell),
+                        **{
+                            f"ndcg@{k}": cell.mean("test", f"ndcg@{k}")
+                            - cell.mean("test", f"ndcg@{k}/expected")
+                            for k in (1, 5, 20)
+                        },
+                    }
+                )
+    if not rows:
+        raise DataError("no network was run", f"let the edition run {', '.join(ARCHITECTURES)}")
+    data = pd.DataFrame(rows)
+    methods = list(dict.fromkeys(data["method"]))
+    figure, axes = figures.new_figure(
+        width=2 * figures.COLUMN, height=1.0 + 0.16 * len(methods), nrows=1, ncols=3, sharey=True
+    )
+    panels = {
+        "tied_pairs": "tied pairs of documents (%)",
+        "ndcg@5": "effect on nDCG@5 (%)",
+        "ndcg@20": "effect on nDCG@20 (%)",
+    }
+    for ax, (column, title) in zip(axes, panels.items(), strict=True):
+        for number, architecture in enumerate(ARCHITECTURES):
+            part = data[data["architecture"] == architecture]
+            places = part["method"].map(methods.index).to_numpy() + 0.16 * (number - 1.5)
+            look = figures.SERIES[number] | {"linestyle": "none", "markersize": 3}
+            label = architecture if ax is axes[0] else None
+            ax.plot(100 * part[column], places, label=label, **look)
+        ax.set_xlabel(title)
+    axes[0].set_yticks(range(len(methods)), methods)
+    axes[0].invert_yaxis()
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
+    cells = [cell for some in everything.values() for cell in some.values()]
+    runs = [run for cell in cells for run in cell.runs]
+    figures.small_print(figure, standin_line([runs[0].dataset], evidence.edition))
+    shares = data.groupby("architecture")["tied_pairs"].mean()
+    largest = data.loc[data["ndcg@5"].abs().idxmax()]
+    caption = (
+        "Left: share of a test query's pairs of documents whose scores are equal, mean over "
+        "queries, at the kept epoch. Middle and right: nDCG with tied documents in the order of "
+        "the file minus its exact mean over all their orders. Means over methods of tied "
+        f"pairs: {', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
+        f"The largest effect is {100 * largest['ndcg@5']:+.2f} points of nDCG@5 ".replace("-", "−")
+        + f"({largest['method']} in {largest['architecture']}). "
+        f"{data_sentence(runs, 'test', 'test part')} Not in the paper, whose released code orders "
+        "every list by its labels before training and testing, so that a stable sort would favour "
+        f"ties. Edition {evidence.edition}."
+    )
+    data.insert(0, "dataset", runs[0].dataset.title)
+    return FigureResult(figure, data, caption)
+
+
+def _present(shares: pd.Series) -> list[str]:
+    return [name for name in ARCHITECTURES if name in shares.index]
+
+
+def tied_share(cell: Cell) -> float:
+    """Share of tied pairs on the test part at the kept epochs, mean over folds and trials."""
+    return float(
+        np.mean([_column(kept_epochs(run), "test_tied_pairs").mean() for run in cell.runs])
+    )

@@ -1,0 +1,458 @@
+"""Yu (2020): direct metric optimisation through twin-sigmoid ranks; what needs no training.
+
+Tables 2 and 3 measure ranks by the sum over a list's documents of the absolute error, averaged over
+random lists. Scores are float32: the ties behind Table 3's 0.03 are those of that type.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from directrank.papers.shared import figures
+from directrank.papers.shared.claims import Finding, Outcome, without_sampling
+from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.evidence import Dataset, Evidence
+from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.relaxations.sigmoid import SigmoidRanking
+from directrank.relaxations.sorting import descending_order, inverse
+from directrank.relaxations.twin import TwinRanking
+from directrank.stats.intervals import mean_interval
+from directrank.stats.tests import paired_randomisation
+from directrank.system.seeds import numpy_stream, torch_stream
+
+#: Lists and documents per list of Tables 2 and 3.
+VECTORS = 100
+SIZES = (123, 1000)
+
+ALPHAS = (1, 10, 100, 1000, 10_000, 100_000)
+
+#: Pairs of documents behind a mean that settles whose of two means is off, here or in the paper.
+LONG_RUN = 150_000_000
+
+#: Table 2 is met within 5 %; a cell that is smaller than its own sampling error, within 0.1.
+RELATIVE_TOLERANCE = 0.05
+ABSOLUTE_TOLERANCE = {(123, 100_000): 0.1}
+
+#: Steepness of the curves of Figure 1 (a) and (b); the paper's values did not survive in its text.
+FIGURE1_ALPHAS = (1, 5, 10)
+
+#: A uniform float32 of PyTorch is a multiple of this.
+RESOLUTION = 2.0**-24
+
+SCORES = Dataset("uniform", "uniform random scores", "generated")
+
+#: Row of Table 1 in the published file → how it is set.
+TABLE1_ROWS = {
+    "z": "z",
+    "pi(z)": "π(z)",
+    "s_hat(pi(z))": "ŝ(π(z))",
+    "s_hat_inv(pi(z))": "ŝ⁻¹(π(z))",
+    "z[[s_hat_inv(pi(z))]]": "z[ŝ⁻¹(π(z))]",
+}
+
+
+def permutation_example(z: Tensor) -> dict[str, list[float]]:
+    """The quantities of Table 1 by their published names.
+
+    Args:
+        z: scores ``[n]`` without ties.
+    """
+    everyone = torch.ones(1, len(z), dtype=torch.bool)
+    ranks = TwinRanking(z[None], torch.zeros_like(z)[None], everyone).ranks[0]
+    by_rank = descending_order(-ranks[None], everyone)[0]
+    return {
+        "z": z.tolist(),
+        "pi(z)": ranks.tolist(),
+        "s_hat(pi(z))": ranks[by_rank].tolist(),
+        "s_hat_inv(pi(z))": by_rank.tolist(),
+        "z[[s_hat_inv(pi(z))]]": z[by_rank].tolist(),
+    }
+
+
+def uniform_scores(n: int, vectors: int = VECTORS) -> Tensor:
+    """``[vectors, n]`` float32 scores, uniform on [0, 1)."""
+    return torch.rand(vectors, n, generator=torch_stream("yu2020", "uniform scores", n))
+
+
+def rank_errors(ranks: Tensor, scores: Tensor) -> np.ndarray:
+    """The sum of absolute rank errors of each list against its true ranking.
+
+    Tied documents have no one true order. The nearest is taken, so that a tie broken either way is
+    no error, while ranks between two places are.
+
+    Args:
+        ranks: ``[B, L]``.
+        scores: ``[B, L]``.
+
+    Returns:
+        float64 ``[B]``.
+    """
+    everyone = torch.ones_like(scores, dtype=torch.bool)
+    by_rank = descending_order(-ranks, everyone)
+    order = by_rank.gather(1, descending_order(scores.gather(1, by_rank), everyone))
+    places = inverse(order) + 1
+    return (ranks.double() - places).abs().sum(1).numpy()
+
+
+@cache
+def sigmoid_errors(n: int, alpha: float, vectors: int = VECTORS) -> np.ndarray:
+    """Errors of sigmoid ranks (Qin2010's eq. 12) of steepness ``alpha``; ``[vectors]``."""
+    scores = uniform_scores(n, vectors)
+    everyone = torch.ones_like(scores, dtype=torch.bool)
+    # In float64: at a steepness of 100 000 the error is to be that of the method.
+    ranking = SigmoidRanking(scores.double(), everyone, alpha=float(alpha))
+    return rank_errors(ranking.ranks(everyone), scores)
+
+
+@cache
+def twin_errors(n: int, break_ties: bool) -> np.ndarray:
+    """Errors of twin-sigmoid ranks (eq. 12); ``[VECTORS]``."""
+    scores = uniform_scores(n)
+    ranking = TwinRanking(
+        scores,
+        torch.zeros_like(scores),
+        torch.ones_like(scores, dtype=torch.bool),
+        break_ties=break_ties,
+        generator=torch_stream("yu2020", "ties", n),
+    )
+    return rank_errors(ranking.ranks, scores)
+
+
+def expected_ties(n: int) -> float:
+    """Expected number of tied pairs in a list of ``n`` uniform float32 scores."""
+    return n * (n - 1) / 2 * RESOLUTION
+
+
+def table1(evidence: Evidence) -> TableResult:
+    """Table 1: how ranks and sorting of z = (1, 3, 5, 4) relate."""
+    printed = evidence.published("yu2020_table1").set_index("quantity")
+    places = list(printed.columns)
+    z = torch.tensor(printed.loc["z"].to_numpy(), dtype=torch.float32)
+    found = permutation_example(z)
+    rows, lines = [], []
+    for name, title in TABLE1_ROWS.items():
+        values = found[name]
+        theirs = printed.loc[name].tolist()
+        for place, ours, published in zip(places, values, theirs, strict=True):
+            rows.append(
+                {
+                    "edition": evidence.edition,
+                    "data": SCORES.kind,
+                    "quantity": name,
+                    "place": place,
+                    "value": ours,
+                    "half_width": 0.0,
+                    "published": published,
+                    "status": _met(ours == published),
+                }
+            )
+        agree = "equal" if values == theirs else "differs"
+        as_printed = " ".join(f"{value:g}" for value in theirs)
+        lines.append([title, *(f"{value:g}" for value in values), as_printed, agree])
+    data = add_differences(pd.DataFrame(rows), value="value")
+    caption = (
+        "Permutation and sorting of four scores z: ranks π(z) of the twin sigmoid, the ranks "
+        "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ they are taken from (counted from 0), "
+        "and z in that order. The last two columns are the paper's row and whether ours is equal. "
+        f"Computed, no data, no training. Edition {evidence.edition}."
+    )
+    columns = ["", *(str(number) for number in range(1, len(places) + 1)), "paper", ""]
+    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
+
+
+def table2(evidence: Evidence) -> TableResult:
+    """Table 2: the error of sigmoid ranks against their steepness."""
+    printed = evidence.published("yu2020_table2")
+    rows = []
+    for (_, theirs), n in zip(printed.iterrows(), SIZES, strict=True):
+        for alpha in ALPHAS:
+            published = float(str(theirs[f"{alpha:,}"]).replace(",", ""))
+            interval = mean_interval(sigmoid_errors(n, alpha))
+            tolerance = ABSOLUTE_TOLERANCE.get((n, alpha), RELATIVE_TOLERANCE * published)
+            rows.append(
+                {
+                    "edition": evidence.edition,
+                    "data": SCORES.kind,
+                    "vectors": VECTORS,
+                    "documents": n,
+                    "alpha": alpha,
+                    "mean": interval.mean,
+                    "half_width": interval.half_width,
+                    "published": published,
+                    "tolerance": tolerance,
+                    "status": _met(abs(interval.mean - published) <= tolerance),
+                }
+            )
+    data = pd.DataFrame(rows)
+    errors = standard_error(data["half_width"], data["vectors"])
+    # The published mean is one of as many random lists, so it is as uncertain as ours.
+    data = add_differences(data, error=errors, published_error=errors)
+    sections = [
+        Section(f"{VECTORS} lists of {n} documents", _table2_lines(part))
+        for n, part in data.groupby("documents", sort=False)
+    ]
+    columns = ["", *(f"α = {alpha:,}".replace(",", "\u00a0") for alpha in ALPHAS)]
+    caption = (
+        "Error of sigmoid ranks, the sum over a list's documents of the absolute rank error, mean "
+        f"of {VECTORS} lists of scores uniform on [0, 1) with its 95% t interval. A number is "
+        "met within 5% of the published value, at 123 documents and α = 100\u00a0000 within 0.1; "
+        "its standard error takes the published mean to be as uncertain as ours. The paper heads "
+        f"the columns σ. Artificial data as in the paper, no training. Edition {evidence.edition}."
+    )
+    return TableResult(data, Layout(caption, columns, sections, _table2_notes(data)))
+
+
+def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
+    rows = list(part.itertuples())
+    return [
+        ["here", *(f"{row.mean:.2f} (±{row.half_width:.2f})" for row in rows)],
+        ["paper", *(f"{row.published:.2f}" for row in rows)],
+        ["difference", *(_signed(row.difference, 2) for row in rows)],
+        ["in per cent", *(_signed(100 * row.difference / row.published, 1) for row in rows)],
+        ["in standard errors", *(_signed(row.difference_in_se, 1) for row in rows)],
+        ["verdict", *(row.status for row in rows)],
+    ]
+
+
+def _table2_notes(data: pd.DataFrame) -> list[str]:
+    missed = data[data["status"] != MET]
+    met = f"**Were the paper's numbers met?** {len(data) - len(missed)} of {len(data)} within the "
+    if missed.empty:
+        return [met + "tolerance."]
+    cells = "; ".join(
+        f"{row.documents} documents, α = {row.alpha:g}: {_signed(row.difference, 2)}, which is "
+        f"{abs(row.difference_in_se):.1f} standard errors ({_long_run(row.documents, row.alpha)})"
+        for row in missed.itertuples()
+    )
+    return [
+        met + f"tolerance. Outside: {cells}. Where few pairs of a list are close, the mean of "
+        f"{VECTORS} lists moves by more than the tolerance from one draw to the next."
+    ]
+
+
+def _long_run(n: int, alpha: float) -> str:
+    """The mean error of many more lists, in words: where between the two means the truth lies."""
+    lists = LONG_RUN // n**2
+    interval = mean_interval(sigmoid_errors(n, alpha, lists))
+    return f"{lists} lists give {interval.mean:.2f} ±{interval.half_width:.2f}"
+
+
+def table3(evidence: Evidence) -> TableResult:
+    """Table 3: the error of twin-sigmoid ranks, with and without tie breaking."""
+    printed = evidence.published("yu2020_table3").set_index("pi+")
+    rows = []
+    for name, break_ties in (("Eq-12", False), ("Eq-12 plus tie breaking", True)):
+        for n in SIZES:
+            interval = mean_interval(twin_errors(n, break_ties))
+            mean = interval.mean
+            published = float(printed.loc[name, f"(v1 = {VECTORS}, v2 = {n})"])
+            expected = 0.0 if break_ties else expected_ties(n)
+            # Ties are rare, so the sum over the lists is a Poisson count, here and in the paper.
+            tolerance = 1.96 * math.sqrt(2 * expected * VECTORS) / VECTORS
+            rows.append(
+                {
+                    "edition": evidence.edition,
+                    "data": SCORES.kind,
+                    "vectors": VECTORS,
+                    "documents": n,
+                    "ranks": name,
+                    "mean": mean,
+                    "half_width": interval.half_width,
+                    "expected": expected,
+                    "published": published,
+                    "tolerance": tolerance,
+                    "status": _met(abs(mean - published) <= tolerance),
+                }
+            )
+    data = pd.DataFrame(rows)
+    # That of a Poisson count with the expected mean, the same here and in the paper.
+    errors = (data["expected"] / VECTORS) ** 0.5
+    data = add_differences(data, error=errors, published_error=errors)
+    lines = []
+    for name, part in data.groupby("ranks", sort=False):
+        cells = [name.replace("Eq-12", "Equation 12").replace("plus", "with")]
+        for row in part.itertuples():
+            cells += [
+                f"{row.mean:.2f}",
+                f"{row.expected:.4f}" if row.expected else "0",
+                f"{row.published:g}",
+                _signed(row.difference, 2),
+                row.status,
+            ]
+        lines.append(cells)
+    columns = ["Twin sigmoid"]
+    for n in SIZES:
+        columns += [f"{n} documents", "expected", "paper", "difference", "verdict"]
+    caption = (
+        "Error of twin-sigmoid ranks, the sum over a list's documents of the absolute rank error, "
+        f"mean of the {VECTORS} lists of Table 2. Without tie breaking two equal scores share the "
+        "mean of their places, which adds 1; “expected” is the number of equal pairs of float32 "
+        "numbers, n (n − 1) / 2 × 2^(−24). Means are met within 1.96 standard deviations of the "
+        "difference of two such Poisson counts, with tie breaking exactly. Artificial data as in "
+        f"the paper, no training. Edition {evidence.edition}."
+    )
+    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
+
+
+def sigmoid_of_pair(z: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """What the sigmoid makes of a score difference, and its derivative, from the library's ranks.
+
+    Args:
+        z: score differences ``[n]``.
+        alpha: steepness.
+
+    Returns:
+        Output and derivative, ``[n]`` each.
+    """
+    scores, everyone = _pairs(z)
+    ranks = SigmoidRanking(scores, everyone, alpha=alpha).ranks(everyone)[:, 0]
+    return _output_and_slope(ranks, scores)
+
+
+def twin_of_pair(z: Tensor, gradient: str) -> tuple[Tensor, Tensor]:
+    """Likewise of the twin sigmoid with a gradient type, for a document that is better (u = 1)."""
+    scores, everyone = _pairs(z)
+    labels = torch.tensor([1.0, 0.0], dtype=scores.dtype).expand_as(scores)
+    ranking = TwinRanking(scores, labels, everyone, gradient=gradient, break_ties=False)
+    return _output_and_slope(ranking.ranks[:, 0], scores)
+
+
+def _pairs(z: Tensor) -> tuple[Tensor, Tensor]:
+    """Lists of two documents whose scores are z apart."""
+    scores = torch.stack([z, torch.zeros_like(z)], 1).requires_grad_()
+    return scores, torch.ones_like(scores, dtype=torch.bool)
+
+
+def _output_and_slope(ranks: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    (gradient,) = torch.autograd.grad(ranks.sum(), scores)
+    return 2 - ranks.detach(), -gradient[:, 0]
+
+
+def figure1a(evidence: Evidence) -> FigureResult:
+    """Figure 1 (a): the sigmoid gets steeper with α."""
+    what = "The sigmoid 1 / (1 + exp(−αz)), which stands for the indicator z > 0, for several α."
+    return _sigmoid_panel(evidence, derivative=False, axis="σ(z)", what=what)
+
+
+def figure1b(evidence: Evidence) -> FigureResult:
+    """Figure 1 (b): the peak of the sigmoid's derivative grows with α."""
+    what = "The derivative of the sigmoid 1 / (1 + exp(−αz)) for several α; its peak is α / 4."
+    return _sigmoid_panel(evidence, derivative=True, axis="dσ(z) / dz", what=what)
+
+
+def _sigmoid_panel(evidence: Evidence, *, derivative: bool, axis: str, what: str) -> FigureResult:
+    z = _differences()
+    figure, axes = figures.new_figure(height=2.0)
+    frames = []
+    for number, alpha in enumerate(FIGURE1_ALPHAS):
+        values = sigmoid_of_pair(z, float(alpha))[derivative].numpy()
+        label = f"α = {alpha}"
+        axes.plot(z.numpy(), values, label=label, **_line(number))
+        frames.append(pd.DataFrame({"curve": label, "z": z.numpy(), "value": values}))
+    axes.set(xlabel="z", ylabel=axis, xticks=range(-4, 5, 2))
+    axes.legend(loc="upper left")
+    caption = (
+        f"{what} The paper's values of α and range of z did not survive in its text; these are "
+        f"chosen here. Analytic: no data, no training. Edition {evidence.edition}."
+    )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def figure1c(evidence: Evidence) -> FigureResult:
+    """Figure 1 (c): the twin sigmoid's output and its two gradients."""
+    z = _differences()
+    output, type1 = twin_of_pair(z, "type1")
+    curves = {
+        "output": output,
+        "gradient, type 1": type1,
+        "gradient, type 3": twin_of_pair(z, "type3")[1],
+    }
+    looks = (
+        {"color": figures.BLUE, "linestyle": "-", "linewidth": 1.6},
+        {"color": figures.GREEN, "linestyle": "--"},
+        {"color": figures.VERMILLION, "linestyle": "-."},
+    )
+    figure, axes = figures.new_figure(height=2.0)
+    frames = []
+    for (label, values), look in zip(curves.items(), looks, strict=True):
+        axes.plot(z.numpy(), values.numpy(), label=label, **look)
+        frames.append(pd.DataFrame({"curve": label, "z": z.numpy(), "value": values.numpy()}))
+    axes.set(xlabel="z", ylabel="twin sigmoid", xticks=range(-4, 5, 2))
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95))
+    caption = (
+        "The twin sigmoid of a score difference z: its output forward, 1 for z > 0, 1/2 for z = 0 "
+        "and 0 for z < 0, and the gradients it passes backward instead, with α_b = 1: "
+        "type 1 (equation 11) and type 3 for the better document (equation 21, u = 1), which does "
+        "not vanish where the pair is badly ordered but tends to 2α_b. Type 2 equals "
+        f"type 1 there. Analytic: no data, no training. Edition {evidence.edition}."
+    )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def _differences() -> Tensor:
+    """From -5 to 5 in steps of 1/40, 0 among them exactly."""
+    return torch.arange(-200, 201, dtype=torch.float64) / 40
+
+
+def _line(number: int) -> dict[str, object]:
+    return {key: value for key, value in figures.SERIES[number].items() if key != "marker"}
+
+
+def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome:
+    """The error falls with α, and the twin sigmoid with tie breaking is exact (C18)."""
+    findings = []
+    for n in SIZES:
+        for low, high in itertools.pairwise(ALPHAS):
+            a, b = sigmoid_errors(n, low), sigmoid_errors(n, high)
+            interval = mean_interval(a - b)
+            generator = numpy_stream("yu2020", "claims", n, low)
+            findings.append(
+                Finding(
+                    comparison=f"error at α = {low:g} − at α = {high:g}, {n} documents",
+                    expected="more",
+                    dataset=SCORES,
+                    sample=f"{VECTORS} lists",
+                    test="paired randomisation test over the lists; 95% t interval",
+                    effect=interval.mean,
+                    low=interval.low,
+                    high=interval.high,
+                    unit="ranks",
+                    p_value=paired_randomisation(a, b, generator).p_value,
+                )
+            )
+    for n in SIZES:
+        findings.append(
+            without_sampling(
+                f"largest error of the twin sigmoid with tie breaking, {n} documents",
+                expected="same",
+                dataset=SCORES,
+                sample=f"{VECTORS} lists",
+                effect=float(twin_errors(n, True).max()),
+                unit="ranks",
+            )
+        )
+    left = {n: float(twin_errors(n, False).mean()) for n in SIZES}
+    remark = "Without tie breaking the mean error is " + " and ".join(
+        f"{error:.2f} with {n} documents" for n, error in left.items()
+    )
+    return Outcome(findings, remark=remark + ".")
+
+
+MET = "met"
+
+
+def _met(agrees: bool) -> str:
+    return MET if agrees else "not met"
+
+
+def _signed(value: float, digits: int) -> str:
+    rounded = round(value, digits)
+    return f"{rounded:+.{digits}f}".replace("-", "−") if rounded else "0"

@@ -1,0 +1,380 @@
+"""Yu (2020): Tables 4 to 7, the nERR results, and how the architecture is chosen.
+
+An asterisk is the paper's: Wilcoxon's signed-rank test over the pooled test queries of all folds,
+p < 0.01 against the best method of the column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from scipy import stats
+
+from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.yu2020.grid import (
+    CUTOFFS,
+    GRID,
+    READINGS,
+    SELECTED_BY,
+    SELECTIONS,
+    TABLES,
+    Cell,
+    Grid,
+    grid,
+    printed_architectures,
+    reported,
+    select,
+)
+from directrank.stats.intervals import mean_interval
+from directrank.stats.tests import wilcoxon
+from directrank.system.errors import DataError
+
+#: Below this p value a method gets the paper's asterisk.
+SIGNIFICANT = 0.01
+
+NDCG = {f"nDCG@{k}": f"ndcg@{k}" for k in CUTOFFS}
+#: MAP@k as the released code computes it, which the printed values agree with.
+MAP_CODE = {f"MAP@{k}": f"ap@{k}/graded_ideal" for k in CUTOFFS}
+#: MAP as the text defines it (equation 7), cut at k and of the whole list.
+MAP_TEXT = {**{f"AP@{k}": f"ap@{k}" for k in CUTOFFS}, "AP": "ap"}
+NERR = {f"nERR@{k}": f"nerr@{k}" for k in CUTOFFS}
+
+STANDIN_NOTE = (
+    "A stand-in has the shape of the paper's data, not its content: the order of the methods may "
+    "be compared with the paper's, the levels may not."
+)
+
+
+#: Heading of the differences from print.
+UNITS = "here − paper (in brackets: in standard errors of ours over the queries)"
+
+
+def compared(cells: Sequence[Cell], metrics: Mapping[str, str]) -> pd.DataFrame:
+    """Every cell in every metric against the best of the column.
+
+    Args:
+        cells: what is compared; other readings of a configuration cannot be the best.
+        metrics: heading → column of the results.
+
+    Returns:
+        One row per cell and heading: ``method``, ``architecture``, ``metric``, ``mean`` (of the
+        folds' means), ``half_width`` (95 % t interval over the pooled queries), ``queries``,
+        ``folds``, ``best`` (whether it is), ``p_value`` of Wilcoxon's test against the best and
+        ``star``.
+    """
+    rows = []
+    for heading, metric in metrics.items():
+        means = {cell.method: cell.mean("test", metric) for cell in cells}
+        best = max(
+            (cell for cell in cells if cell.method not in READINGS),
+            key=lambda cell: means[cell.method],
+        )
+        reference = best.pooled(metric)
+        for cell in cells:
+            values = cell.pooled(metric)
+            if not values.index.equals(reference.index):
+                raise DataError(
+                    f"{cell.label} and {best.label} were not evaluated on the same queries",
+                    "train both on the same prepared data",
+                )
+            p_value = wilcoxon(values, reference).p_value if cell is not best else math.nan
+            rows.append(
+                {
+                    "method": cell.method,
+                    "architecture": cell.architecture,
+                    "metric": heading,
+                    "mean": means[cell.method],
+                    "half_width": mean_interval(values.to_numpy()).half_width,
+                    "queries": len(values),
+                    "folds": len(cell.runs),
+                    "best": cell is best,
+                    "p_value": p_value,
+                    "star": int(p_value < SIGNIFICANT),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def methods_table(evidence: Evidence, number: int) -> TableResult:
+    """Table 4, 5, 6 or 7: nDCG@k and both readings of MAP@k beside the paper's numbers.
+
+    Raises:
+        DataError: no method of the table was run.
+    """
+    wanted = (*TABLES[number], *(READINGS if number == 4 else ()))
+    everything = grid(evidence)
+    chosen = reported(everything, wanted)
+    cells = [chosen[method] for method in wanted if method in chosen]
+    if not any(cell.method in TABLES[number] for cell in cells):
+        raise DataError(
+            f"no method of Table {number} was run",
+            f"let the edition run some of {', '.join(TABLES[number])} in {', '.join(GRID)}",
+        )
+    data = _beside_published(evidence, compared(cells, NDCG | MAP_CODE | MAP_TEXT), number)
+    data = with_origin(evidence, cells, data)
+    caption = (
+        f"{_grid_caption(everything, cells)} Means of the folds' means; bold: the best of the "
+        "column among the table's methods; asterisk: Wilcoxon's signed-rank test against it over "
+        "the pooled test queries, p < 0.01. MAP@k is what the released code computes, which "
+        "divides by the sum of the k largest graded labels and is no mean of average precisions; "
+        f"AP@k is the text's (equation 7). {data_sentence(runs_of(cells), 'test', 'test part')} "
+        f"Edition {evidence.edition}."
+    )
+    columns = ["", *NDCG, *MAP_CODE]
+    ours = data[data["mean"].notna()]
+    sections = [
+        Section("here", method_lines(ours, columns[1:])),
+        Section("paper", _published_lines(evidence, number)),
+    ]
+    if (data["data"] == "real").any():
+        sections.append(Section(UNITS, _difference_lines(ours, columns[1:])))
+    blank = [""] * (len(columns) - 1 - len(MAP_TEXT))
+    sections.append(
+        Section(
+            "here, average precision as the text defines it",
+            [[*line, *blank] for line in method_lines(ours, list(MAP_TEXT))],
+            ["", *MAP_TEXT, *blank],
+        )
+    )
+    return TableResult(data, Layout(caption, columns, sections, _table_notes(data, number)))
+
+
+def rows_of(data: pd.DataFrame, prefix: str) -> pd.Series:
+    """Which rows of a table of methods are of a metric, by the start of its heading."""
+    return data["metric"].str.startswith(prefix)
+
+
+def table_nerr(evidence: Evidence) -> TableResult:
+    """The nERR results that the paper leaves out as consistent with nDCG."""
+    everything = grid(evidence)
+    cells = list(reported(everything).values())
+    data = with_origin(evidence, cells, compared(cells, NERR | {"nDCG@10": "ndcg@10"}))
+    caption = (
+        "nERR@k with each query's own largest label as the top of the scale, of which the paper "
+        "says that it agrees with nDCG and prints nothing; nDCG@10 beside it. "
+        f"{_grid_caption(everything, cells)} Bold: the best of the column; asterisk: Wilcoxon's "
+        "signed-rank test against it over the pooled test queries, p < 0.01. "
+        f"{data_sentence(runs_of(cells), 'test', 'test part')} Edition {evidence.edition}."
+    )
+    columns = ["", *NERR, "nDCG@10"]
+    means = data.pivot(index="method", columns="metric", values="mean")
+    means = means[~means.index.isin(READINGS)]
+    notes = []
+    if len(means) > 2:
+        tau = stats.kendalltau(means["nERR@10"], means["nDCG@10"]).statistic
+        same = means["nERR@10"].idxmax() == means["nDCG@10"].idxmax()
+        notes.append(
+            f"**Does nERR agree with nDCG?** Kendall's τ between the orders of {len(means)} "
+            f"methods by nERR@10 and by nDCG@10 is {tau:.2f}; the best method is "
+            + ("the same." if same else "not the same.")
+        )
+    sections = [
+        Section(title, method_lines(data[data["method"].isin(names)], columns[1:]))
+        for title, names in method_groups(data).items()
+    ]
+    return TableResult(data, Layout(caption, columns, sections, notes + standin_notes(data)))
+
+
+def table_selection(evidence: Evidence) -> TableResult:
+    """What choosing the architecture by the test part, as the released code does, is worth."""
+    printed = printed_architectures(evidence)
+    everything = grid(evidence)
+    rows = []
+    for method, cells in everything.items():
+        if "" in cells:
+            continue  # trees have no architecture
+        for by in SELECTIONS:
+            cell = select(cells, by, printed.get(method, ""))
+            rows.append(
+                {
+                    "method": method,
+                    "selection": by,
+                    "architecture": cell.architecture if cell else printed.get(method, ""),
+                    "validation": cell.mean("vali", SELECTED_BY) if cell else math.nan,
+                    "test": cell.mean("test", SELECTED_BY) if cell else math.nan,
+                    "architectures": len(cells),
+                }
+            )
+    if not rows:
+        raise DataError("no network was run", f"let the edition run {', '.join(GRID)}")
+    cells = [cell for some in everything.values() for cell in some.values()]
+    data = with_origin(evidence, cells, pd.DataFrame(rows))
+    test = data.pivot(index="method", columns="selection", values="test")
+    data["gain_over_validation"] = data["test"] - data["method"].map(test["validation"])
+    lines = []
+    for method, part in data.groupby("method", sort=False):
+        cellsof = [str(method)]
+        for row in part.itertuples():
+            cellsof += [row.architecture, four_digits(row.test)]
+        by_test = part.loc[part["selection"] == "test", "gain_over_validation"].iloc[0]
+        lines.append([*cellsof, signed(by_test)])
+    gains = test["test"] - test["validation"]
+    several = data.loc[data["architectures"] > 1, "method"].nunique()
+    notes = [
+        f"**What is the test part worth?** Of {several} methods with several architectures, "
+        f"{int((gains > 0).sum())} get another architecture from the test part than from the "
+        f"validation part. The mean of their test nDCG@5 rises by {gains[gains > 0].mean():.4f}, "
+        f"by {gains.max():.4f} at the most: that much of a number chosen so is no property of the "
+        "method."
+        if (gains > 0).any()
+        else "**What is the test part worth?** Nothing here: both parts choose the same "
+        "architectures."
+    ]
+    caption = (
+        "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (the "
+        "text), by test nDCG@5 (the released code), and in the one that the paper's table names; "
+        "empty where that one was not run. "
+        f"{data_sentence(runs_of(cells), 'test', 'test part')} Edition {evidence.edition}."
+    )
+    columns = ["", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5", "gain"]
+    return TableResult(
+        data, Layout(caption, columns, [Section("", lines)], notes + standin_notes(data))
+    )
+
+
+def _beside_published(evidence: Evidence, data: pd.DataFrame, number: int) -> pd.DataFrame:
+    """``data`` with the printed values, and rows for printed methods that were not run."""
+    printed = evidence.published(f"yu2020_table{number}").set_index("method")
+    for method in printed.index.difference(data["method"].unique(), sort=False):
+        empty = {"method": method, "architecture": "", "metric": [*NDCG, *MAP_CODE]}
+        data = pd.concat([data, pd.DataFrame(empty)], ignore_index=True)
+    values, stars, architectures = [], [], []
+    for row in data.itertuples():
+        there = row.method in printed.index and row.metric in printed.columns
+        values.append(float(printed.loc[row.method, row.metric]) if there else math.nan)
+        stars.append(printed.loc[row.method, f"{row.metric}_star"] if there else math.nan)
+        architectures.append(printed.loc[row.method, "architecture"] if there else "")
+    data["published"] = values
+    data["published_star"] = pd.array(stars, dtype="Int64")
+    data["published_architecture"] = architectures
+    return data
+
+
+def with_origin(evidence: Evidence, cells: Sequence[Cell], data: pd.DataFrame) -> pd.DataFrame:
+    """``data`` with the edition and the data set in front, and what each row can be used for."""
+    dataset = cells[0].runs[0].dataset
+    data.insert(0, "edition", evidence.edition)
+    data.insert(1, "dataset", dataset.title)
+    data.insert(2, "data", dataset.kind)
+    if "published" in data:
+        real = dataset.kind == "real"
+        data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
+        data["status"] = [
+            "not run here"
+            if math.isnan(row.mean)
+            else "not in the paper's table"
+            if math.isnan(row.published)
+            else "compared"
+            if real
+            else "stand-in: levels not comparable"
+            for row in data.itertuples()
+        ]
+        for column in ("queries", "folds", "star"):
+            data[column] = data[column].astype("Int64")
+    return data
+
+
+def method_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]:
+    """One line per method: its name with the architecture, and its means marked as in the paper."""
+    lines = []
+    for method, part in data.groupby("method", sort=False):
+        rows = part.set_index("metric")
+        architecture = rows["architecture"].iloc[0] if "architecture" in rows else ""
+        name = f"{method} ({architecture})" if architecture else str(method)
+        lines.append([name, *(_marked(rows.loc[heading]) for heading in headings)])
+    return lines
+
+
+def _marked(row: pd.Series) -> str:
+    text = four_digits(row["mean"])
+    if row["best"]:
+        return f"**{text}**"
+    return text + ("*" if row["star"] else "")
+
+
+def _published_lines(evidence: Evidence, number: int) -> list[list[str]]:
+    lines = []
+    for row in evidence.published(f"yu2020_table{number}").to_dict("records"):
+        cells = [row["Method"]]
+        best = str(row["column_best_inferred_bold"]).split(";")
+        for heading in (*NDCG, *MAP_CODE):
+            text = f"{row[heading]:.4f}"
+            star = "*" if row[f"{heading}_star"] else ""
+            cells.append(f"**{text}**" if heading in best else text + star)
+        lines.append(cells)
+    return lines
+
+
+def _difference_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]:
+    lines = []
+    for method, part in data.groupby("method", sort=False):
+        rows = part.set_index("metric")
+        if rows["difference"].notna().any():
+            lines.append([str(method), *(_distance(rows.loc[heading]) for heading in headings)])
+    return lines
+
+
+def _distance(row: pd.Series) -> str:
+    text = signed(row["difference"])
+    return f"{text} ({row['difference_in_se']:+.1f})".replace("-", "−") if text else ""
+
+
+def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
+    notes = standin_notes(data)
+    if number == 4 and set(READINGS) & set(data["method"]):
+        notes.append(
+            "The paper takes WassRank's “suggested” configuration without naming it; the released "
+            "code holds two, the file of its grid search (WassRank) and its defaults (20 rounds, "
+            "gap 100). LightGBM of 2020 cut pairs at 20 documents and did not rescale lambdas."
+        )
+    absent = data.loc[data["status"] == "not run here", "method"].unique()
+    if len(absent):
+        notes.append(f"Not run here: {', '.join(absent)}.")
+    return notes
+
+
+def standin_notes(data: pd.DataFrame) -> list[str]:
+    return [STANDIN_NOTE] if (data["data"] == "stand-in").any() else []
+
+
+def _grid_caption(everything: Grid, cells: Sequence[Cell]) -> str:
+    """How the architecture of each method came about."""
+    tried = {
+        method: sorted(some)
+        for method, some in everything.items()
+        if "" not in some and method in {cell.method for cell in cells}
+    }
+    counts = {len(some) for some in tried.values()}
+    if not counts:
+        return "Trees."
+    number = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+    return (
+        "In brackets the architecture with the best validation nDCG@5, "
+        f"of {number} that were run for a method."
+    )
+
+
+def method_groups(data: pd.DataFrame) -> dict[str, list[str]]:
+    """Methods in sections: baselines, then the three types."""
+    present = list(dict.fromkeys(data["method"]))
+    groups = {"baselines": (*TABLES[4], *READINGS)}
+    groups |= {f"type {kind}": TABLES[4 + kind] for kind in (1, 2, 3)}
+    found = {title: [name for name in names if name in present] for title, names in groups.items()}
+    return {title: names for title, names in found.items() if names}
+
+
+def runs_of(cells: Sequence[Cell]) -> list[PlannedRun]:
+    return [run for cell in cells for run in cell.runs]
+
+
+def four_digits(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def signed(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")

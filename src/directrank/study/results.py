@@ -1,0 +1,90 @@
+"""A run's result files: how they are written and read. Everything downstream starts here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from directrank.system.errors import DataError
+from directrank.system.io import atomic_path, read_json, write_csv, write_json
+
+PER_QUERY = "per_query.parquet"
+HISTORY = "history.csv"
+FITS = "fits.csv"
+RECORD = "run.json"
+#: Every file that the rest of the study reads of a run.
+FILES = (PER_QUERY, HISTORY, FITS, RECORD)
+#: The folder of trained models, which nothing of the study reads again.
+MODELS = "models"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result files of one run, read when asked for.
+
+    Attributes:
+        folder: where they lie; its name is the run's name.
+    """
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.name
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Provenance: specification, seeds, versions, data digest, machine, times."""
+        return read_json(self.folder / RECORD)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The run's specification."""
+        return self.record["spec"]
+
+    @cached_property
+    def per_query(self) -> pd.DataFrame:
+        """One row per trial, split and query; one column per metric, NaN for empty queries."""
+        return pd.read_parquet(self.folder / PER_QUERY)
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """One row per trial, candidate and epoch (or tree)."""
+        return pd.read_csv(self.folder / HISTORY)
+
+    @cached_property
+    def fits(self) -> pd.DataFrame:
+        """One row per trial and candidate of the tuning grid."""
+        return pd.read_csv(self.folder / FITS)
+
+
+def load_run(folder: str | Path) -> RunResult:
+    """The results in ``folder``; a :class:`DataError` where the run is absent or not complete."""
+    folder = Path(folder)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise DataError(
+                "this result file is missing", "train the run again", file=folder / name
+            )
+    return RunResult(folder)
+
+
+def write_run(
+    folder: str | Path,
+    per_query: pd.DataFrame,
+    history: pd.DataFrame,
+    fits: pd.DataFrame,
+    record: dict[str, Any],
+) -> None:
+    """Write a run's result files, each atomically, the record last: it says that all are there."""
+    folder = Path(folder)
+    with atomic_path(folder / PER_QUERY) as temporary:
+        per_query.to_parquet(temporary, index=False, compression="zstd")
+    write_csv(folder / HISTORY, history)
+    write_csv(folder / FITS, fits)
+    write_json(folder / RECORD, record)

@@ -1,0 +1,305 @@
+"""Executing a run: prepared lists and a specification in, tidy result files out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from threadpoolctl import threadpool_limits
+
+from directrank import learners, losses, metrics, models
+from directrank.data import normalised, prepared, sample
+from directrank.learners.contract import FitJob, Fitted, Progress, Splits, no_progress
+from directrank.learners.neural import monitors
+from directrank.learners.neural.checkpoints import Checkpoints, Saved
+from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
+from directrank.lists.packed import RankedLists
+from directrank.metrics.packed import metrics_per_query
+from directrank.study.provenance import code_digest, environment
+from directrank.study.results import MODELS, write_run
+from directrank.study.specification import candidate_settings, candidates, run_name, validate
+from directrank.system.errors import ConfigError
+from directrank.system.io import atomic_path, digest_of
+
+EVALUATED = ("vali", "test")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is left of a finished trial.
+
+    Attributes:
+        values: per split and metric, its value per query, float64 ``[Q]``.
+        history: rows of the history, of all candidates.
+        rows: one per candidate.
+        model: content of the chosen model's files by their suffix.
+    """
+
+    values: dict[str, dict[str, np.ndarray]]
+    history: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    model: dict[str, bytes]
+
+
+def execute(
+    spec: Mapping[str, Any],
+    data: str | Path,
+    out: str | Path,
+    *,
+    threads: int = 1,
+    device: str = "auto",
+    progress: Progress = no_progress,
+    checkpoint_minutes: float = 10.0,
+    stop: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Train and evaluate the run ``spec`` and write its result files into ``out``.
+
+    Unfinished work is kept in ``<out>.checkpoint``: a run that was killed goes on from there, to
+    the same result. The folder is removed when the run is complete.
+
+    Args:
+        spec: the run's specification; see ``schemas/run.schema.yaml``.
+        data: the prepared data set's folder (of all folds).
+        out: the run's result folder; files appear in it one by one, ``run.json`` last.
+        threads: how many threads may be used; results may depend on it in the last digits.
+        device: ``cpu``, ``cuda`` or ``auto``, which takes a GPU where there is one.
+        progress: called as ``progress(done, total, text)``.
+        checkpoint_minutes: how long the work of a network may go unsaved.
+        stop: asked now and then; the name of a signal saves what there is and ends the run.
+
+    Raises:
+        ConfigError, DataError, TrainingError: with what to do about it.
+    """
+    validate(spec)
+    began = time.time()
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(threads)
+    device = _device(device)
+    name = run_name(spec)
+    splits, origin = load_splits(spec, data)
+    keep_freed_memory()
+    checkpoints = Checkpoints(
+        out.with_name(out.name + ".checkpoint"),
+        _checkpoint_key(spec, origin["digest"], threads, device),
+        checkpoint_minutes,
+        stop,
+    )
+
+    def job(trial: int, report: Progress) -> FitJob:
+        return FitJob(name, trial, spec["selection"], threads, device, report)
+
+    learner = learners.get(spec["learner"])
+    fit = learner.load()
+    threadpool_limits(threads, user_api="blas")  # of the libraries that are loaded, so not before
+    try:
+        trials = list(_trials(spec, splits, learner.neural, fit, job, checkpoints, progress))
+    except NotFiniteError as error:
+        raise error.written_to(out / "not_finite.safetensors") from error
+    for number, trial in enumerate(trials):
+        for suffix, content in trial.model.items():
+            with atomic_path(out / MODELS / f"{number}{suffix}") as temporary:
+                temporary.write_bytes(content)
+    record = {
+        "name": name,
+        "spec": dict(spec),
+        "data": origin,
+        "seeds": "directrank.system.seeds.derive_seed of the run's name, the trial and the purpose",
+        "environment": environment(),
+        "threads": threads,
+        "device": device,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+        "seconds": time.time() - began,
+    }
+    per_query = [
+        _per_query(trial.values[split], getattr(splits, split), split, number)
+        for number, trial in enumerate(trials)
+        for split in EVALUATED
+    ]
+    write_run(
+        out,
+        pd.concat(per_query, ignore_index=True),
+        pd.DataFrame([row for trial in trials for row in trial.history]),
+        pd.DataFrame([row for trial in trials for row in trial.rows]),
+        record,
+    )
+    checkpoints.clear()
+
+
+def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
+    """The run's filtered and normalised splits, and what is on record of the data set."""
+    parts = normalised.open_splits(
+        data,
+        spec["fold"],
+        spec["filter"],
+        spec["normalisation"],
+        spec.get("train_on", "train"),
+    )
+    record = prepared.read_record(data)
+    if "sample" in spec:
+        parts = sample.draw(parts, record["name"], spec["fold"], **spec["sample"])
+    sizes = {
+        split: {"queries": part.n_queries, "documents": part.n_documents}
+        for split, part in parts.items()
+    }
+    origin = {key: record[key] for key in ("name", "title", "origin", "digest")}
+    return Splits(**parts, label_levels=record["label_levels"]), {**origin, "splits": sizes}
+
+
+def modules_of(spec: Mapping[str, Any]) -> list[str]:
+    """The modules whose code decides the run's results, beyond what they import themselves."""
+    modules = [__name__, learners.get(spec["learner"]).target.split(":")[0]]
+    modules.append("directrank.metrics.evaluation")
+    for mapping in [spec["selection"], *spec["evaluation"]]:
+        modules += metrics.modules_of(mapping["name"])
+    if "loss" in spec:
+        modules += losses.modules_of(spec["loss"]["name"])
+        modules += models.modules_of(spec["model"]["name"])
+        modules += monitors.modules_of(spec.get("training", {}).get("monitor"))
+    return modules
+
+
+def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:
+    """A digest of all that decides what a run's unfinished work goes on to."""
+    versions = environment()["packages"]
+    return digest_of([spec, data, threads, device, versions, code_digest(modules_of(spec))])
+
+
+def _trials(
+    spec: Mapping[str, Any],
+    splits: Splits,
+    together: bool,
+    fit: Callable[..., Any],
+    job: Callable[[int, Progress], FitJob],
+    checkpoints: Checkpoints,
+    progress: Progress,
+) -> Iterator[Trial]:
+    """Fit and evaluate every trial of the run, all its tuning candidates each."""
+    plan = list(candidates(spec))
+    if together:
+        jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in plan]
+        settings = [
+            {key: candidate[key] for key in ("model", "loss", "training")}
+            for _ in range(spec["trials"])
+            for candidate in plan
+        ]
+        fitted = fit(splits, settings, jobs, checkpoints)
+        for trial in range(spec["trials"]):
+            of_trial = fitted[trial * len(plan) : (trial + 1) * len(plan)]
+            yield _evaluated(spec, splits, trial, of_trial)
+        return
+    total = spec["trials"] * len(plan)
+    for trial in range(spec["trials"]):
+        part = f"trial-{trial:03d}"
+        saved = checkpoints.load(part)
+        if saved is None:
+            fitted = []
+            for number, candidate in enumerate(plan):
+
+                def report(
+                    done: int, of: int, text: str, number: int = trial * len(plan) + number
+                ) -> None:
+                    checkpoints.end_if_asked(f"in fit {number + 1} of {total}")
+                    progress(number * of + done, total * of, text)
+
+                fitted.append(fit(splits, candidate["model"], job(trial, report)))
+            saved = _to_saved(_evaluated(spec, splits, trial, fitted))
+            checkpoints.save(part, saved.tensors, saved.record)
+            checkpoints.end_if_asked(f"after trial {trial + 1} of {spec['trials']}")
+        yield _from_saved(saved)
+
+
+def _evaluated(
+    spec: Mapping[str, Any], splits: Splits, trial: int, fitted: Sequence[Fitted]
+) -> Trial:
+    """Choose among the candidates of a trial, and evaluate the chosen one."""
+    on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
+    chosen = int(np.argmax(on_vali)) if len(fitted) > 1 else 0
+    values, history, rows = {}, [], []
+    for split in EVALUATED:
+        lists = getattr(splits, split)
+        values[split] = metrics_per_query(fitted[chosen].predict(lists), lists, spec["evaluation"])
+    tuned = candidate_settings(spec)
+    for number, fit in enumerate(fitted):
+        history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
+        rows.append(
+            {
+                "trial": trial,
+                "candidate": number,
+                **tuned[number],
+                "vali_metric": on_vali[number],
+                "selected": number == chosen,
+                **fit.info,
+            }
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        fitted[chosen].save(Path(folder) / "model")
+        model = {
+            path.name.removeprefix("model"): path.read_bytes()
+            for path in sorted(Path(folder).iterdir())
+        }
+    return Trial(values, history, rows, model)
+
+
+def _to_saved(trial: Trial) -> Saved:
+    tensors = {f"model{suffix}": _bytes_tensor(data) for suffix, data in trial.model.items()}
+    for split, values in trial.values.items():
+        tensors |= {f"{split}/{name}": torch.from_numpy(v) for name, v in values.items()}
+    return Saved(tensors, {"history": trial.history, "rows": trial.rows})
+
+
+def _from_saved(saved: Saved) -> Trial:
+    values: dict[str, dict[str, np.ndarray]] = {split: {} for split in EVALUATED}
+    model = {}
+    for key, value in saved.tensors.items():
+        split, _, name = key.partition("/")
+        if split in values:
+            values[split][name] = value.numpy()
+        else:
+            model[key.removeprefix("model")] = value.numpy().tobytes()
+    return Trial(values, saved.record["history"], saved.record["rows"], model)
+
+
+def _bytes_tensor(content: bytes) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(content, dtype=np.uint8).copy())
+
+
+def _vali_metric(spec: Mapping[str, Any], fit: Fitted, vali: RankedLists) -> float:
+    values = metrics_per_query(fit.predict(vali), vali, [spec["selection"]])
+    return float(np.nanmean(next(iter(values.values()))))
+
+
+def _per_query(
+    values: Mapping[str, np.ndarray], lists: RankedLists, split: str, trial: int
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "trial": np.int32(trial),
+            "split": split,
+            "query_id": np.asarray(lists.query_ids),
+            "n_documents": np.asarray(lists.lengths, dtype=np.int32),
+            "n_relevant": lists.relevant_counts().astype(np.int32),
+            **values,
+        }
+    )
+
+
+def _device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        raise ConfigError(
+            "device 'cuda' was asked for, but PyTorch sees no GPU",
+            "use --device cpu"
+            + (f", or check CUDA_VISIBLE_DEVICES={hidden!r}" if hidden is not None else ""),
+        )
+    return device

@@ -1,0 +1,135 @@
+"""A run's specification: the one document that says what is trained, and names it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from directrank import learners, losses, metrics
+from directrank.data import normalise
+from directrank.system.errors import ConfigError
+from directrank.system.io import digest_of
+from directrank.system.schema import check, package_schema, suggest
+
+#: Sections that only neural learners read.
+NEURAL_SECTIONS = ("loss", "training")
+
+
+def validate(spec: Mapping[str, Any], where: str = "run") -> None:
+    """Raise :class:`ConfigError` where ``spec`` is not a run that could be trained.
+
+    Beyond the schema it checks that learner, loss and metrics exist and take the settings given.
+    """
+    check(spec, package_schema("run"), where)
+    learner = learners.get(spec["learner"])
+    for section in NEURAL_SECTIONS:
+        if learner.neural and section not in spec:
+            raise ConfigError(f"{where}: learner '{spec['learner']}' needs a section '{section}'")
+        if not learner.neural and section in spec:
+            raise ConfigError(
+                f"{where}: learner '{spec['learner']}' takes no section '{section}'",
+                "put its settings under 'model'",
+            )
+    normalise.check(spec["normalisation"])
+    if "sample" in spec and not normalise.is_local(spec["normalisation"]):
+        raise ConfigError(
+            f"{where}: normalisation '{spec['normalisation']['name']}' is fitted to parts that "
+            "'sample' divides anew",
+            "scale per query, or not at all",
+        )
+    if spec.get("train_on") == "train_and_vali":
+        _check_nothing_is_chosen(spec, where)
+    for candidate in candidates(spec):
+        if not learner.neural:
+            check(candidate["model"], learner.module.SETTINGS, f"{where}: model")
+        else:
+            options = dict(candidate["loss"])
+            _check_options(losses.get(options.pop("name")), options, 3, f"{where}: loss")
+    for mapping in [spec["selection"], *spec["evaluation"]]:
+        options = dict(mapping)
+        _check_options(metrics.get(options.pop("name")), options, 3, f"{where}: metric")
+
+
+def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The run's specification once per point of its tuning grid, without the grid."""
+    grid = spec.get("tune", {})
+    base = {key: value for key, value in spec.items() if key != "tune"}
+    for values in itertools.product(*grid.values()):
+        yield with_settings(base, dict(zip(grid, values, strict=True)))
+
+
+def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tuned settings of each candidate, in the order of :func:`candidates`."""
+    grid = spec.get("tune", {})
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A deep copy of ``document`` with dotted paths such as ``loss.alpha`` set to their values."""
+    result = plain_copy(dict(document))
+    for path, value in settings.items():
+        *parents, last = path.split(".")
+        place = result
+        for key in parents:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"cannot set '{path}': '{key}' is not a section")
+        place[last] = plain_copy(value)
+    return result
+
+
+def plain_copy(document: Any) -> Any:
+    """A deep copy of what JSON can hold, many times faster than :func:`copy.deepcopy`."""
+    if isinstance(document, dict):
+        return {key: plain_copy(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [plain_copy(value) for value in document]
+    return document
+
+
+def value_at(document: Mapping[str, Any], path: str, default: Any = None) -> Any:
+    """The value at the dotted ``path``, or ``default``."""
+    place: Any = document
+    for key in path.split("."):
+        if not isinstance(place, Mapping) or key not in place:
+            return default
+        place = place[key]
+    return place
+
+
+def run_name(spec: Mapping[str, Any]) -> str:
+    """``<data set>[-f<fold>]-<loss or learner>-<8 hex digits of the specification's digest>``."""
+    fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
+    what = spec["loss"]["name"] if "loss" in spec else spec["learner"]
+    return f"{spec['data']['name']}{fold}-{what}-{digest_of(spec)[:8]}"
+
+
+def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:
+    """Raise where a choice would look at queries that the model is fitted to."""
+    training = spec.get("training", {})
+    if training.get("keep") != "last" or training.get("patience") or "tune" in spec:
+        raise ConfigError(
+            f"{where}: 'train_on: train_and_vali' leaves no part to choose by",
+            "train a fixed number of epochs (training.keep: last, patience: null) without 'tune'",
+        )
+    if "sample" in spec:
+        raise ConfigError(
+            f"{where}: 'sample' divides the parts anew", "take 'train_on' or 'sample', not both"
+        )
+
+
+@cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _check_options(function: Any, options: Mapping[str, Any], leading: int, where: str) -> None:
+    parameters = _parameters(function)[leading:]
+    for name in options:
+        if name not in parameters:
+            raise ConfigError(
+                f"{where} '{function.__name__}' has no setting '{name}'", suggest(name, parameters)
+            )

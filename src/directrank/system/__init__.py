@@ -1,0 +1,1 @@
+"""Files, locks, processes, errors and random streams: what every other package may use."""

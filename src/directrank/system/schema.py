@@ -1,0 +1,91 @@
+"""Checking documents against JSON schemas, with errors that a person can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from directrank.system.errors import ConfigError
+from directrank.system.registry import nearest
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's own numbers, and those that JSON and every other language write without a point."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read a YAML or JSON file, with ``1e-7`` as a number.
+
+    Raises:
+        ConfigError: the file is missing or not valid.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file", "check the path") from None
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(f"{path}{line}: not valid YAML: {problem}", "mend that line") from None
+
+
+@cache
+def package_schema(name: str) -> Mapping[str, Any]:
+    """The schema ``name`` (such as ``run``) that ships with the package."""
+    text = (files("directrank") / "schemas" / f"{name}.schema.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)
+
+
+def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
+    """Raise a :class:`ConfigError` with ``where`` and the key if ``document`` does not fit."""
+    error = best_match(Draft202012Validator(schema).iter_errors(document))
+    if error is not None:
+        raise ConfigError(f"{where}: {_sentence(error)}", _remedy(error))
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A remedy for the unknown ``name``: the nearest known one, or all of them."""
+    return nearest(name, sorted(known))
+
+
+def _path(error: ValidationError) -> str:
+    return ".".join(str(part) for part in error.absolute_path) or "the top level"
+
+
+def _unknown_keys(error: ValidationError) -> list[str]:
+    return sorted(set(error.instance) - set(error.schema.get("properties", {})))
+
+
+def _sentence(error: ValidationError) -> str:
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        unknown = _unknown_keys(error)
+        if unknown:
+            return f"unknown key '{unknown[0]}' at {_path(error)}"
+    return f"{error.message} (at {_path(error)})"
+
+
+def _remedy(error: ValidationError) -> str:
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        unknown = _unknown_keys(error)
+        if unknown:
+            return suggest(unknown[0], error.schema.get("properties", {}))
+    description = error.schema.get("description") if isinstance(error.schema, Mapping) else None
+    return description or "see config/README.md for what each key means"

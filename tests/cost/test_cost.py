@@ -1,0 +1,426 @@
+import dataclasses
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from directrank.cli import main
+from directrank.cost.cluster import Cluster, queue
+from directrank.cost.estimate import against, estimate
+from directrank.cost.facts import Facts, facts
+from directrank.cost.predict import cost_of
+from directrank.cost.rates import Rates, assumed_gpu, at
+from directrank.cost.work import work_of
+from directrank.losses import REGISTRY
+from directrank.study import plan as study
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.schema import read_yaml
+
+SPEC = {
+    "data": {"name": "web30k", "settings": {}},
+    "fold": 1,
+    "normalisation": {"name": "none"},
+    "filter": {},
+    "learner": "neural",
+    "model": {"name": "tower", "hidden": [64, 32]},
+    "loss": {"name": "approx_ndcg"},
+    "training": {"optimizer": {"name": "sgd", "lr": 0.01}, "max_epochs": 10},
+    "selection": {"name": "ndcg", "k": 5},
+    "evaluation": [{"name": "ndcg", "k": 5}],
+    "trials": 2,
+}
+FACTS = Facts(
+    {"train": np.full(1000, 100), "vali": np.full(300, 100), "test": np.full(300, 100)}, 136, "made"
+)
+
+
+@pytest.fixture(scope="module")
+def rates():
+    """A machine of round numbers."""
+    return Rates(
+        device="cpu",
+        machine="made up",
+        threads=1,
+        measured=True,
+        note="made up",
+        products={name: [[16, 1e10], [1024, 1e11]] for name in ("float32", "float64", "bfloat16")},
+        element_seconds=1e-9,
+        operation_seconds=1e-5,
+        step_seconds=[1e-3, 1e-4],
+        evaluation_seconds=1e-7,
+        lists={name: [[10, 1e-6], [100, 1e-4]] for name in REGISTRY},
+        trees={"lightgbm": [1e-9, 1e-7, 1e-3], "xgboost": [1e-9, 1e-7, 1e-3]},
+        learners={"adarank": 1e-7, "ranking_svm": 1e-7, "svmmap": 1e-6},
+        passes={"per_query": [1e-10, 1e-9], "per_pair": [1e-10, 1e-9]},
+        start_seconds=2.0,
+    )
+
+
+@pytest.fixture
+def rates_file(rates, tmp_path):
+    rates.write(tmp_path / "rates.json")
+    return tmp_path / "rates.json"
+
+
+def changed(**changes):
+    """``SPEC`` with some sections laid over it; a dictionary changes a section's keys."""
+    return {
+        **SPEC,
+        **{
+            key: {**SPEC[key], **value} if isinstance(value, dict) and key in SPEC else value
+            for key, value in changes.items()
+        },
+    }
+
+
+def seconds(rates, size=FACTS, **changes):
+    """Of all but the start of the process."""
+    cost = cost_of(changed(**changes), size, rates)
+    return cost.seconds - cost.start
+
+
+def with_lists(**lengths):
+    return Facts({**FACTS.lengths, **lengths}, FACTS.features, "made")
+
+
+# ------------------------------------------------------------------------------------------ scaling
+
+
+def test_twice_the_trials_take_twice_as_long(rates):
+    assert seconds(rates, trials=4) == pytest.approx(2 * seconds(rates))
+
+
+def test_twice_the_epochs_take_twice_the_training(rates):
+    once, twice = (
+        cost_of(changed(training={"max_epochs": epochs}), FACTS, rates) for epochs in (10, 20)
+    )
+    assert twice.network == pytest.approx(2 * once.network)
+    assert twice.loss == pytest.approx(2 * once.loss)
+    assert twice.steps == pytest.approx(2 * once.steps)
+    assert twice.start == once.start == 2.0
+    assert twice.epochs == 2 * once.epochs == 40
+
+
+def test_an_epoch_chosen_on_the_test_part_costs_its_evaluation(rates):
+    costs = [
+        cost_of({**SPEC, "training": {**SPEC["training"], "select_on": part}}, FACTS, rates)
+        for part in ("vali", "test")
+    ]
+    assert costs[1].evaluation > costs[0].evaluation
+    assert costs[1].network == costs[0].network
+
+
+def test_a_run_costs_what_its_sample_holds(rates):
+    sample = {"queries": {"train": 500, "vali": 300, "test": 300}, "max_documents": 50}
+    whole, drawn = (cost_of(spec, FACTS, rates) for spec in (SPEC, {**SPEC, "sample": sample}))
+    assert drawn.network == pytest.approx(whole.network / 4)
+    facts = FACTS.as_trained_on({**SPEC, "sample": sample})
+    assert {split: len(value) for split, value in facts.lengths.items()} == sample["queries"]
+
+
+def test_training_on_both_parts_costs_both(rates):
+    both = cost_of({**SPEC, "train_on": "train_and_vali"}, FACTS, rates)
+    assert both.network == pytest.approx(1.3 * cost_of(SPEC, FACTS, rates).network)
+
+
+def test_candidates_and_restarts_multiply(rates):
+    once = cost_of(SPEC, FACTS, rates)
+    tuned = cost_of(changed(tune={"loss.alpha": [1, 10, 100]}), FACTS, rates)
+    restarted = cost_of(changed(training={"restarts": 3}), FACTS, rates)
+    assert tuned.network == pytest.approx(3 * once.network)
+    assert restarted.loss == pytest.approx(3 * once.loss)
+
+
+def test_half_the_queries_per_step_are_twice_the_steps(rates):
+    wide, narrow = (
+        cost_of(changed(training={"batch_queries": size}), FACTS, rates) for size in (100, 50)
+    )
+    assert narrow.steps == pytest.approx(2 * wide.steps)
+    assert narrow.network == wide.network
+
+
+def test_models_trained_together_share_the_time_of_a_step(rates):
+    alone, together = (
+        cost_of(changed(trials=10, training={"stack": stack}), FACTS, rates) for stack in (1, 0)
+    )
+    assert together.steps < alone.steps / 4
+    assert together.network == alone.network
+
+
+def test_networks_cost_their_documents_and_losses_the_square_of_the_list(rates):
+    short = cost_of(SPEC, FACTS, rates)
+    long = cost_of(SPEC, with_lists(train=np.full(500, 200)), rates)
+    assert long.network == pytest.approx(short.network)  # as many documents
+    assert long.loss == pytest.approx(2 * short.loss)  # half the lists, four times the pairs
+
+
+@pytest.mark.parametrize(
+    ("learner", "model"),
+    [("neural", {}), ("per_query", {"name": "linear"}), ("per_pair", {"name": "linear"})],
+)
+def test_lists_are_cut_before_they_are_counted(rates, learner, model):
+    whole = changed(learner=learner) | {"model": model or SPEC["model"]}
+    cut = cost_of(whole | {"training": {**SPEC["training"], "max_documents": 50}}, FACTS, rates)
+    short = cost_of(whole, with_lists(train=np.full(1000, 50)), rates)
+    assert (cut.network, cut.loss) == (short.network, short.loss)
+    assert cut.loss < cost_of(whole, FACTS, rates).loss
+
+
+def test_the_filter_leaves_short_lists_out(rates):
+    size = with_lists(train=np.array([5] * 1000 + [100] * 1000))
+    filtered = cost_of(changed(filter={"min_documents": 10}), size, rates)
+    assert filtered.network == pytest.approx(cost_of(SPEC, FACTS, rates).network)
+
+
+def test_precision_chooses_the_rate_of_products(rates):
+    faster = dataclasses.replace(rates, products={**rates.products, "float64": [[16, 5e9]]})
+    assert seconds(faster, training={"dtype": "float64"}) > seconds(faster)
+
+
+def test_rounds_of_sinkhorn_scaling_are_counted(rates):
+    few, many = (
+        cost_of(changed(loss={"name": "neural_ndcg", "iterations": n}), FACTS, rates).loss
+        for n in (30, 70)
+    )
+    assert many == pytest.approx(2 * few)
+
+
+def test_trees_cost_rows_features_and_trees(rates):
+    spec = {key: value for key, value in SPEC.items() if key not in ("loss", "training")}
+    spec |= {"learner": "lightgbm", "model": {"n_trees": 100, "num_leaves": 32}}
+    once = cost_of(spec, FACTS, rates).other
+    twice = cost_of(spec | {"model": {"n_trees": 200, "num_leaves": 32}}, FACTS, rates).other
+    wide = cost_of(spec, dataclasses.replace(FACTS, features=272), rates).other
+    # 2 trials × 100 trees × (136 features × (100 000 rows × 5 levels, 32 leaves), the tree itself).
+    features = 136 * (100_000 * 5 * 1e-9 + 32 * 1e-7)
+    assert once == pytest.approx(2 * 100 * (features + 1e-3))
+    assert twice == pytest.approx(2 * once)
+    assert wide - once == pytest.approx(2 * 100 * features)
+
+
+def test_a_curve_is_a_power_law_between_its_points_and_beyond():
+    curve = [[10, 1.0], [100, 100.0], [1000, 1000.0]]
+    assert at(curve, [10, 31.6227766, 100, 10_000]) == pytest.approx([1, 10, 100, 10_000])
+
+
+# ----------------------------------------------------------------------------------- work and facts
+
+
+def test_a_towers_products_are_counted_exactly():
+    work = work_of({"name": "tower", "hidden": [64, 32]}, 136)
+    assert work.flops([1]) == pytest.approx(2 * (136 * 64 + 64 * 32 + 32))
+    assert work.flops([70, 30]) == pytest.approx(100 * work.flops([1]))
+
+
+def test_attention_costs_the_square_of_the_list():
+    model = {"name": "context", "width": 16, "blocks": 1, "heads": 1, "inner": 32}
+    work = work_of(model, 20)
+    # Scores and their mixture: two products of [L, 16] with [16, L] and [L, L] with [L, 16].
+    assert sum(law[1] for law in work.products.values()) == pytest.approx(2 * 2 * 16, rel=0.01)
+
+
+def source(name, kind, **settings):
+    return study.DataSource("absent", name, settings, kind)
+
+
+def test_published_counts_stand_for_data_that_is_not_there(tmp_path):
+    size = facts(source("web30k", "archive"), 1, tmp_path)
+    assert len(size.lengths["train"]) == 18_919
+    total = sum(value.sum() for value in size.lengths.values())
+    assert total == pytest.approx(3_771_125, rel=0.01)
+    assert size.features == 136
+
+
+def test_settings_stand_for_data_that_will_be_generated(tmp_path):
+    wanted = {"queries": {"train": 300, "vali": 20, "test": 20}, "mean_length": 30}
+    size = facts(source("web30k_standin", "standin", **wanted), None, tmp_path)
+    assert len(size.lengths["train"]) == 300
+    assert size.lengths["train"].mean() == pytest.approx(30, rel=0.2)
+    cubic = facts(source("cubic", "generated", documents_per_query=7), None, tmp_path)
+    assert set(cubic.lengths["test"]) == {7}
+
+
+def test_prepared_data_is_measured(tmp_path):
+    from directrank.data import standins
+    from directrank.data.prepared import write_prepared
+
+    lists = standins.generate("web30k_standin", {"queries": {"train": 9, "vali": 3, "test": 3}})
+    record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 5}
+    write_prepared(tmp_path / "absent", lists, record)
+    size = facts(source("web30k_standin", "standin"), None, tmp_path)
+    assert np.array_equal(size.lengths["train"], lists["train"].lengths)
+    assert size.origin == "prepared data"
+
+
+# ------------------------------------------------------------------------------------------ studies
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return study.load(read_yaml("config/paper.yaml"))
+
+
+@pytest.fixture(scope="module")
+def found(paper, rates, tmp_path_factory):
+    """The cost of the edition ``paper`` where no data is prepared."""
+    return estimate(paper, rates, tmp_path_factory.mktemp("prepared"))
+
+
+def test_the_papers_scale_is_planned_without_data_in_seconds(paper, rates, tmp_path):
+    began = time.perf_counter()
+    found = estimate(paper, rates, tmp_path)
+    assert time.perf_counter() - began < 20
+    assert set(found.runs["run"]) == set(paper.runs)
+    assert (found.runs["seconds"] > 0).all()
+
+
+def test_runs_that_products_share_count_once_in_sums(found):
+    products = found.products.set_index(["paper", "product"])
+    table, summary = (products.loc[("bruch2019", name)] for name in ("table1", "summary"))
+    assert table["hours"] == pytest.approx(summary["hours"])  # the same runs
+    assert table["hours_own"] == 0
+    whole = products.loc[("bruch2019", "all"), "hours"]
+    singles = products.loc["bruch2019"].drop("all")["hours"].sum()
+    assert whole == pytest.approx(singles - summary["hours"])
+    totals = products.xs("all", level="product")["hours"]
+    assert totals["all"] == pytest.approx(totals.drop("all").sum())
+
+
+def test_seconds_of_a_run_are_the_sum_of_their_parts(found):
+    runs = found.runs
+    parts = ["network", "loss", "steps", "evaluation", "other", "start"]
+    assert np.allclose(runs[parts].sum(axis=1), runs["seconds"])
+
+
+def test_an_assumed_gpu_says_so(rates):
+    gpu = assumed_gpu(rates)
+    assert not gpu.measured
+    assert "not measured" in gpu.machine
+    assert seconds(gpu, model={"hidden": [1024, 512]}) < seconds(
+        rates, model={"hidden": [1024, 512]}
+    )
+
+
+def test_recorded_seconds_stand_beside_predicted_ones(found, tmp_path):
+    run = found.runs[found.runs["learner"] == "neural"].iloc[0]
+    folder = tmp_path / "results" / "runs" / run["run"]
+    folder.mkdir(parents=True)
+    predicted = run["seconds"] - run["start"]
+    (folder / "run.json").write_text(
+        f'{{"seconds": {predicted / 4}, "spec": {{"training": {{}}}}}}'
+    )
+    fits = int(run["fits"])
+    pd.DataFrame({"epochs": [run["epochs"] / fits / 2] * fits}).to_csv(folder / "fits.csv")
+    row = against(found, tmp_path / "results").iloc[0]
+    assert row["ratio"] == pytest.approx(0.25)
+    assert row["ratio_at_epochs"] == pytest.approx(0.5)
+
+
+def test_results_of_another_edition_are_refused(found, tmp_path):
+    with pytest.raises(DataError, match="no run of this edition"):
+        against(found, tmp_path)
+
+
+# ----------------------------------------------------------------------------------------- clusters
+
+
+def test_wall_time_is_that_of_the_longest_slot():
+    cluster = Cluster("c", nodes=2, cores_per_node=2, cores_per_job=2)
+    found = queue([3600, 3600, 7200], cluster)
+    assert (found.slots, found.jobs, found.cut) == (2, 3, 0)
+    assert found.wall_hours == pytest.approx(2)
+    assert found.busy == pytest.approx(1)
+
+
+def test_a_job_longer_than_the_limit_is_cut():
+    cluster = Cluster("c", nodes=1, time_limit_hours=2, wait_minutes=30)
+    found = queue([5 * 3600], cluster)
+    assert (found.jobs, found.cut) == (3, 1)
+    assert found.wall_hours == pytest.approx(5 + 3 * 0.5)
+
+
+def test_short_jobs_are_grouped():
+    cluster = Cluster("c", nodes=4, group_minutes=10)
+    found = queue([60] * 40, cluster)
+    assert found.jobs == 4
+    assert queue([60] * 40, dataclasses.replace(cluster, group_minutes=0)).jobs == 40
+
+
+def test_gpus_and_the_queue_limit_the_slots():
+    gpus = Cluster("c", nodes=3, device="cuda", cores_per_node=64, gpus_per_node=4, jobs_per_gpu=2)
+    assert gpus.slots == 24
+    assert dataclasses.replace(gpus, parallel_jobs=5).slots == 5
+
+
+# ------------------------------------------------------------------------------------- command line
+
+
+def test_the_command_prints_and_writes_tables(rates_file, tmp_path, capsys):
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump({"name": "ours", "nodes": 2, "cores_per_node": 8}))
+    out = tmp_path / "out"
+    options = ["--rates", str(rates_file), "--cluster", str(cluster), "--out", str(out)]
+    assert main(["cost", "config/real.yaml", *options]) == 0
+    printed = capsys.readouterr().out
+    assert "ASSUMED, not measured" in printed
+    assert "ours" in printed
+    products = pd.read_csv(out / "products.csv")
+    assert products.iloc[-1][["paper", "product"]].tolist() == ["all", "all"]
+    assert set(products["gpu_rates"]) == {"assumed"}
+    assert pd.read_csv(out / "cluster.csv")["slots"].item() == 16
+    assert len(pd.read_csv(out / "runs.csv")) == products.iloc[-1]["runs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cost"], "no edition was named"),
+        (["cost", "config/real.yaml", "--rates", "absent.json"], "absent.json: no such file"),
+        (["cost", "config/real.yaml", "--cluster", "absent.yaml"], "absent.yaml: no such file"),
+    ],
+)
+def test_mistakes_are_told_with_a_remedy(arguments, message, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "remedy" in error
+
+
+def test_a_cluster_on_which_no_job_fits_is_refused(tmp_path):
+    path = tmp_path / "cluster.yaml"
+    path.write_text("{name: c, nodes: 1, cores_per_node: 2, cores_per_job: 4}")
+    with pytest.raises(ConfigError, match="no job fits"):
+        Cluster.read(path)
+    path.write_text("{name: c, nodes: 1, cores_per_node: 2, core_per_job: 4}")
+    with pytest.raises(ConfigError, match="core_per_job"):
+        Cluster.read(path)
+
+
+def test_rates_that_lack_a_loss_say_how_to_measure_it(rates):
+    without = dataclasses.replace(rates, lists={})
+    with pytest.raises(ConfigError, match="lack the loss 'approx_ndcg'"):
+        cost_of(SPEC, FACTS, without)
+
+
+def test_rates_survive_a_file(rates, rates_file):
+    read = Rates.read(rates_file)
+    assert seconds(read) == seconds(rates)
+    rates_file.write_text("{}")
+    with pytest.raises(ConfigError, match="not a file of rates"):
+        Rates.read(rates_file)
+
+
+@pytest.mark.long
+def test_this_machine_is_measured_in_time(tmp_path):
+    path = tmp_path / "rates.json"
+    began = time.perf_counter()
+    assert main(["cost", "--measure", str(path)]) == 0
+    assert time.perf_counter() - began < 120
+    found = Rates.read(path)
+    assert found.measured
+    assert set(found.lists) == set(REGISTRY) - {"composed"}
+    # Pairs: a list four times as long takes more than four times as long.
+    (_, short), (_, middle), (_, long) = found.lists["approx_ndcg"]
+    assert short < middle < long

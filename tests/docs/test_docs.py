@@ -1,0 +1,143 @@
+"""The documentation: it builds without a warning, and names only what there is."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+from directrank import learners, losses, metrics, models
+from directrank.data import cubic, normalise
+from directrank.system.registry import look_up
+from directrank.system.schema import package_schema
+from workflow_runs import ROOT
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+AMBIGUITIES = ROOT / "docs/ambiguities.md"
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def set_by_cells() -> list[str]:
+    """What the column *set by* of the page of ambiguities says, row by row."""
+    rows = [line.split(" | ") for line in read(AMBIGUITIES).splitlines() if line.startswith("| ")]
+    return [row[2] for row in rows if len(row) == 4 and row[0] != "| open" and "`" in row[2]]
+
+
+@cache
+def options(section: str) -> set[str]:
+    """The keys that a section of a run can have, whatever it names."""
+    functions = {
+        "model": [look_up(models.REGISTRY, name, "model") for name in models.REGISTRY],
+        "loss": [losses.get(name) for name in losses.REGISTRY],
+        "evaluation": [metrics.get(name) for name in metrics.REGISTRY],
+        "normalisation": list(normalise.NORMALISATIONS.values()),
+        "data.settings": [cubic.CubicSettings],
+    }
+    functions["selection"] = functions["evaluation"]
+    if section in functions:
+        known = {key for each in functions[section] for key in inspect.signature(each).parameters}
+        if section == "model":
+            others = [
+                learner.module for learner in learners.REGISTRY.values() if not learner.neural
+            ]
+            known |= {key for module in others for key in module.SETTINGS["properties"]}
+        return known | {"name"}
+    schema = package_schema("run")["properties"]
+    for part in section.split("."):
+        schema = schema[part]["properties"]
+    return set(schema)
+
+
+def is_known(name: str) -> bool:
+    """Whether a name of the column *set by* is a key, an experiment or a thing in the code."""
+    if name.startswith("directrank."):
+        module, _, attribute = name.rpartition(".")
+        return hasattr(import_module(module), attribute)
+    if "/" in name:
+        paper, _, experiment = name.partition("/")
+        path = ROOT / f"config/papers/{paper}.yaml"
+        return path.is_file() and experiment in yaml.safe_load(read(path))["experiments"]
+    section, _, key = name.rpartition(".")
+    return key in (options(section) if section else package_schema("run")["properties"])
+
+
+def test_every_key_that_an_ambiguity_names_exists():
+    cells = set_by_cells()
+    assert len(cells) > 60
+    names = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    assert not [name for name in sorted(names) if not is_known(name)]
+
+
+def test_a_key_that_does_not_exist_would_be_found():
+    assert is_known("training.patience")
+    assert is_known("loss.alpha")
+    assert not is_known("training.patients")
+    assert not is_known("loss.alpah")
+    assert not is_known("bruch2019/alpha_swep")
+    assert not is_known("directrank.losses.aprox_ndcg")
+
+
+def test_the_effects_of_choices_are_those_of_the_committed_results():
+    spec = importlib.util.spec_from_file_location("effects", ROOT / "docs/effects.py")
+    effects = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(effects)
+    table = effects.table(ROOT)
+    assert len(table.splitlines()) > 8
+    tables = ["paper_tables/**/*.csv", "figures/**/*.csv", ":!**/*_times.csv"]
+    results = ["git", "diff", "--quiet", "HEAD", "--", *tables]
+    if subprocess.run(results, cwd=ROOT, capture_output=True).returncode:
+        pytest.skip("the results in this folder are not the committed ones")
+    assert table in read(AMBIGUITIES), "results have changed: run `python docs/effects.py`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", read(page)):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("registry", [losses.REGISTRY, metrics.REGISTRY])
+def test_every_loss_and_metric_has_its_formula(registry):
+    page = read(ROOT / "docs/formulas.md")
+    for name in registry:
+        assert re.search(rf"^(`\w+`, )*`{name}`(, `\w+`)*$", page, flags=re.MULTILINE), name
+
+
+def test_the_example_of_the_first_page_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", read(ROOT / "docs/start.md"), flags=re.DOTALL)
+    exec(compile(example, "start.md", "exec"), {})
+    gradient, ndcg = re.findall(r"tensor\(\[(.*?)\]", capsys.readouterr().out, flags=re.DOTALL)
+    values = [float(number) for number in gradient.strip("[]").split(",")]
+    assert values[2] < 0 < values[0]
+    assert 0 < float(ndcg) < 1
+
+
+@pytest.mark.long
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    if importlib.util.find_spec("sphinx") is None:
+        pytest.skip("Sphinx is not installed: pip install '.[docs]'")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
+    command += ["-c", ROOT / "docs", "-d", tmp_path / "doctrees", ROOT, tmp_path / "html"]
+    process = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    reference = read(tmp_path / "html/docs/reference/losses.html")
+    assert all(f'id="directrank.losses.{name}"' in reference for name in losses.REGISTRY)
+    assert "directrank prepare" in read(tmp_path / "html/docs/reference/cli.html")
+    assert "<math" in read(tmp_path / "html/docs/formulas.html")
+    for page in (tmp_path / "html").rglob("*.html"):
+        sources = re.findall(
+            r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', read(page)
+        )
+        assert not sources, (page, sources)

@@ -1,0 +1,200 @@
+"""Small made-up results in the layout that runs leave, for the tests of figures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank.study.results import write_run
+from directrank.system.io import write_json
+from directrank.system.seeds import numpy_stream
+
+#: The data sets that made-up results may name.
+TITLES = {
+    "web30k": "Web30K",
+    "web30k_standin": "stand-in for Web30K",
+    "yahoo1_standin": "stand-in for Yahoo set 1",
+    "istella_standin": "stand-in for Istella",
+    "cubic": "artificial data",
+    "mq2007_standin": "stand-in for MQ2007",
+    "ohsumed": "OHSUMED",
+    "ohsumed_standin": "stand-in for OHSUMED",
+    "td2003_standin": "stand-in for TD2003",
+    "td2004_standin": "stand-in for TD2004",
+}
+
+PUBLISHED = Path(__file__).parents[2] / "paper_tables" / "published"
+
+
+def make_run(
+    runs_folder: Path,
+    name: str,
+    means: Mapping[str, float],
+    *,
+    dataset: str = "web30k_standin",
+    fold: int | None = 1,
+    trials: int = 3,
+    queries: int = 40,
+    empty: int = 2,
+    first_query: int = 0,
+    spread_of_trials: float = 0.004,
+    spec: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a run whose metrics lie around ``means`` (label → value in [0, 1]).
+
+    Difficulty of a query is shared by all runs with the same query ids, so paired tests have
+    something to pair; the first ``empty`` queries of each split have no relevant document.
+    """
+    rows = []
+    for trial in range(trials):
+        own = numpy_stream(name, trial)
+        for split in ("vali", "test"):
+            difficulty = numpy_stream("difficulty", split, first_query).normal(0, 0.15, queries)
+            values = {
+                label: np.clip(
+                    mean
+                    + difficulty
+                    + own.normal(0, 0.03, queries)
+                    + own.normal(0, spread_of_trials),
+                    0,
+                    1,
+                )
+                for label, mean in means.items()
+            }
+            for column in values.values():
+                column[:empty] = np.nan
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "trial": np.int32(trial),
+                        "split": split,
+                        "query_id": first_query + np.arange(queries),
+                        "n_documents": np.int32(20),
+                        "n_relevant": np.where(np.arange(queries) < empty, 0, 5).astype(np.int32),
+                        **values,
+                    }
+                )
+            )
+    record = {
+        "name": name,
+        "spec": {"data": {"name": dataset, "settings": {}}, "fold": fold, "trials": trials}
+        | dict(spec or {}),
+        "data": {
+            "name": dataset,
+            "title": TITLES[dataset],
+            "origin": "standin" if dataset.endswith("_standin") else "real",
+            "splits": {"train": {"queries": 1200, "documents": 96000}},
+        },
+    }
+    history = pd.DataFrame({"trial": [0], "candidate": [0], "epoch": [1], "train_loss": [1.0]})
+    fits = pd.DataFrame({"trial": [0], "candidate": [0], "selected": [True]})
+    write_run(runs_folder / name, pd.concat(rows, ignore_index=True), history, fits, record)
+    return runs_folder / name
+
+
+def make_plan(
+    folder: Path,
+    paper: str,
+    product: str,
+    experiments: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    edition: str = "demo",
+    repeats: Sequence[str] = (),
+) -> Path:
+    """Write the plan of one product and return its file."""
+    path = folder / f"{paper}-{product}.json"
+    write_json(
+        path,
+        {
+            "edition": edition,
+            "paper": paper,
+            "product": product,
+            "experiments": experiments,
+            "repeats": list(repeats),
+        },
+    )
+    return path
+
+
+def ndcg_means(at_five: float) -> dict[str, float]:
+    """NDCG@1, 5, 10 around ``at_five``, as far apart as in the paper."""
+    return {"ndcg@1": at_five + 0.01, "ndcg@5": at_five, "ndcg@10": at_five + 0.02}
+
+
+def alpha_sweep(folder: Path, trials: int = 3) -> list[dict[str, Any]]:
+    """Runs of an inverted U over the seven values of Figure 2."""
+    entries = []
+    levels = {1: 0.425, 5: 0.438, 10: 0.44, 20: 0.439, 40: 0.438, 100: 0.431, 200: 0.42}
+    for value, level in levels.items():
+        name = f"alpha-{value}"
+        make_run(folder, name, ndcg_means(level), trials=trials, spec={"loss": {"alpha": value}})
+        entries.append({"run": name, "settings": {"loss.alpha": value}})
+    return entries
+
+
+def depth_sweep(folder: Path) -> list[dict[str, Any]]:
+    """Runs of B64 … B2048."""
+    entries = []
+    for number, width in enumerate((64, 128, 256, 512, 1024, 2048)):
+        name = f"depth-{width}"
+        hidden = [width >> i for i in range(number + 3)]
+        make_run(
+            folder,
+            name,
+            ndcg_means(0.43 + 0.005 * number - 0.01 * (number == 5)),
+            spec={"loss": {"alpha": 10}, "model": {"hidden": hidden}},
+        )
+        entries.append({"run": name, "settings": {"model": f"B{width}"}})
+    return entries
+
+
+METHOD_LEVELS = {
+    "ListMLE": 0.42,
+    "RankNet": 0.432,
+    "λMART_RankLib-like": 0.445,
+    "λMART_GBM": 0.49,
+    "ApproxNDCG": 0.455,
+}
+
+
+def table1_runs(
+    folder: Path, dataset: str = "web30k_standin", methods: Mapping[str, float] = METHOD_LEVELS
+) -> list[dict[str, Any]]:
+    """One run per method of Bruch2019's Table 1 but the real RankLib."""
+    entries = []
+    for number, (method, level) in enumerate(methods.items()):
+        name = f"{dataset}-{number}"
+        make_run(folder, name, ndcg_means(level), dataset=dataset, trials=5)
+        entries.append({"run": name, "settings": {"method": method}})
+    return entries
+
+
+def ohsumed_runs(
+    folder: Path, methods: Mapping[str, float], dataset: str = "ohsumed", queries: int = 21
+) -> list[dict[str, Any]]:
+    """One run per method and fold, with Table 4's metrics in both discounts."""
+    labels = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "ndcg"]
+    above_n = [-0.15, -0.2, -0.21, -0.22, 0.0]
+    entries = []
+    for number, (method, level) in enumerate(methods.items()):
+        for fold in range(1, 6):
+            name = f"{dataset}-{number}-f{fold}"
+            means = {label: level + shift for label, shift in zip(labels, above_n, strict=True)}
+            means |= {f"{label}/letor": value for label, value in means.items()}
+            make_run(
+                folder,
+                name,
+                means,
+                dataset=dataset,
+                fold=fold,
+                trials=1,
+                queries=queries + (fold == 1),
+                empty=0,
+                first_query=100 * fold,
+            )
+            entries.append({"run": name, "settings": {"method": method, "fold": fold}})
+    return entries

@@ -1,0 +1,296 @@
+import numpy as np
+import pytest
+import torch
+
+from directrank.learners.contract import Splits
+from directrank.learners.neural.batches import Feeder, Layout
+from directrank.learners.neural.fit import complete, fit_many
+from directrank.learners.neural.objective import Objective
+from directrank.learners.neural.stack import Stack
+from directrank.lists.buckets import buckets
+from directrank.lists.documents import Documents
+from directrank.lists.packed import RankedLists
+from directrank.models.linear import Linear
+from directrank.system.errors import ConfigError, TrainingError
+from directrank.system.seeds import numpy_stream
+from training_data import LOSS, TOWER, TRAINING, fit, job, layout, made, mean_ndcg, splits
+
+
+@pytest.fixture(scope="module")
+def data() -> Splits:
+    return splits()
+
+
+def test_training_learns_what_the_features_say(data):
+    fitted = fit(data, max_epochs=25)[0]
+    assert mean_ndcg(fitted, data.test) > 0.93
+    first, best = fitted.history[0], fitted.history[fitted.info["best_epoch"] - 1]
+    assert best["vali_metric"] > first["vali_metric"]
+    assert best["train_loss"] < first["train_loss"]
+
+
+def test_the_same_job_gives_the_same_bytes_and_another_trial_does_not(data):
+    first, second = fit(data)[0], fit(data)[0]
+    assert first.predict(data.test).tobytes() == second.predict(data.test).tobytes()
+    other = fit(data, trials=2)[1]
+    assert first.predict(data.test).tobytes() != other.predict(data.test).tobytes()
+
+
+@pytest.mark.parametrize("model", [TOWER, {"name": "linear"}])
+@pytest.mark.parametrize("loss", [LOSS, {"name": "listmle"}])
+@pytest.mark.parametrize("extra", [{}, {"max_documents": 5}, {"batch_queries": 1, "patience": 2}])
+def test_models_trained_together_are_the_models_trained_alone(data, model, loss, extra):
+    alone = fit(data, 3, model, loss, dtype="float64", stack=1, **extra)
+    together = fit(data, 3, model, loss, dtype="float64", stack=0, **extra)
+    for one, other in zip(alone, together, strict=True):
+        assert one.info["best_epoch"] == other.info["best_epoch"]
+        assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-8)
+        for a, b in zip(one.history, other.history, strict=True):
+            assert np.isclose(a["train_loss"], b["train_loss"])
+            assert np.isclose(a["vali_metric"], b["vali_metric"])
+
+
+def test_the_best_validation_epoch_is_kept(data):
+    fitted = fit(data, max_epochs=12)[0]
+    best = max(row["vali_metric"] for row in fitted.history)
+    assert np.isclose(mean_ndcg(fitted, data.vali), best)
+    assert fitted.history[fitted.info["best_epoch"] - 1]["vali_metric"] == best
+
+
+def test_an_epoch_chosen_on_the_test_part_is_the_best_there(data):
+    honest = fit(data, max_epochs=8)[0]
+    leaked = fit(data, max_epochs=8, select_on="test")[0]
+    on_test = [row.pop("test_metric") for row in leaked.history]
+    assert [row["vali_metric"] for row in leaked.history] == [
+        row["vali_metric"] for row in honest.history
+    ]
+    assert leaked.info["best_epoch"] == int(np.argmax(on_test)) + 1 != honest.info["best_epoch"]
+    assert np.isclose(mean_ndcg(leaked, data.test), max(on_test))
+    assert mean_ndcg(leaked, data.test) > mean_ndcg(honest, data.test)
+    assert leaked.history[0].keys() == honest.history[0].keys()
+
+
+def test_patience_waits_for_the_part_that_chooses_the_epoch(data):
+    fitted = fit(data, max_epochs=60, patience=2, select_on="test")[0]
+    best = int(np.argmax([row["test_metric"] for row in fitted.history])) + 1
+    assert len(fitted.history) == best + 2 != len(fit(data, max_epochs=60, patience=2)[0].history)
+
+
+def test_keeping_the_last_epoch_keeps_it(data):
+    fitted = fit(data, max_epochs=12, keep="last")[0]
+    assert np.isclose(mean_ndcg(fitted, data.vali), fitted.history[-1]["vali_metric"])
+    assert fitted.info["best_epoch"] == 12
+
+
+def test_patience_stops_that_many_epochs_after_the_best(data):
+    fitted = fit(data, max_epochs=60, patience=3)[0]
+    assert fitted.info["stopped_early"]
+    assert len(fitted.history) == fitted.info["best_epoch"] + 3
+
+
+def test_a_weight_that_does_not_move_stops_the_fit(data):
+    fitted = fit(data, model={"name": "linear"}, tolerance=1e6, keep="last")[0]
+    assert len(fitted.history) == 1
+
+
+def test_the_restart_with_the_lowest_training_loss_is_kept(data):
+    fitted = fit(data, model={"name": "linear"}, restarts=4, keep="last", stack=0)[0]
+    losses = []
+    for restart in range(4):
+        settings = {
+            "model": {"name": "linear"},
+            "loss": LOSS,
+            "training": {**TRAINING, "restarts": restart + 1, "keep": "last"},
+        }
+        losses.append(fit_many(data, [settings], [job()])[0].info["train_objective"])
+    assert fitted.info["train_objective"] == pytest.approx(min(losses[1:]))
+    assert 0 <= fitted.info["restart"] < 4
+
+
+def test_a_mean_over_queries_leaves_empty_ones_out(data):
+    lists = data.train
+    scores = torch.zeros(lists.n_documents)
+    objective = Objective([LOSS], "mean", [torch.Generator()])
+    mean = objective(scores[None], layout(lists))
+    total = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
+    assert torch.allclose(mean * (lists.relevant_counts() > 0).sum(), total)
+
+
+def test_buckets_hold_every_list_once_and_waste_little():
+    lengths = numpy_stream("lengths").integers(1, 1251, 500)
+    groups = buckets(lengths)
+    assert sorted(np.concatenate(groups)) == list(range(500))
+    padded = sum(len(group) * lengths[group].max() ** 2 for group in groups)
+    assert padded < 1.4 * (lengths**2).sum()
+    assert padded < 0.5 * len(lengths) * lengths.max() ** 2
+
+
+def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
+    from directrank import losses
+    from directrank.lists.padding import pad, padded_positions
+
+    lists = made(40, 5, longest=200)
+    scores = torch.from_numpy(lists.features[:, 1]).double()
+    labels = torch.from_numpy(lists.labels).double()
+    mask, index = padded_positions(torch.from_numpy(lists.lengths))
+    whole = losses.approx_ndcg(pad(scores, mask, index), pad(labels, mask, index), mask, alpha=5.0)
+    summed = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
+    assert torch.allclose(summed, whole.sum())
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("queries", [[[4, 0, 2], [1, 3, 3]], [[3], [1]]], ids=["three", "one"])
+def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries, kind):
+    lists = made(5, 9, longest=50)
+    batch = Feeder(lists, kind, torch.device("cpu")).draw(np.array(queries), [])
+    assert isinstance(batch.documents, Documents)  # they stay where they are
+    assert batch.features.dtype == kind
+    for row, drawn in enumerate(queries):
+        for query, start, length in zip(drawn, batch.starts[row], batch.lengths[row], strict=True):
+            own = slice(lists.offsets[query], lists.offsets[query + 1])
+            found = batch.features[row, start : start + length].numpy()
+            assert (found == lists.features[own]).all()
+            assert (batch.labels[row, start : start + length].numpy() == lists.labels[own]).all()
+
+
+def test_long_lists_are_cut_to_random_documents_that_differ_between_draws():
+    lists = made(3, 9, longest=50)
+    feeder = Feeder(lists, torch.float32, torch.device("cpu"), max_documents=4)
+    stream = numpy_stream("cut")
+    draws = [feeder.draw(np.array([[0, 1, 2]]), [stream]) for _ in range(2)]
+    for draw in draws:
+        assert (draw.lengths == np.minimum(lists.lengths, 4)).all()
+        assert draw.features.shape == (1, draw.lengths.sum(), 5)
+    assert not torch.equal(draws[0].features, draws[1].features)
+
+
+def test_a_loss_that_is_not_finite_stops_with_a_remedy(data):
+    broken = Splits(
+        RankedLists(
+            np.where(data.train.features > 2, np.inf, data.train.features).astype(np.float32),
+            data.train.labels,
+            data.train.offsets,
+            data.train.query_ids,
+        ),
+        data.vali,
+        data.test,
+        3,
+    )
+    with pytest.raises(TrainingError, match=r"not finite in epoch 1[\s\S]*remedy"):
+        fit(broken, model={"name": "linear"})
+
+
+def test_unknown_training_settings_name_the_known_ones():
+    with pytest.raises(ConfigError, match="did you mean 'patience'"):
+        complete({**TRAINING, "patiance": 3})
+    with pytest.raises(ConfigError, match="optimizer"):
+        complete({"max_epochs": 3})
+
+
+def test_saved_weights_are_the_models(data, tmp_path):
+    from safetensors.torch import load_file
+
+    fitted = fit(data, model={"name": "linear"})[0]
+    fitted.save(tmp_path / "model-0")
+    weight = load_file(tmp_path / "model-0.safetensors")["layer.weight"].numpy()
+    assert np.allclose(data.test.features @ weight[0, :, 0], fitted.predict(data.test), atol=1e-6)
+
+
+def test_candidates_that_differ_in_steepness_share_a_call_and_differ_in_their_values(data):
+    settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0)]
+    lists = data.train
+    scores = torch.from_numpy(np.tile(lists.features[:, 1], (3, 1))).double()
+    together = Objective(settings, "mean", [torch.Generator()] * 3)
+    assert len(together._calls) == 1
+    values = together(scores, layout(lists))
+    for number, setting in enumerate(settings):
+        alone = Objective([setting], "mean", [torch.Generator()])
+        assert torch.allclose(values[number], alone(scores[:1], layout(lists))[0])
+
+
+def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(data):
+    settings = [
+        {"name": "neural_ndcg", "tau": 0.5},
+        {"name": "listnet"},
+        {"name": "neural_ndcg", "tau": 1.0},
+        {"name": "approx_ndcg", "alpha": 2.0},
+        {"name": "neural_ndcg", "tau": 0.5},
+        {"name": "approx_ndcg", "alpha": 7.0},
+    ]
+    lists = data.train
+    stream = torch.Generator().manual_seed(1)
+    scores = torch.randn(6, lists.n_documents, generator=stream, dtype=torch.float64)
+    for reduction in ("mean", "sum"):
+        values = Objective(settings, reduction, [stream] * 6)(scores, layout(lists))
+        for model, setting in enumerate(settings):
+            alone = Objective([setting], reduction, [stream])
+            expected = alone(scores[model : model + 1], layout(lists))[0]
+            assert torch.allclose(values[model], expected)
+
+
+@pytest.mark.parametrize("small", [1, 1 << 22])
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_however_lists_are_grouped_each_model_gets_its_own(monkeypatch, small, queries, rows):
+    """Four models with lists of like and unlike length in few calls and in many."""
+    monkeypatch.setattr("directrank.learners.neural.objective.SMALL_CALL", small)
+    generator = np.random.default_rng(queries + rows)
+    stream = torch.Generator().manual_seed(2)
+    settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0, 50.0)]
+    for shortest in (4, 19):  # in groups of their own, and all in one
+        for _ in range(8):
+            lengths = generator.integers(shortest, 24, (rows, queries))
+            width = int(lengths.sum(1).max())
+            labels = torch.randint(0, 3, (rows, width), generator=stream).double()
+            scores = torch.randn(4, width, generator=stream, dtype=torch.float64)
+            starts = lengths.cumsum(1) - lengths
+            values = Objective(settings, "mean", [stream] * 4)(
+                scores, Layout(labels, starts, lengths)
+            )
+            for model, setting in enumerate(settings):
+                row = slice(model * rows // 4, model * rows // 4 + 1)
+                own = Layout(labels[row], starts[row], lengths[row])
+                alone = Objective([setting], "mean", [stream])(scores[model : model + 1], own)
+                assert torch.allclose(values[model], alone[0])
+
+
+def test_candidates_that_share_documents_are_candidates_with_documents_of_their_own(
+    data, monkeypatch
+):
+    training = {**TRAINING, "dtype": "float64", "stack": 0, "restarts": 2}
+    settings = [
+        {
+            "model": {"name": "linear"},
+            "loss": {"name": "approx_ndcg", "alpha": alpha},
+            "training": training,
+        }
+        for alpha in (1.0, 5.0)
+    ]
+    shared = fit_many(data, settings, [job()] * 2)
+    monkeypatch.setattr(Linear, "shares_documents", False)
+    apart = fit_many(data, settings, [job()] * 2)
+    for one, other in zip(shared, apart, strict=True):
+        assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-10)
+
+
+@pytest.mark.parametrize(("models", "threads"), [(1, 2), (2, 1)])
+def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
+    data, monkeypatch, models, threads
+):
+    pytest.importorskip("numba")
+    seen = set()
+
+    def step(self, queries, plain=Stack._step):
+        seen.add(torch.get_num_threads())
+        return plain(self, queries)
+
+    monkeypatch.setattr(Stack, "_step", step)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        settings = {"model": TOWER, "loss": LOSS, "training": {**TRAINING, "stack": 0}}
+        fit_many(data, [settings] * models, [job(trial) for trial in range(models)])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {threads}

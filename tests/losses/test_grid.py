@@ -1,0 +1,153 @@
+"""The grid of metrics and relaxations: every cell is a loss, and every cell trains."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from directrank import losses, metrics
+from directrank.system.errors import ConfigError
+from losses_cases import random_lists, value_and_gradient
+
+METRICS = ["ndcg", "average_precision", "precision", "reciprocal_rank", "err", "nerr"]
+RELAXATIONS = [
+    {"name": "sigmoid"},
+    {"name": "twin", "gradient": "type1"},
+    {"name": "twin", "gradient": "type2"},
+    {"name": "twin", "gradient": "type3"},
+    {"name": "neural_sort"},
+    {"name": "rank_binomial"},
+]
+
+
+@pytest.mark.parametrize("relaxation", RELAXATIONS, ids=lambda r: "-".join(r.values()))
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_cell_trains(metric, relaxation):
+    """A few steps on a linear scorer raise the metric itself."""
+    generator = torch.Generator().manual_seed(2)
+    features = torch.randn(8, 12, 4, generator=generator)
+    truth = features @ torch.tensor([2.0, -1.0, 0.5, 0.0])
+    labels = (truth > 0.5).float() + (truth > 2.0)
+    labels[:, 0] = 1  # no list without a relevant document
+    mask = torch.rand(8, 12, generator=generator) > 0.1
+    mask[:, 0] = True
+    loss = losses.compose({"name": metric, "k": 5}, relaxation)
+    weights = torch.tensor([-0.3, 0.5, 0.0, 0.3], requires_grad=True)
+    optimizer = torch.optim.Adam([weights], lr=0.1)
+    measure = metrics.get("ndcg")
+    before = measure(features @ weights, labels, mask).mean()
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss(features @ weights, labels, mask, generator=generator).mean().backward()
+        optimizer.step()
+    after = measure(features @ weights, labels, mask).mean()
+    assert after > before + 0.05
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("k", [2, None])
+@pytest.mark.parametrize(
+    "relaxation",
+    [
+        {"name": "sigmoid", "alpha": 1e4, "beta": 1e3},
+        {"name": "twin"},
+        {"name": "neural_sort", "tau": 1e-4},
+        {"name": "rank_binomial", "sigma": 1e-5},
+    ],
+    ids=lambda r: r["name"],
+)
+def test_at_the_limit_every_relaxation_gives_the_metric_itself(metric, relaxation, k):
+    scores, labels, mask = random_lists(12, 9, seed=17)
+    options = {"name": metric, "k": k}
+    if metric == "precision" and k is None and relaxation["name"] != "twin":
+        with pytest.raises(ConfigError, match="does not depend on the scores"):
+            losses.compose(options, relaxation)
+        return
+    value = losses.compose(options, relaxation)(scores, labels, mask)
+    exact = metrics.get(metric)(scores, labels, mask, k, empty="zero")
+    torch.testing.assert_close(-value, exact, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "metric", "relaxation"),
+    [
+        ("approx_ndcg", {"k": 3}, {"name": "ndcg", "k": 3}, "sigmoid"),
+        ("approx_ap", {}, "average_precision", "sigmoid"),
+        ("approx_precision", {"k": 3}, {"name": "precision", "k": 3}, "sigmoid"),
+        ("neural_ndcg", {"k": 3}, {"name": "ndcg", "k": 3}, "neural_sort"),
+        ("neural_ndcg", {"tau": 0.5}, "ndcg", {"name": "neural_sort", "tau": 0.5}),
+        ("softrank", {}, "ndcg", "rank_binomial"),
+        ("softrank", {"k": 3, "sigma": 0.4}, {"name": "ndcg", "k": 3},
+         {"name": "rank_binomial", "sigma": 0.4}),
+        ("twin_precision", {"k": 3, "gradient": "type1"}, {"name": "precision", "k": 3},
+         {"name": "twin", "gradient": "type1"}),
+        ("twin_ap", {"gradient": "type2"}, "average_precision",
+         {"name": "twin", "gradient": "type2"}),
+        ("twin_ndcg", {}, "ndcg", "twin"),
+        ("twin_nerr", {}, {"name": "nerr", "k": 10}, "twin"),
+    ],
+)  # fmt: skip
+def test_named_losses_equal_their_compositions(name, options, metric, relaxation):
+    scores, labels, mask = random_lists(7, 15, seed=31)
+    named = value_and_gradient(losses.get(name), scores, labels, mask, **options)
+    composed = value_and_gradient(
+        losses.composed, scores, labels, mask, metric=metric, relaxation=relaxation
+    )
+    torch.testing.assert_close(named, composed, rtol=1e-9, atol=1e-11)
+
+
+def test_samples_are_averaged_and_drawn_from_the_generator():
+    scores, labels, mask = random_lists(5, 6, seed=1)
+    loss = losses.compose("ndcg", {"name": "neural_sort", "noise": 1.0}, samples=4)
+    one = loss(scores, labels, mask, generator=torch.Generator().manual_seed(5))
+    same = loss(scores, labels, mask, generator=torch.Generator().manual_seed(5))
+    other = loss(scores, labels, mask, generator=torch.Generator().manual_seed(6))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("metric", "relaxation", "message"),
+    [
+        ("ndgc", "sigmoid", "unknown metric 'ndgc'"),
+        ("ndcg", "sigmid", "did you mean 'sigmoid'"),
+        ("ndcg", {"name": "sigmoid", "alfa": 1.0}, "has no option 'alfa'"),
+        ({"name": "ndcg", "denominator": "R"}, "sigmoid", "has no option 'denominator'"),
+    ],
+)
+def test_a_wrong_composition_is_one_clear_error(metric, relaxation, message):
+    with pytest.raises(ConfigError, match=message):
+        losses.compose(metric, relaxation)
+
+
+def test_rank_distributions_sum_to_one_and_match_simulation():
+    from directrank.relaxations.rank_binomial import rank_binomial
+
+    scores = torch.tensor([[0.3, -0.2, 1.0, 0.6]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, True, False]])
+    distribution = rank_binomial(scores, mask, 0.5)
+    torch.testing.assert_close(
+        distribution.sum(2), torch.tensor([[1.0, 1.0, 1.0, 0.0]], dtype=torch.float64)
+    )
+    assert (distribution[:, :, 3] == 0).all(), "no document is behind the end of the list"
+    # Independent contests, as the recursion takes them.
+    generator = torch.Generator().manual_seed(0)
+    for j in range(3):
+        others = [i for i in range(3) if i != j]
+        win = torch.special.ndtr((scores[0, others] - scores[0, j]) / (2**0.5 * 0.5))
+        ranks = (torch.rand(200_000, 2, generator=generator, dtype=torch.float64) < win).sum(1)
+        shares = torch.bincount(ranks, minlength=4) / 200_000
+        torch.testing.assert_close(distribution[0, j], shares.double(), atol=0.005, rtol=0)
+    wide = rank_binomial(scores, mask, 1e-9)
+    assert wide[0].argmax(1)[:3].tolist() == [1, 2, 0]
+
+
+def test_sinkhorn_makes_a_matrix_doubly_stochastic_and_leaves_padding_empty():
+    from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+
+    scores, _, mask = random_lists(6, 8, seed=3)
+    matrix = sinkhorn(neural_sort(scores, mask, 1.0), 3000, 1e-10)
+    n = mask.sum(1, keepdim=True)
+    inside = (torch.arange(8) < n).double()
+    torch.testing.assert_close(matrix.sum(2), inside, atol=1e-9, rtol=0)
+    torch.testing.assert_close(matrix.sum(1), mask.double(), atol=1e-9, rtol=0)

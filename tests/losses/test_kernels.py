@@ -1,0 +1,341 @@
+"""Compiled loops equal the block-wise PyTorch code that stands in where they cannot be used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from directrank import losses, metrics
+from directrank.kernels import compiled as _compiled
+from losses_cases import LOSSES, random_lists, value_and_gradient
+
+CASES = [
+    ("approx_ndcg", {}),
+    ("approx_ndcg", {"alpha": 300.0}),
+    ("approx_ndcg", {"alpha": 0.1, "k": 4, "beta": 1.0, "discount": "letor", "gain": "linear"}),
+    ("approx_ap", {"alpha": 3.0}),
+    ("approx_ap", {"alpha": 50.0, "k": 5, "beta": 2.0}),
+    ("approx_precision", {"k": 4, "beta": 3.0}),
+    ("ranknet", {}),
+    ("ranknet", {"k": 7, "sigma": 3.0, "reduction": "mean"}),
+    ("lambdarank", {}),
+    ("lambdarank", {"k": 5, "sigma": 2.0}),
+    ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),
+    ("listnet", {}),
+    ("listmle", {}),
+    ("softrank", {}),
+    ("softrank", {"sigma": 0.2}),
+    ("neural_ndcg", {}),
+    ("neural_ndcg", {"iterations": 0, "k": 3}),
+    ("neural_ndcg", {"iterations": 1, "tau": 0.3}),
+    ("neural_ndcg", {"samples": 2}),
+    ("neural_ndcg_transposed", {"iterations": 7}),
+    ("neural_ndcg_transposed", {"iterations": 0}),
+    ("neural_ndcg_transposed", {"iterations": 200, "tolerance": 1e-4, "tau": 4.0}),
+    *(("twin_ndcg", {"gradient": kind, "alpha_b": 1.7}) for kind in ("type1", "type2", "type3")),
+    ("twin_ap", {"break_ties": False}),
+    ("twin_nerr", {"gradient": "type2"}),
+]
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """A function that calls another one as if numba were not installed."""
+
+    def call(function, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(_compiled, "_numba_is_installed", lambda: False)
+            return function(*arguments, **options)
+
+    return call
+
+
+def found(name, scores, labels, mask, **options):
+    torch.manual_seed(0)
+    return value_and_gradient(losses.get(name), scores, labels, mask, **options)
+
+
+def assert_same(compiled, plain, relative):
+    """Equal but for rounding, which is to be seen beside the largest entries of a gradient."""
+    torch.testing.assert_close(compiled[0], plain[0], rtol=relative, atol=relative)
+    largest = float(plain[1].abs().max())
+    torch.testing.assert_close(compiled[1], plain[1], rtol=0.0, atol=relative * (3 * largest + 0.1))
+
+
+@pytest.mark.parametrize("L", [1, 2, 17, 83])
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_kernels_equal_the_block_wise_code(name, options, L, without_kernels):
+    for dtype, relative in ((torch.float64, 1e-10), (torch.float32, 1e-5)):
+        scores, labels, mask = random_lists(6, L, dtype=dtype, seed=L)
+        if dtype == torch.float32 and (options.get("alpha", 0) > 100 or options.get("tau", 1) < 1):
+            relative = 1e-3  # scores that steep have no more digits
+        compiled = found(name, scores, labels, mask, **options)
+        plain = without_kernels(found, name, scores, labels, mask, **options)
+        assert_same(compiled, plain, relative)
+
+
+def test_lists_too_long_to_keep_their_pairs_equal_the_block_wise_code(without_kernels):
+    # Over 1 << 16 pairs of each list with a gain.
+    scores, labels, mask = random_lists(3, 500, seed=5)
+    labels[0] += 1
+    compiled = found("approx_ndcg", scores, labels, mask)
+    plain = without_kernels(found, "approx_ndcg", scores, labels, mask)
+    assert_same(compiled, plain, 1e-10)
+
+
+@pytest.mark.parametrize("scale", [30.0, 1e4])
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_kernels_equal_the_block_wise_code_far_apart(name, options, scale, without_kernels):
+    scores, labels, mask = random_lists(6, 23, seed=3, scale=scale)
+    compiled = found(name, scores, labels, mask, **options)
+    plain = without_kernels(found, name, scores, labels, mask, **options)
+    assert_same(compiled, plain, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["approx_ndcg", "ranknet", "lambdarank", "twin_ndcg"])
+def test_ties_and_negative_labels_are_ordered_as_in_the_block_wise_code(name, without_kernels):
+    scores, labels, mask = random_lists(6, 30, seed=8)
+    scores, labels = scores.round(), labels - 2
+    compiled = found(name, scores, labels, mask)
+    plain = without_kernels(found, name, scores, labels, mask)
+    assert_same(compiled, plain, 1e-10)
+
+
+def test_a_gradient_is_right_where_a_sigmoid_has_lost_its_digits():
+    """``σ - σ²`` is 0 in float32 from a gap of 17 on; the kernel's ``e / (1 + e)²`` is not."""
+    for gap in (25.0, 40.0):
+        scores = torch.tensor([[gap, 0.0]])
+        _, gradient = value_and_gradient(
+            losses.approx_ndcg, scores, torch.tensor([[1.0, 0.0]]), None, alpha=1.0
+        )
+        # dNDCG/dr = -1 / (4 ln 2) · 1/log2(2)² · 2 at rank 1; dr/ds = -e / (1 + e)².
+        slope = -torch.exp(torch.tensor(-gap, dtype=torch.float64)) / (
+            2 * torch.log(torch.tensor(2.0))
+        )
+        assert gradient[0, 0].item() == pytest.approx(slope.item(), rel=1e-4)
+        assert gradient[0, 1].item() == -gradient[0, 0].item()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_number_of_threads_does_not_change_a_byte(name, monkeypatch):
+    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    scores, labels, mask = random_lists(40, 31, dtype=torch.float32)
+    threads = torch.get_num_threads()
+    results = []
+    try:
+        for number in (1, 2, 5):
+            torch.set_num_threads(number)
+            results.append(found(name, scores, labels, mask, **LOSSES[name]))
+    finally:
+        torch.set_num_threads(threads)
+    for other in results[1:]:
+        assert torch.equal(other[0], results[0][0])
+        assert torch.equal(other[1], results[0][1])
+
+
+@pytest.mark.parametrize("name", ["approx_ndcg", "ranknet", "listnet", "listmle", "neural_ndcg"])
+def test_what_is_not_a_number_stays_so_in_its_list_alone(name):
+    scores, labels, mask = random_lists(6, 12)
+    mask[:] = True
+    labels[:, 0] = 2
+    clean, _ = found(name, scores, labels, mask)
+    for bad in (float("nan"), float("inf")):
+        spoiled = scores.clone()
+        spoiled[4, 5] = bad
+        value, _ = found(name, spoiled, labels, mask)
+        assert not torch.isfinite(value[4])
+        others = torch.arange(6) != 4
+        assert torch.equal(value[others], clean[others])
+
+
+def test_softrank_of_a_score_that_is_not_a_number_is_none_either():
+    scores, labels, mask = random_lists(6, 12)
+    mask[:] = True
+    clean, _ = found("softrank", scores, labels, mask)
+    scores[4, 5] = float("nan")
+    value, _ = found("softrank", scores, labels, mask)
+    assert value.isnan().tolist() == [False] * 4 + [True, False]
+    assert torch.equal(value[:4], clean[:4])
+
+
+def test_softrank_keeps_its_digits_where_contests_are_nearly_decided(without_kernels):
+    """Both tails of the normal distribution, up to where float64 ends, from polynomials."""
+    labels = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    for gap in (0.0, 1e-9, 0.3, 2.0, 6.0, 12.0, 30.0):
+        for sign in (1, -1):
+            scores = torch.tensor([[sign * gap, 0.0]], dtype=torch.float64)
+            _, gradient = found("softrank", scores, labels, None)
+            _, plain = without_kernels(found, "softrank", scores, labels, None)
+            torch.testing.assert_close(gradient, plain, rtol=1e-12, atol=1e-150)
+
+
+def test_steepness_may_differ_by_list_and_may_want_a_gradient():
+    scores, labels, mask = random_lists(6, 20)
+    alpha = torch.tensor([[0.5], [1.0], [2.0], [10.0], [50.0], [300.0]], dtype=torch.float64)
+    value, gradient = value_and_gradient(losses.approx_ndcg, scores, labels, mask, alpha=alpha)
+    for b in range(6):
+        one = value_and_gradient(
+            losses.approx_ndcg, scores[b : b + 1], labels[b : b + 1], mask[b : b + 1],
+            alpha=float(alpha[b]),
+        )  # fmt: skip
+        assert torch.equal(one[0][0], value[b])
+        assert torch.equal(one[1][0], gradient[b])
+    wanted = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda alpha: losses.approx_ndcg(scores, labels, mask, alpha=alpha), wanted
+    )
+
+
+def test_without_a_gradient_the_value_is_the_same():
+    scores, labels, mask = random_lists(6, 20)
+    for name in ("approx_ndcg", "neural_ndcg"):
+        value, _ = value_and_gradient(losses.get(name), scores, labels, mask)
+        assert torch.equal(losses.get(name)(scores, labels, mask), value)
+        with torch.no_grad():
+            assert torch.equal(losses.get(name)(scores.requires_grad_(), labels, mask), value)
+        scores = scores.detach()
+
+
+def test_tensors_need_not_be_contiguous():
+    scores, labels, mask = random_lists(6, 20)
+    for name in LOSSES:
+        expected = found(name, scores, labels, mask, **LOSSES[name])
+        turned = (tensor.t().contiguous().t() for tensor in (scores, labels, mask))
+        value, gradient = found(name, *turned, **LOSSES[name])
+        torch.testing.assert_close(value, expected[0])
+        torch.testing.assert_close(gradient, expected[1])
+
+
+def bytes_of_a_process(code, store):
+    """What a process of its own prints, with numba's compiled code in ``store``."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ
+        | {"NUMBA_CACHE_DIR": str(store), "PYTHONPATH": str(Path(__file__).parents[1] / "helpers")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_numbers_do_not_depend_on_where_compiled_code_comes_from(tmp_path):
+    """Just compiled, read from disk, or after another kernel that shares parts with it."""
+    code = """
+import sys, torch
+from directrank import losses
+from losses_cases import random_lists, value_and_gradient
+scores, labels, mask = random_lists(6, 83, seed=2)
+for name in NAMES:
+    found = value_and_gradient(losses.get(name), scores, labels, mask)
+    print(name, *(tensor.numpy().tobytes().hex() for tensor in found))
+"""
+    orders = ["ranknet", "twin_ndcg"], ["ranknet", "twin_ndcg"], ["twin_ndcg", "ranknet"]
+    fresh, again, turned = (
+        bytes_of_a_process(code.replace("NAMES", str(order)), tmp_path) for order in orders
+    )
+    assert any(tmp_path.iterdir()), "compiled code was kept"
+    assert again == fresh
+    assert sorted(turned.splitlines()) == sorted(fresh.splitlines())
+
+
+def test_without_numba_every_loss_and_metric_works(tmp_path):
+    """The library's own dependencies do not hold it."""
+    code = f"""
+import sys, torch
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+from directrank import losses, metrics
+from losses_cases import LOSSES, random_lists, value_and_gradient
+scores, labels, mask = random_lists(6, 14)
+found = {{}}
+for name, options in LOSSES.items():
+    torch.manual_seed(0)
+    found[name] = value_and_gradient(losses.get(name), scores, labels, mask, **options)
+for name in metrics.REGISTRY:
+    found["metric " + name] = metrics.get(name)(scores, labels, mask), torch.zeros(0)
+torch.save(found, {str(tmp_path / "found.pt")!r})
+"""
+    bytes_of_a_process(code, tmp_path)
+    plain = torch.load(tmp_path / "found.pt")
+    scores, labels, mask = random_lists(6, 14)
+    for name, options in LOSSES.items():
+        assert_same(found(name, scores, labels, mask, **options), plain[name], 1e-10)
+    for name in metrics.REGISTRY:
+        value = metrics.get(name)(scores, labels, mask)
+        torch.testing.assert_close(value, plain["metric " + name][0], equal_nan=True)
+
+
+@pytest.mark.parametrize("lists", [1, 2, 7, 31, 128, 10_000])
+@pytest.mark.parametrize("threads", [1, 2, 5, 64])
+def test_threads_take_every_list_once_the_longest_turns_first(lists, threads, monkeypatch):
+    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(_compiled, "_threads", threads)
+    turns: list[tuple[int, int]] = []
+    _compiled.over_lists(lambda begin, end: turns.append((begin, end)), lists, lists)
+    turns.sort()
+    assert turns[0][0] == 0
+    assert turns[-1][1] == lists
+    assert all(one[1] == other[0] for one, other in pairwise(turns))
+    sizes = [end - begin for begin, end in turns]
+    assert sizes == sorted(sizes, reverse=True)
+    if 1 < threads <= lists:
+        assert threads <= len(turns) <= 32 * threads
+        assert sizes[-1] <= max(1, lists // (16 * threads))
+
+
+def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
+    import numba
+
+    njit, asked = numba.njit, []
+
+    def without_a_place(**options):
+        asked.append(options.get("cache"))
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", without_a_place)
+
+    def double(x):
+        return 2 * x
+
+    assert _compiled.compiled(double)(3) == 6
+    assert asked == [True, None]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    scores, labels, mask = random_lists(40, 31)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        expected = losses.approx_ndcg(scores, labels, mask)
+        child = os.fork()
+        if child == 0:
+            same = torch.equal(losses.approx_ndcg(scores, labels, mask), expected)
+            os._exit(0 if same else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels"),
+    [
+        ("approx_ndcg", "directrank.kernels.pairs"),
+        ("approx_ap", "directrank.kernels.pairs"),
+        ("twin_ndcg", "directrank.kernels.pairs"),
+        ("lambdarank", "directrank.kernels.numbers"),
+        ("neural_ndcg", "directrank.kernels.neural_sort"),
+        ("listmle", "directrank.kernels.listwise"),
+        ("softrank", "directrank.kernels.softrank"),
+    ],
+)
+def test_a_loss_depends_on_its_kernels(name, kernels):
+    assert kernels in losses.modules_of(name)

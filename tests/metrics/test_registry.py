@@ -1,0 +1,83 @@
+"""Metrics by name and option, as a configuration writes them and a column calls them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from directrank import metrics
+from directrank.system.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("mapping", "label"),
+    [
+        ({"name": "ndcg"}, "ndcg"),
+        ({"name": "ndcg", "k": 5}, "ndcg@5"),
+        ({"name": "ndcg", "k": None}, "ndcg"),
+        ({"name": "ndcg", "k": 5, "discount": "letor"}, "ndcg@5/letor"),
+        ({"name": "ndcg", "k": 5, "gain": "linear", "discount": "letor"}, "ndcg@5/letor/linear"),
+        ({"name": "ndcg", "k": 5, "discount": "log2", "gain": "exp2"}, "ndcg@5"),
+        ({"name": "ndcg", "k": 5, "empty": "one"}, "ndcg@5"),
+        ({"name": "ndcg", "k": 5, "ties": "expected"}, "ndcg@5/expected"),
+        ({"name": "average_precision"}, "ap"),
+        ({"name": "average_precision", "k": 5, "denominator": "graded_ideal"}, "ap@5/graded_ideal"),
+        ({"name": "precision", "k": 10}, "precision@10"),
+        ({"name": "precision", "k": 10, "min_label": 2}, "precision@10/min_label=2"),
+        ({"name": "reciprocal_rank", "k": 10}, "rr@10"),
+        ({"name": "nerr", "k": 10}, "nerr@10"),
+        ({"name": "err", "k": 10, "max_label": 4}, "err@10/max_label=4"),
+    ],
+)
+def test_labels_leave_out_defaults_and_the_empty_convention(mapping, label):
+    assert metrics.label(mapping) == label
+
+
+def test_evaluate_gives_what_each_metric_gives_alone():
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(9, 12, generator=generator).round()
+    labels = torch.randint(0, 5, (9, 12), generator=generator).float()
+    labels[0] = 0
+    mask = torch.rand(9, 12, generator=generator) > 0.2
+    mappings = [
+        {"name": "ndcg", "k": 5},
+        {"name": "ndcg", "k": 5, "discount": "letor"},
+        {"name": "ndcg", "ties": "expected"},
+        {"name": "average_precision", "k": 3, "denominator": "graded_ideal"},
+        {"name": "precision", "k": 4, "min_label": 2},
+        {"name": "reciprocal_rank"},
+        {"name": "err", "max_label": 4},
+        {"name": "nerr", "k": 10, "empty": "zero"},
+    ]
+    found = metrics.evaluate(mappings, scores, labels, mask)
+    assert list(found) == [metrics.label(mapping) for mapping in mappings]
+    for mapping in mappings:
+        options = dict(mapping)
+        alone = metrics.get(options.pop("name"))(scores, labels, mask, **options)
+        torch.testing.assert_close(found[metrics.label(mapping)], alone, equal_nan=True)
+
+
+def test_evaluate_sorts_the_scores_once(monkeypatch):
+    from directrank.relaxations import exact
+
+    calls = []
+    sort = exact.descending_order
+    monkeypatch.setattr(exact, "descending_order", lambda *args: calls.append(1) or sort(*args))
+    mappings = [{"name": name, "k": k} for name in metrics.REGISTRY for k in (1, 5, 10)]
+    metrics.evaluate(mappings, torch.randn(3, 8), torch.ones(3, 8), None)
+    assert len(calls) == 2, "one sort by score, one by label"
+
+
+def test_an_unknown_metric_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'ndcg'"):
+        metrics.get("ndgc")
+    with pytest.raises(ConfigError, match="known are"):
+        metrics.label({"name": "map"})
+    with pytest.raises(AttributeError):
+        metrics.map  # noqa: B018
+
+
+def test_modules_of_a_metric():
+    assert "directrank.metrics._err" in metrics.modules_of("nerr")
+    assert "directrank.metrics._ndcg" not in metrics.modules_of("nerr")
+    assert "directrank.relaxations.exact" in metrics.modules_of("precision")

@@ -1,0 +1,146 @@
+"""Bruch2019: the numbers in its figures and its table."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from directrank.papers.shared.product import build
+from papers_synthetic import (
+    METHOD_LEVELS,
+    PUBLISHED,
+    alpha_sweep,
+    depth_sweep,
+    make_plan,
+    make_run,
+    ndcg_means,
+    table1_runs,
+)
+
+
+def csv(tmp_path: Path, product: str, experiments: dict, **plan: object) -> pd.DataFrame:
+    """Build a product of Bruch2019 and read its CSV file."""
+    file = make_plan(tmp_path, "bruch2019", product, experiments, **plan)
+    build(file, tmp_path / "runs", tmp_path / product, PUBLISHED)
+    return pd.read_csv(tmp_path / f"{product}.csv")
+
+
+def test_figure1_holds_the_sigmoids_and_the_indicator(tmp_path: Path) -> None:
+    data = csv(tmp_path, "figure1", {})
+    assert list(data["curve"].unique()) == ["Indicator", "α = 1", "α = 5", "α = 10"]
+    five = data[data["curve"] == "α = 5"].set_index("delta")["value"]
+    assert five[0.2] == pytest.approx(1 / (1 + math.exp(-1)), abs=1e-6)
+    assert five[0] == 0.5
+    indicator = data[data["curve"] == "Indicator"]
+    assert set(indicator.loc[indicator["delta"] < 0, "value"]) == {0}
+    assert set(indicator.loc[indicator["delta"] > 0, "value"]) == {1}
+
+
+def test_figure2_plots_trial_means_without_empty_queries(tmp_path: Path) -> None:
+    entries = alpha_sweep(tmp_path / "runs", trials=4)
+    data = csv(tmp_path, "figure2", {"alpha_sweep": entries[::-1]})
+    assert list(data["alpha"].unique()) == [1, 5, 10, 20, 40, 100, 200]
+    row = data[(data["alpha"] == 10) & (data["metric"] == "NDCG@5")].iloc[0]
+    raw = pd.read_parquet(tmp_path / "runs" / "alpha-10" / "per_query.parquet")
+    raw = raw[(raw["split"] == "vali") & (raw["n_relevant"] > 0)]
+    means = 100 * raw.groupby("trial")["ndcg@5"].mean()
+    assert row["mean"] == pytest.approx(means.mean(), rel=1e-5)
+    half = stats.t.ppf(0.975, 3) * means.std(ddof=1) / math.sqrt(4)
+    assert row["half_width"] == pytest.approx(half, rel=1e-4)
+    assert row["high"] - row["low"] == pytest.approx(2 * half, rel=1e-4)
+    assert row["trials"] == 4
+
+
+def test_figure2_of_a_single_trial_has_no_interval(tmp_path: Path) -> None:
+    data = csv(tmp_path, "figure2", {"alpha_sweep": alpha_sweep(tmp_path / "runs", trials=1)})
+    assert data["half_width"].isna().all()
+    assert data["mean"].notna().all()
+
+
+def test_figure3_orders_models_by_depth(tmp_path: Path) -> None:
+    entries = depth_sweep(tmp_path / "runs")
+    data = csv(tmp_path, "figure3", {"depth_sweep": entries[::-1]})
+    models = ["B64", "B128", "B256", "B512", "B1024", "B2048"]
+    assert list(data["model"].unique()) == models
+
+
+def both_parts(tmp_path: Path) -> dict:
+    """Runs of Table 1 on two stand-ins."""
+    return {
+        "table1_web30k": table1_runs(tmp_path / "runs"),
+        "table1_yahoo1": table1_runs(tmp_path / "runs", "yahoo1_standin"),
+    }
+
+
+def test_table1_has_a_row_per_dataset_method_and_metric(tmp_path: Path) -> None:
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
+    assert len(data) == 2 * 6 * 3
+    assert not data.duplicated(["dataset", "method", "metric"]).any()
+    assert list(data["method"].unique()) == [
+        "ListMLE",
+        "RankNet",
+        "λMART_RankLib",
+        "λMART_RankLib-like",
+        "λMART_GBM",
+        "ApproxNDCG",
+    ]
+
+
+def test_table1_shows_published_values_beside_ours(tmp_path: Path) -> None:
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
+    data = data.set_index(["paper_dataset", "method", "metric"])
+    cell = data.loc[("Web30K", "λMART_GBM", "NDCG@5")]
+    assert (cell["published"], cell["published_half_width"]) == (49.20, 0.07)
+    # The paper omits ListMLE and RankNet on Yahoo.
+    assert data.loc[("Yahoo! Set 1", ["ListMLE", "RankNet"], slice(None)), "published"].isna().all()
+    assert (
+        data.drop("λMART_RankLib", level=1)["status"] == "stand-in: levels not comparable"
+    ).all()
+
+
+def test_absent_ranklib_is_an_empty_row_that_says_so(tmp_path: Path) -> None:
+    data = csv(tmp_path, "table1", both_parts(tmp_path))
+    row = data[data["method"] == "λMART_RankLib"]
+    assert row["mean"].isna().all()
+    assert set(row["status"]) == {"not run here (RankLib absent)"}
+    for suffix in (".md", ".tex"):
+        text = (tmp_path / f"table1{suffix}").read_text(encoding="utf-8")
+        assert text.count("not run here (RankLib absent)") == 2
+        assert "stand-in for Web30K" in text
+
+
+def test_real_data_are_compared_in_joint_standard_errors(tmp_path: Path) -> None:
+    entries = table1_runs(tmp_path / "runs", "web30k", {**METHOD_LEVELS, "λMART_RankLib": 0.44})
+    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
+    data = csv(tmp_path, "table1", experiments, edition="paper")
+    row = data[(data["method"] == "ApproxNDCG") & (data["metric"] == "NDCG@5")].iloc[0]
+    ours = row["half_width"] / stats.t.ppf(0.975, 4)
+    theirs = 0.11 / stats.t.ppf(0.975, 9)
+    expected = (row["mean"] - 45.38) / math.hypot(ours, theirs)
+    assert row["difference_in_se"] == pytest.approx(expected, rel=1e-3)
+    assert row["status"] == "compared"
+    assert "diff. (SE)" in (tmp_path / "table1.md").read_text(encoding="utf-8")
+
+
+def test_summary_plots_the_table(tmp_path: Path) -> None:
+    data = csv(tmp_path, "summary", both_parts(tmp_path), repeats=["table1"])
+    table = csv(tmp_path, "table1", both_parts(tmp_path))
+    table = table[table["published"].notna() & table["mean"].notna()]
+    assert len(data) == len(table) == 3 * (4 + 2)
+    assert np.array_equal(data["reproduced"], table["mean"])
+    assert np.array_equal(data["difference_in_se"], table["difference_in_se"])
+
+
+def test_method_of_ones_own_follows_those_of_the_paper(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "own", ndcg_means(0.5))
+    entries = [
+        {"run": "own", "settings": {"method": "NeuralNDCG"}},
+        *table1_runs(tmp_path / "runs"),
+    ]
+    data = csv(tmp_path, "table1", {"table1_web30k": entries, "table1_yahoo1": []})
+    assert data["method"].iloc[-1] == "NeuralNDCG"

@@ -1,0 +1,320 @@
+"""Burges2006: figures, tables and claims follow from the results they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.papers.burges2006.choices import RECIPES
+from directrank.papers.burges2006.speed import V1, V2
+from directrank.papers.shared.claims import evaluate
+from directrank.papers.shared.product import build, build_times
+from directrank.system.errors import DataError
+from directrank.system.io import read_json, write_json
+from papers_synthetic import PUBLISHED, make_plan, make_run
+
+RATES = [1e-4, 1e-3, 1e-2]
+FOUR = {
+    ("two_layer", "LambdaRank"): 0.60,
+    ("two_layer", "RankNet"): 0.57,
+    ("linear", "LambdaRank"): 0.54,
+    ("linear", "RankNet"): 0.51,
+}
+
+
+def ndcg_run(
+    folder: Path,
+    name: str,
+    level: float,
+    dataset: str = "cubic",
+    rate: float = 1e-3,
+    trials: int = 1,
+) -> None:
+    """A run with NDCG@1 … 10 around ``level`` that chose the learning rate ``rate``."""
+    means = {f"ndcg@{k}": level + 0.01 * k for k in range(1, 11)}
+    spec = {
+        "training": {"max_epochs": 300},
+        "tune": {"training.optimizer.lr": RATES},
+        "loss": {"name": "lambdarank"},
+        "normalisation": {"name": "none"},
+    }
+    size = {"trials": trials, "queries": 300, "spread_of_trials": 0.0}
+    make_run(folder, name, means, dataset=dataset, fold=None, spec=spec, **size)
+    record = read_json(folder / name / "run.json")
+    if dataset == "cubic":
+        record["data"]["origin"] = "generated"
+    write_json(folder / name / "run.json", record)
+    fits = {"trial": 0, "candidate": 0, "training.optimizer.lr": rate, "best_epoch": 77}
+    pd.DataFrame([fits | {"selected": True}]).to_csv(folder / name / "fits.csv", index=False)
+
+
+def four(folder: Path, means: Mapping = FOUR, **options: Any) -> list[dict[str, Any]]:
+    """The four curves of Figure 2, left."""
+    entries = []
+    for (net, method), level in means.items():
+        name = f"{options.get('dataset', 'cubic')}-{net}-{method}"
+        ndcg_run(folder, name, level, **options)
+        entries.append({"run": name, "settings": {"net": net, "method": method}})
+    return entries
+
+
+def timed_run(folder: Path, name: str, seconds: list[float], max_documents: int) -> None:
+    """A run whose passes took ``seconds``, of 1000 queries."""
+    ndcg_run(folder, name, 0.5)
+    record = read_json(folder / name / "run.json")
+    record["data"]["splits"]["train"] = {"queries": 1000, "documents": 512000}
+    record["spec"]["training"]["max_documents"] = max_documents
+    write_json(folder / name / "run.json", record)
+    history = pd.DataFrame(
+        {
+            "trial": 0,
+            "candidate": 0,
+            "epoch": np.arange(1, len(seconds) + 1),
+            "vali_metric": [0.4, 0.39, 0.42][: len(seconds)],
+            "pass_seconds": seconds,
+        }
+    )
+    history.to_csv(folder / name / "history.csv", index=False)
+
+
+def lengths(folder: Path, slopes: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Runs of four lengths and both nets whose times grow as the given powers."""
+    entries = []
+    for net in ("linear", "two_layer"):
+        for method, power in slopes.items():
+            for length in (4, 16, 64, 256):
+                name = f"{net}-{method}-{length}".replace(" ", "_")
+                fastest = 0.01 * (2.0 if method == V1 else 1.0) * length**power
+                timed_run(folder, name, [9 * fastest, fastest, 2 * fastest], length)
+                settings = {"net": net, "method": method, "training.max_documents": length}
+                entries.append({"run": name, "settings": settings})
+    return entries
+
+
+def built(folder: Path, product: str, experiments: Mapping[str, Any]) -> pd.DataFrame:
+    """The CSV of a product, which is built."""
+    plan = make_plan(folder, "burges2006", product, experiments)
+    build(plan, folder / "runs", folder / product, PUBLISHED)
+    return pd.read_csv(folder / f"{product}.csv")
+
+
+def test_figure_2_has_mean_and_normal_interval_over_queries(tmp_path: Path) -> None:
+    data = built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs")})
+    assert len(data) == 40
+    assert set(data["data"]) == {"artificial"}
+    row = data[(data["net"] == "linear") & (data["method"] == "RankNet") & (data["level"] == 3)]
+    frame = pd.read_parquet(tmp_path / "runs/cubic-linear-RankNet/per_query.parquet")
+    values = frame.loc[frame["split"] == "test", "ndcg@3"].dropna()
+    assert row["ndcg"].item() == pytest.approx(values.mean(), rel=1e-5)
+    expected = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
+    assert row["half_width"].item() == pytest.approx(expected, rel=1e-4)
+    caption = (tmp_path / "figure2a.svg").read_text(encoding="utf-8")
+    assert "LambdaRank 2-Layer 0.001, epoch 77" in caption
+    assert "300 epochs" in caption
+
+
+def test_rate_at_the_edge_of_the_grid_is_told(tmp_path: Path) -> None:
+    built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs", rate=1e-2)})
+    text = (tmp_path / "figure2a.svg").read_text(encoding="utf-8")
+    assert "0.01 (edge of the grid)" in text
+
+
+@pytest.mark.parametrize(("product", "net"), [("figure3a", "linear"), ("figure3b", "two_layer")])
+def test_panels_of_figure_3_show_one_kind_of_net_and_warn_of_stand_ins(
+    tmp_path: Path, product: str, net: str
+) -> None:
+    entries = four(tmp_path / "runs", dataset="web30k_standin")
+    data = built(tmp_path, product, {"web": entries})
+    assert set(data["net"]) == {net}
+    assert set(data["data"]) == {"stand-in"}
+    text = (tmp_path / f"{product}.svg").read_text(encoding="utf-8")
+    assert "another data set is in their place" in text
+
+
+def test_table_tests_every_level_and_its_words_follow(tmp_path: Path) -> None:
+    data = built(tmp_path, "table_figure2a", {"artificial": four(tmp_path / "runs")})
+    gaps = data[data["quantity"] == "LambdaRank − RankNet"]
+    assert len(gaps) == 20
+    assert (gaps["p_holm"] < 0.05).all()
+    assert (gaps["p_holm"] >= gaps["p_value"]).all()
+    assert gaps["ndcg"].to_numpy() == pytest.approx(0.03, abs=0.015)
+    text = (tmp_path / "table_figure2a.md").read_text(encoding="utf-8")
+    assert "2-Layer nets: LambdaRank is significantly above RankNet at 10 and below at 0" in text
+
+
+def test_equal_methods_are_not_called_different(tmp_path: Path) -> None:
+    means = dict.fromkeys(FOUR, 0.5)
+    data = built(tmp_path, "table_figure2a", {"artificial": four(tmp_path / "runs", means)})
+    gaps = data[data["quantity"] == "LambdaRank − RankNet"]
+    assert (gaps["p_holm"] > 0.05).mean() > 0.9
+
+
+def test_slopes_and_factors_stand_beside_the_papers(tmp_path: Path) -> None:
+    entries = lengths(tmp_path / "runs", {V1: 1.9, V2: 1.1})
+    data = built(tmp_path, "table_figure1", {"lengths": entries})
+    assert not {"value", "standard_error"} & set(data.columns)  # measured times stay apart
+    published = data.set_index(["net", "quantity"])["published"].dropna()
+    assert published["two_layer", f"slope, {V1}"] == 1.943
+    assert published["two_layer", f"slope, {V2}"] == 1.185
+    assert published["linear", "speed-up V2 over V1"] == 5.1
+    plan = tmp_path / "burges2006-table_figure1.json"
+    build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
+    times = pd.read_csv(tmp_path / "times.csv").set_index(["net", "quantity"])["value"]
+    assert times["two_layer", f"slope, {V1}"] == pytest.approx(1.9)
+    assert times["linear", f"slope, {V2}"] == pytest.approx(1.1)
+    speedups = times["linear", "speed-up V2 over V1"].to_numpy()
+    assert speedups == pytest.approx([2 * length**0.8 for length in (4, 16, 64, 256)], rel=1e-5)
+    text = (tmp_path / "table_figure1.md").read_text(encoding="utf-8")
+    assert "V1's slope is above 1.7 and V2's below 1.3" in text
+
+
+def test_verdict_on_slopes_turns_with_the_times(tmp_path: Path) -> None:
+    entries = lengths(tmp_path / "runs", {V1: 1.4, V2: 1.5})
+    data = built(tmp_path, "figure1b", {"lengths": entries})
+    assert set(data["net"]) == {"two_layer"}
+    assert list(data.columns)[-1] == "log_documents"
+    text = (tmp_path / "figure1b.svg").read_text(encoding="utf-8")
+    assert "V1's slope is not above 1.7 and V2's not below 1.3" in text
+
+
+def test_figure_1_left_plots_the_best_so_far(tmp_path: Path) -> None:
+    entries = []
+    for method in (V1, V2):
+        timed_run(tmp_path / "runs", method[:4], [60.0, 60.0, 60.0], 26)
+        entries.append({"run": method[:4], "settings": {"net": "linear", "method": method}})
+    data = built(tmp_path, "figure1a", {"speedup": entries})
+    assert list(data.loc[data["method"] == V1, "max_validation_ndcg10"]) == [0.4, 0.4, 0.42]
+    plan = tmp_path / "burges2006-figure1a.json"
+    build_times(plan, tmp_path / "runs", tmp_path / "t.csv", published_folder=PUBLISHED)
+    assert list(pd.read_csv(tmp_path / "t.csv")["minutes"]) == [1, 2, 3] * 2
+
+
+def test_run_without_times_of_its_passes_is_refused(tmp_path: Path) -> None:
+    ndcg_run(tmp_path / "runs", "untimed", 0.5)
+    settings = {"net": "two_layer", "method": V1, "training.max_documents": 4}
+    entries = [{"run": "untimed", "settings": settings}]
+    with pytest.raises(DataError, match="no seconds of its passes"):
+        built(tmp_path, "figure1b", {"lengths": entries})
+
+
+def test_lambda_functions_are_ordered_by_validation(tmp_path: Path) -> None:
+    entries = []
+    for function, level in {"LambdaRank": 0.5, "RankNet": 0.45, "spring": 0.56}.items():
+        ndcg_run(tmp_path / "runs", function, level)
+        entries.append({"run": function, "settings": {"function": function}})
+    data = built(tmp_path, "table_lambdas", {"lambdas": entries})
+    assert list(data["function"]) == ["spring", "LambdaRank", "RankNet"]
+    assert data.loc[1, ["difference", "p_holm"]].isna().all()
+    assert data.loc[2, "difference"] < 0
+    text = (tmp_path / "table_lambdas.md").read_text(encoding="utf-8")
+    assert "is number 2 of 3 on validation here" in text
+    assert "spring is significantly above it" in text
+
+
+def test_table_of_readings_counts_what_stands_in_it(tmp_path: Path) -> None:
+    entries = four(tmp_path / "runs")
+    data = built(tmp_path, "table_recipe", dict.fromkeys(RECIPES, entries))
+    assert len(data) == len(RECIPES) * 2 * 2
+    text = (tmp_path / "table_recipe.md").read_text(encoding="utf-8")
+    assert "LambdaRank is ahead in 20 of 20 comparisons and behind in 0" in text
+
+
+def claims(folder: Path, products: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The claims of plans of these products, by claim and comparison."""
+    plans = {
+        name: read_json(make_plan(folder, "burges2006", name, experiments))
+        for name, experiments in products.items()
+    }
+    return evaluate(plans, folder / "runs", PUBLISHED).set_index(["claim", "comparison"])
+
+
+def test_claim_of_the_speed_up_holds_where_slopes_and_times_say_so(tmp_path: Path) -> None:
+    entries = lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})
+    found = claims(tmp_path, {"figure1b": {"lengths": entries}})
+    slopes = found.loc[("C22", "slope of V1 − V2, each in whole numbers")]
+    assert slopes["effect"] == 1
+    faster = found.loc[("C22", "epochs in which V2 is faster − slower, two layer nets")]
+    assert faster["verdict"] == "holds"
+    assert faster["effect"] == 12
+
+
+def test_claim_of_lambdarank_needs_all_three_data_sets_to_hold(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    products = {"figure2a": {"artificial": four(runs)}}
+    overall = claims(tmp_path, products).loc[("C23", "overall")]
+    assert overall["verdict"] == "cannot tell"
+    assert "Not run here: Web data, the small set." in overall["remark"]
+    web = four(runs, dataset="web30k_standin")
+    small = four(runs, dict.fromkeys(FOUR, 0.5), dataset="mq2007_standin")[2:]
+    products |= {"figure3a": {"web": web}, "figure2b": {"intranet": small}}
+    found = claims(tmp_path, products)
+    rows = found.loc["C23"].drop(index="overall")
+    assert len(rows) == 50
+    ahead = rows[rows["data"] != "stand-in"]
+    assert (ahead["verdict"] == "holds").all()
+
+
+def test_claim_fails_where_ranknet_is_ahead(tmp_path: Path) -> None:
+    means = {key: 1.1 - level for key, level in FOUR.items()}
+    found = claims(tmp_path, {"figure2a": {"artificial": four(tmp_path / "runs", means)}})
+    assert found.loc[("C23", "overall")]["verdict"] == "does not hold"
+
+
+def test_trials_are_averaged_per_query_and_their_spread_is_told(tmp_path: Path) -> None:
+    entries = four(tmp_path / "runs", trials=3)
+    data = built(tmp_path, "table_figure2a", {"artificial": entries})
+    assert set(data.loc[data["quantity"] == "NDCG", "queries"]) == {298}
+    text = (tmp_path / "table_figure2a.md").read_text(encoding="utf-8")
+    assert "NDCG@10 of single trials: LambdaRank 2-Layer 0." in text
+    assert "; 3 trials." in text
+
+
+def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) -> None:
+    entries = lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})
+    plan = make_plan(
+        tmp_path, "burges2006", "summary", {"lengths": entries}, repeats=["table_figure1"]
+    )
+    build(plan, tmp_path / "runs", tmp_path / "summary", PUBLISHED)
+    data = pd.read_csv(tmp_path / "summary.csv")
+    assert not {"reproduced", "half_width", "difference_in_se"} & set(data)
+    build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
+    times = pd.read_csv(tmp_path / "times.csv")
+    slopes = times[times["panel"] == "Figure 1, slopes"].set_index("cell")
+    assert slopes.loc[f"two_layer, slope, {V1}", "reproduced"] == pytest.approx(1.95, abs=0.01)
+    assert slopes.loc[f"two_layer, slope, {V1}", "published"] == 1.943
+
+
+def test_claims_about_the_top_the_lambda_functions_and_the_nets(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    functions = []
+    for number, (name, level) in enumerate({"LambdaRank": 0.6, "spring": 0.5}.items()):
+        ndcg_run(runs, f"f{number}", level)
+        functions.append({"run": f"f{number}", "settings": {"function": name}})
+    small = four(
+        runs, {k: v for k, v in FOUR.items() if k[0] == "linear"}, dataset="mq2007_standin"
+    )
+    same = {("linear", "LambdaRank"): 0.57, ("two_layer", "RankNet"): 0.57}
+    products = {
+        "figure2a": {"artificial": four(runs)},
+        "table_lambdas": {"lambdas": functions},
+        "figure2b": {"intranet": small},
+        "figure3a": {"web": four(runs, same, dataset="web30k_standin")},
+    }
+    found = claims(tmp_path, products)
+    gap = found.loc["D15"].drop(index="overall")
+    assert gap["effect"].abs().max() < 0.02  # made with the same lead at every level
+    assert found.loc[("D16", "overall")]["verdict"] == "holds"
+    assert found.loc[("D17", "overall")]["verdict"] == "holds"
+    level = found.loc["D18"].drop(index="overall")
+    assert len(level) == 5
+    assert level.index[0] == "LambdaRank Linear − RankNet 2-Layer, NDCG@6"
+    worse = four(
+        tmp_path / "w" / "runs", {k: 1.1 - v for k, v in FOUR.items()}, dataset="mq2007_standin"
+    )
+    found = claims(tmp_path / "w", {"figure2b": {"intranet": worse}})
+    assert found.loc[("D17", "overall")]["verdict"] == "does not hold"

@@ -1,0 +1,250 @@
+"""The comparison under one protocol, from made-up results; and that its budget is equal."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank import losses
+from directrank.papers.one_protocol import DATASETS
+from directrank.papers.one_protocol.methods import needs
+from directrank.papers.one_protocol.time import name_points, pareto_front
+from directrank.papers.shared import claims, gallery
+from directrank.papers.shared.figures import new_figure, style
+from directrank.papers.shared.product import build, build_times, products
+from directrank.study import plan as study
+from directrank.system.errors import DataError
+from directrank.system.io import read_json, write_csv
+from directrank.system.schema import read_yaml
+from papers_synthetic import PUBLISHED, make_plan, make_run
+
+ROOT = Path(__file__).parents[3]
+METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
+
+#: (scorer, method) → NDCG@10 of made-up results.
+LEVELS = {
+    **{(scorer, "RankNet"): 0.45 for scorer in ("linear", "tower", "context")},
+    **{(scorer, "ListNet"): 0.45 for scorer in ("linear", "tower", "context")},
+    **{(scorer, "RMSE"): 0.30 for scorer in ("linear", "tower", "context")},
+    ("trees", "LambdaMART"): 0.60,
+}
+
+
+def make_experiments(
+    runs: Path,
+    levels: Mapping[tuple[str, str], float],
+    dataset: str = "ohsumed",
+    folds: Sequence[int | None] = (1, 2),
+    empty: Mapping[int | None, int] | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    experiments: dict[str, list[dict[str, Any]]] = {name: [] for name in needs("ohsumed")}
+    for number, ((scorer, method), level) in enumerate(levels.items()):
+        for fold in folds:
+            name = f"{number}-{fold}"
+            make_run(
+                runs, name, dict.fromkeys(METRICS, level), dataset=dataset, fold=fold, trials=3,
+                first_query=1000 * (fold or 0), empty=(empty or {}).get(fold, 2),
+            )  # fmt: skip
+            epochs = itertools.product(range(3), range(2), (1, 2))
+            history = pd.DataFrame(epochs, columns=["trial", "candidate", "epoch"])
+            write_csv(runs / name / "history.csv", history.assign(seconds=0.5 + number))
+            settings = {"method": method} | ({} if fold is None else {"fold": fold})
+            experiments[f"ohsumed_{scorer}"].append({"run": name, "settings": settings})
+    return experiments
+
+
+def plan_of(folder: Path, product: str, **how: Any) -> Path:
+    levels = how.pop("levels", LEVELS)
+    experiments = make_experiments(folder / "runs", levels, **how)
+    return make_plan(folder, "one_protocol", product, experiments, edition="demo")
+
+
+def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, Path]:
+    """CSV of a product, and its path without ending."""
+    stem = folder / read_json(plan)["product"]
+    build(plan, folder / "runs", stem, PUBLISHED)
+    return pd.read_csv(stem.with_suffix(".csv")), stem
+
+
+def test_every_loss_meets_every_scorer_with_as_many_configurations():
+    edition = study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
+    for dataset in DATASETS:
+        experiments = edition.products["one_protocol", f"table_{dataset}"]["experiments"]
+        neural = {}
+        for name, cells in experiments.items():
+            specs = [edition.runs[cell["run"]] for cell in cells]
+            sizes = {
+                int(np.prod([len(values) for values in spec["tune"].values()])) for spec in specs
+            }
+            assert sizes == {4}, name
+            assert len({(str(spec["trials"]), str(spec["filter"])) for spec in specs}) == 1
+            neural[name] = {spec["loss"]["name"] for spec in specs if "loss" in spec}
+            normalisations = {str(spec["normalisation"]) for spec in specs}
+            assert len(normalisations) == 1
+        trees = neural.pop(f"{dataset}_trees")
+        assert not trees
+        # All of the study's losses; these two are families that others are members of.
+        every = set(losses.REGISTRY) - {"composed", "lambda_family"}
+        assert len(every) >= 16
+        assert set(map(frozenset, neural.values())) == {frozenset(every)}
+
+
+def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: Path):
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed"))
+    primary = data[data["metric"] == "NDCG@10"].set_index(["scorer", "method"])
+    assert primary.loc[("trees", "LambdaMART"), ["better_than", "worse_than"]].tolist() == [9, 0]
+    assert primary.loc[("linear", "RMSE"), ["better_than", "worse_than"]].tolist() == [0, 7]
+    assert primary["mean_rank"].idxmin() == ("trees", "LambdaMART")
+    assert (primary["queries"] == 2 * 38).all()
+    assert (primary["folds"] == 2).all()
+    run = pd.read_parquet(tmp_path / "runs" / "0-1" / "per_query.parquet")
+    other = pd.read_parquet(tmp_path / "runs" / "0-2" / "per_query.parquet")
+    means = [
+        np.mean(
+            [
+                fold[(fold["split"] == "test") & (fold["trial"] == trial)]["ndcg@10"].mean()
+                for fold in (run, other)
+            ]
+        )
+        for trial in range(3)
+    ]
+    assert primary.loc[("linear", "RankNet"), "mean"] == pytest.approx(np.mean(means), abs=1e-5)
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "LambdaMART has the highest mean" in text
+    assert "It is significantly better than all 9 others." in text
+    assert "Best of the losses with the network" in text
+    assert "these queries cannot tell" in text
+    assert "worse than 0" in text  # the trees against the losses
+
+
+def test_where_nothing_differs_the_sentences_say_so(tmp_path: Path):
+    levels = dict.fromkeys(LEVELS, 0.45)
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
+    assert data["better_than"].max() == 0
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "0 of 45 pairs of methods differ significantly" in text
+    assert "better than none of the 9 others; of the rest, these queries cannot tell" in text
+
+
+def test_all_pairs_are_in_the_csv_and_signs_agree_with_it(tmp_path: Path):
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
+    assert len(data) == 45
+    row = data[(data["method"] == "RMSE") & (data["other"] == "LambdaMART")].iloc[0]
+    assert row["difference"] < -0.2
+    assert row["p_holm"] < 0.001
+    assert row["told_apart_by_nemenyi"]
+    assert row["rank_difference"] > 0
+    alike = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
+    assert (alike["p_holm"] >= 0.05).all()
+    lines = stem.with_suffix(".md").read_text("utf-8").splitlines()
+    rmse = next(line for line in lines if line.startswith("| RMSE"))
+    cells = [cell.strip() for cell in rmse.split("|")[2:-1]]
+    assert cells == ["3", "−", "−", "·", "−"]
+
+
+def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: Path):
+    panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
+    assert panels.groupby("panel").size().to_dict() == {"linear": 4, "network": 4, "ranker": 4}
+    for _, panel in panels.groupby("panel"):
+        assert panel["mean_rank"].mean() == pytest.approx(2.5)
+        assert panel["method"].iloc[0] == "LambdaMART"
+    _, caption = gallery.caption(stem.with_suffix(".svg"))
+    assert "Friedman" in caption
+    assert "real data" in caption
+    every, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_ranks"))
+    assert every["mean_rank"].mean() == pytest.approx(5.5)
+    assert every["mean_rank"].is_monotonic_increasing
+    widths = (every["high"] - every["low"]).to_numpy()
+    assert widths == pytest.approx(every["critical_difference"].to_numpy(), abs=1e-4)
+
+
+def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
+    plan = plan_of(tmp_path, "figure_ohsumed_time")
+    quality, _ = built(tmp_path, plan)
+    assert "seconds" not in quality
+    assert "on_front" not in quality
+    file = build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
+    times = pd.read_csv(file)
+    # Two epochs of 0.5 s and the method's number; the first method is the fastest.
+    assert sorted(times["seconds"]) == [2 * (0.5 + number) for number in range(10)]
+    assert times["seconds"].iloc[[0, -1]].tolist() == [1, 19]
+    front = times[times["on_front"]]["method"].tolist()
+    assert front[0] == "RankNet"
+    assert front[-1] == "LambdaMART"
+    assert "RMSE" not in front
+
+
+def test_the_front_holds_what_nothing_equals_in_both():
+    assert pareto_front([3, 1, 2, 1, 3], [0.9, 0.5, 0.4, 0.6, 0.9]) == [3, 0]
+
+
+def test_conventions_shift_levels_and_can_change_the_order_over_folds_only(tmp_path: Path):
+    (tmp_path / "one").mkdir()
+    one, _ = built(
+        tmp_path / "one",
+        plan_of(tmp_path / "one", "table_ohsumed_empty", dataset="ohsumed_standin", folds=(None,)),
+    )
+    places = one.pivot(index=["scorer", "method"], columns="empty_queries", values="place")
+    assert (places.nunique(axis=1) == 1).all()
+    means = one.pivot(index=["scorer", "method"], columns="empty_queries", values="mean")
+    known = means["exclude"].to_numpy() * 38
+    assert means["zero"].to_numpy() == pytest.approx(known / 40, abs=1e-5)
+    assert means["one"].to_numpy() == pytest.approx((known + 2) / 40, abs=1e-5)
+    text = (tmp_path / "one" / "table_ohsumed_empty.md").read_text("utf-8")
+    assert "0 methods to another place (Kendall's τ with the order without them 1.000)" in text
+    assert "generated data" in text
+    (tmp_path / "none").mkdir()
+    built(
+        tmp_path / "none",
+        plan_of(tmp_path / "none", "table_ohsumed_empty", empty={1: 0, 2: 0}),
+    )
+    text = (tmp_path / "none" / "table_ohsumed_empty.md").read_text("utf-8")
+    assert "No test query is empty" in text
+
+
+def test_a_method_that_lacks_a_fold_is_refused(tmp_path: Path):
+    experiments = make_experiments(tmp_path / "runs", LEVELS)
+    experiments["ohsumed_linear"].pop()
+    plan = make_plan(tmp_path, "one_protocol", "table_ohsumed", experiments)
+    with pytest.raises(DataError, match=r"RMSE, linear.*folds"):
+        build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    assert not list(tmp_path.glob("table.*"))
+
+
+def test_two_methods_are_not_enough(tmp_path: Path):
+    levels = dict(itertools.islice(LEVELS.items(), 2))
+    with pytest.raises(DataError, match="fewer than three methods"):
+        built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
+
+
+def test_a_comparison_without_claims_or_published_values_takes_part_in_the_claims(tmp_path: Path):
+    plan = plan_of(tmp_path, "table_ohsumed")
+    found = claims.evaluate({"plan": read_json(plan)}, tmp_path / "runs", PUBLISHED)
+    assert set(found["verdict"]) == {claims.UNMEASURED}
+    assert "one_protocol" not in set(found["paper"])
+    assert f"{len(found)} were not measured" in claims.markdown(found)
+
+
+def test_every_product_names_its_data_set():
+    for name, product in products("one_protocol").items():
+        dataset = name.split("_")[1]
+        assert product.needs == needs(dataset)
+        assert DATASETS[dataset] in product.title
+        assert name.startswith(product.kind)
+
+
+def test_names_of_points_that_lie_together_do_not_overlap():
+    with style():
+        _, axes = new_figure()
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        name_points(axes, [(word, 0.5, 0.5 + number / 100) for number, word in enumerate("abc")])
+        boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert [text.xy for text in axes.texts] == [(0.5, 0.5), (0.5, 0.51), (0.5, 0.52)]

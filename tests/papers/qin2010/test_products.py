@@ -1,0 +1,210 @@
+"""Qin2010: Table 4's numbers, and the words under it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.papers.shared.product import build
+from directrank.system.errors import DataError
+from directrank.system.io import read_json, write_json
+from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
+
+LEVELS = {"LambdaMART": 0.62, "ApproxNDCG": 0.668, "RankNet": 0.65, "ListNet": 0.666}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a built Table 4 of four methods."""
+    folder = tmp_path_factory.mktemp("table4")
+    entries = ohsumed_runs(folder / "runs", LEVELS)
+    plan = make_plan(folder, "qin2010", "table4", {"ohsumed_methods": entries}, edition="real")
+    build(plan, folder / "runs", folder / "table4", PUBLISHED)
+    return folder
+
+
+def cells(folder: Path) -> pd.DataFrame:
+    """The table's CSV by method, metric and discount."""
+    return pd.read_csv(folder / "table4.csv").set_index(["method", "metric", "discount"])
+
+
+def test_methods_stand_in_the_papers_order_then_the_rest(built: Path) -> None:
+    order = ["AdaRank.NDCG", "SoftRank", "Ranking SVM", "ListNet", "ApproxNDCG"]
+    methods = pd.read_csv(built / "table4.csv")["method"].unique()
+    assert list(methods) == [*order, "LambdaMART", "RankNet"]
+
+
+def test_mean_is_the_mean_of_the_fold_means(built: Path) -> None:
+    folds = []
+    for fold in range(1, 6):
+        frame = pd.read_parquet(built / "runs" / f"ohsumed-1-f{fold}" / "per_query.parquet")
+        folds.append(frame.loc[frame["split"] == "test", "ndcg@10/letor"])
+    cell = cells(built).loc[("ApproxNDCG", "NDCG@10", "letor")]
+    assert cell["mean"] == pytest.approx(np.mean([fold.mean() for fold in folds]), rel=1e-5)
+    assert cell["queries"] == 106
+    pooled = pd.concat(folds)
+    assert cell["half_width"] == pytest.approx(
+        1.98282 * pooled.std(ddof=1) / np.sqrt(106), rel=1e-4
+    )
+
+
+def test_empty_queries_count_as_zero(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6})
+    for entry in entries:
+        file = tmp_path / "runs" / entry["run"] / "per_query.parquet"
+        frame = pd.read_parquet(file)
+        labels = [column for column in frame if column.startswith("ndcg")]
+        frame[labels] = 0.5
+        frame.loc[frame["query_id"] % 100 < 7, labels] = np.nan
+        frame.to_parquet(file)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    expected = np.mean([0.5 * (n - 7) / n for n in (22, 21, 21, 21, 21)])
+    assert cells(tmp_path).loc[("ApproxNDCG", "NDCG@5", "log2"), "mean"] == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_published_values_stand_under_the_discount_they_were_measured_with(built: Path) -> None:
+    data = cells(built)
+    assert data.loc[("ListNet", "NDCG@10", "letor"), "published"] == 0.4410
+    assert np.isnan(data.loc[("ListNet", "NDCG@10", "log2"), "published"])
+    assert data.loc[("ApproxNDCG", "NDCG@n", "letor"), "published"] == 0.6680
+    assert np.isnan(data.loc[("ApproxNDCG", "NDCG@10", "letor"), "published"])  # lost
+    assert data.loc[("Ranking SVM", "NDCG@1", "letor"), "status"] == "not run here"
+
+
+def test_clearly_worse_method_is_marked_and_a_close_one_is_not(built: Path) -> None:
+    data = cells(built)
+    assert data.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"] < 0.001
+    assert data.loc[("ListNet", "NDCG@n", "letor"), "p_holm"] > 0.05
+    assert np.isnan(data.loc[("ApproxNDCG", "NDCG@n", "letor"), "p_value"])
+    lines = (built / "table4.md").read_text(encoding="utf-8").splitlines()
+    assert any(line.startswith("| LambdaMART") and "* (±" in line for line in lines)
+
+
+def test_words_under_the_table_follow_from_the_numbers(built: Path) -> None:
+    text = (built / "table4.md").read_text(encoding="utf-8")
+    mean = cells(built).loc[("ApproxNDCG", "NDCG@n", "letor"), "mean"]
+    assert f"reaches NDCG@n {mean:.4f} with LETOR's discount" in text
+    assert "Against ListNet, with LETOR's discount, ApproxNDCG is " in text
+    assert "Not run here: AdaRank.NDCG, SoftRank and Ranking SVM." in text
+    assert "ahead of LambdaMART at NDCG@n" in text
+    assert "over its next best method, AdaRank.NDCG, is 0.0040" in text
+
+
+def test_method_that_is_beaten_is_said_to_be_behind(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "number 2 at NDCG@1 (" in text
+    assert "Significant: behind ListNet at NDCG@1; behind ListNet at NDCG@3" in text
+
+
+def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
+    entries = ohsumed_runs(
+        tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "ohsumed_standin"
+    )
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "Was the paper's number met?" not in text
+    assert "The stand-in for OHSUMED is generated data: no number" in text
+
+
+def test_missing_fold_is_an_error(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})[:-1]
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1, 2, 3, 4\]"):
+        build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+
+
+def analytic(folder: Path, product: str, **plan: object) -> pd.DataFrame:
+    """The CSV of a product that trains nothing."""
+    file = make_plan(folder, "qin2010", product, {})
+    write_json(file, read_json(file) | plan)
+    build(file, folder / "runs", folder / product, PUBLISHED, folder / "prepared")
+    return pd.read_csv(folder / f"{product}.csv")
+
+
+def test_table_1_has_the_papers_gap_and_only_the_closest_pair_is_off(tmp_path: Path) -> None:
+    data = analytic(tmp_path, "table1").dropna(subset="document")
+    values = data.pivot(index="document", columns="quantity", values="value")
+    assert values["s_x"].sort_values().diff().min() == pytest.approx(0.06744, abs=1e-6)
+    error = (values["pi_hat(x)"] - values["pi(x)"]).abs()
+    assert list(error.round(4)) == [0, 0.0012, 0.0012, 0, 0]
+    text = (tmp_path / "table1.md").read_text(encoding="utf-8")
+    assert "The paper's scores are lost. These are ours" in text
+    assert (tmp_path / "table1.tex").read_text(encoding="utf-8").isascii()
+
+
+def test_bounds_of_section_4_are_the_papers_and_the_errors_lie_below(tmp_path: Path) -> None:
+    data = analytic(tmp_path, "table1")
+    bounds = data.dropna(subset="published").set_index("published")["value"]
+    assert list(bounds.index) == [0.00118, 0.00471, 0.001386, 0.0024, 0.00085]
+    for printed, decimals in zip(bounds.index, (5, 5, 6, 4, 5), strict=True):
+        assert round(bounds[printed], decimals) == printed
+    errors = data[data["document"].isna() & data["published"].isna()]
+    assert list(errors["status"]) == ["below its bound"] * 2
+    assert (errors["value"] > 0).all()
+
+
+def test_table_2_counts_the_prepared_and_leaves_the_others_blank(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared" / "ohsumed"
+    folder.mkdir(parents=True)
+    record = {
+        "format": 1,
+        "name": "ohsumed",
+        "title": "OHSUMED",
+        "origin": "real",
+        "label_levels": 3,
+        "total": {"queries": 106, "documents": 16140},
+    }
+    write_json(folder / "prepared.json", record)
+    data = analytic(tmp_path, "table2", prepared={"ohsumed": "ohsumed"})
+    ours = data[data["paper_dataset"] == "OHSUMED"]
+    assert list(ours["value"]) == pytest.approx([106, 3, 152.264], abs=1e-3)
+    assert set(ours["status"]) == {"met"}
+    others = data[data["paper_dataset"] != "OHSUMED"]
+    assert others["value"].isna().all()
+    assert set(others["status"]) == {"not prepared here"}
+    assert "TD2003, not prepared here |" in (tmp_path / "table2.md").read_text(encoding="utf-8")
+
+
+def test_smaller_start_is_held_against_the_papers_other_methods(tmp_path: Path) -> None:
+    levels = {"ApproxNDCG": 0.6, "ListNet": 0.62, "ApproxNDCG (small start)": 0.66}
+    entries = ohsumed_runs(tmp_path / "runs", levels)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    mean = cells(tmp_path).loc[("ApproxNDCG (small start)", "NDCG@n", "letor"), "mean"]
+    assert f"the same algorithm reaches NDCG@n {mean:.4f}" in text
+    assert "it is the best at NDCG@1, NDCG@3, NDCG@5, NDCG@10 and NDCG@n" in text
+    assert "is the best of the paper's methods did not hold at NDCG@1" in text
+
+
+def test_words_say_what_the_empty_query_does(tmp_path: Path) -> None:
+    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6})
+    file = tmp_path / "runs" / entries[0]["run"] / "per_query.parquet"
+    frame = pd.read_parquet(file)
+    empty = (frame["split"] == "test") & (frame["query_id"] == frame["query_id"].min())
+    frame.loc[empty, [column for column in frame if column.startswith("ndcg")]] = np.nan
+    frame.loc[empty, "n_relevant"] = 0
+    frame.to_parquet(file)
+    plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
+    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    means = [
+        pd.read_parquet(tmp_path / "runs" / entry["run"] / "per_query.parquet").query(
+            "split == 'test'"
+        )["ndcg/letor"]
+        for entry in entries
+    ]
+    left_out = np.mean([values.mean() for values in means])
+    counted = np.mean([values.fillna(0).mean() for values in means])
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert "1 of the 106 test queries has none" in text
+    assert f"ApproxNDCG {left_out:.4f} ({counted:.4f}, paper 0.6680)" in text

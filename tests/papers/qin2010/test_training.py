@@ -1,0 +1,299 @@
+"""Qin2010: figures of training, Tables 5 and 6, and the claims that rest on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.papers.qin2010.claims import (
+    claim_accuracy,
+    claim_beta,
+    claim_faster,
+    claim_ndcg_accuracy,
+    claim_restarts,
+    claim_training_accuracy,
+)
+from directrank.papers.qin2010.training import best_of
+from directrank.papers.shared.evidence import gather
+from directrank.papers.shared.product import build, build_times
+from directrank.system.errors import DataError
+from papers_synthetic import PUBLISHED, make_plan, make_run
+
+ALPHAS = (50, 100, 300)
+
+
+def write(
+    folder: Path,
+    name: str,
+    history: pd.DataFrame,
+    values: Mapping[str, Sequence[float]],
+    **spec: Any,
+) -> dict[str, Any]:
+    """A run with this history; ``values`` are the tuned settings of its candidates."""
+    trials = sorted(history["trial"].unique())
+    run = make_run(folder, name, {"ndcg": 0.6}, dataset="ohsumed", trials=len(trials), spec=spec)
+    history.to_csv(run / "history.csv", index=False)
+    fits = [
+        {"trial": trial, "candidate": number, **dict(zip(values, point, strict=True))}
+        for trial in trials
+        for number, point in enumerate(zip(*values.values(), strict=True))
+    ]
+    pd.DataFrame(fits).to_csv(run / "fits.csv", index=False)
+    return {"run": name, "settings": {"fold": 1}}
+
+
+def error_history(levels: Mapping[int, float], trials: int = 4, epochs: int = 5) -> pd.DataFrame:
+    """Errors that fall from their level; the last trial stops two epochs early."""
+    rows = []
+    for candidate, level in levels.items():
+        for trial in range(trials):
+            for epoch in range(1, epochs + 1 - 2 * (trial == trials - 1)):
+                error = level * (1 + 0.05 * trial) * (1.2 - 0.1 * epoch)
+                rows.append(
+                    {
+                        "trial": trial,
+                        "candidate": candidate,
+                        "epoch": epoch,
+                        "approximation_error_ap": error,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def evidence_of(folder: Path, product: str, experiment: str, entries: Sequence[Any]) -> Any:
+    plan = {
+        "edition": "real",
+        "paper": "qin2010",
+        "product": product,
+        "experiments": {experiment: entries},
+    }
+    return gather(plan, folder, PUBLISHED)
+
+
+def test_error_figure_plots_every_start_and_their_mean(tmp_path: Path) -> None:
+    history = error_history({0: 0.04, 1: 0.02, 2: 0.01})
+    entry = write(
+        tmp_path / "runs",
+        "errors",
+        history,
+        {"loss.alpha": (10, 50, 100)},
+        loss={"name": "approx_ap", "alpha": 100, "beta": 10},
+    )
+    plan = make_plan(tmp_path, "qin2010", "figure1a", {"ap_error_alpha": [entry]}, edition="real")
+    build(plan, tmp_path / "runs", tmp_path / "figure1a", PUBLISHED)
+    data = pd.read_csv(tmp_path / "figure1a.csv", dtype={"trial": str})
+    assert data.groupby("value").size().to_dict() == {10: 25, 50: 25, 100: 25}
+    curve = data[(data["value"] == 50) & (data["epoch"] == 5)].set_index("trial")["error"]
+    # The last start stopped after epoch 3 and keeps its value.
+    assert curve["3"] == pytest.approx(0.02 * 1.15 * 0.9)
+    assert curve["mean"] == pytest.approx(curve.drop("mean").mean())
+    caption = (tmp_path / "figure1a.svg").read_text(encoding="utf-8")
+    assert f"{100 * (1 - 0.04 * 1.1 * 1.15):.2f} % at α = 10" in caption
+    assert "β = 10" in caption
+    assert "Grades above 0 count as relevant." in caption
+
+
+def test_run_that_did_not_watch_the_error_is_named(tmp_path: Path) -> None:
+    history = error_history({0: 0.04}).drop(columns="approximation_error_ap")
+    entry = write(tmp_path / "runs", "errors", history, {"loss.alpha": (10,)})
+    plan = make_plan(tmp_path, "qin2010", "figure1a", {"ap_error_alpha": [entry]})
+    with pytest.raises(DataError, match="no approximation error"):
+        build(plan, tmp_path / "runs", tmp_path / "figure1a", PUBLISHED)
+
+
+def test_claim_of_accuracy_looks_at_the_worst_epoch_of_every_start(tmp_path: Path) -> None:
+    history = error_history({0: 0.06, 1: 0.03, 2: 0.01})
+    entry = write(tmp_path, "errors", history, {"loss.alpha": (10, 50, 100)})
+    outcome = claim_accuracy(evidence_of(tmp_path, "figure1a", "ap_error_alpha", [entry]))
+    assert outcome is not None
+    effects = [finding.effect for finding in outcome.findings]
+    worst = 1.1 * np.mean([1, 1.05, 1.1, 1.15])
+    assert effects == pytest.approx(
+        [0.05 - 0.06 * worst, 0.05 - 0.03 * worst, 0.05 - 0.01 * worst, 0.02 - 0.01 * worst]
+    )
+    assert effects[0] < 0 < min(effects[1:])
+
+
+def starts_history(levels: Mapping[int, float], starts: int = 20) -> pd.DataFrame:
+    """Two epochs; only the last one was watched. A better objective is a better NDCG@5."""
+    rows = []
+    for candidate, level in levels.items():
+        luck = np.random.default_rng(7).permutation(starts) / starts  # the same for every α
+        for trial in range(starts):
+            value = level + 0.1 * luck[trial]
+            rows += [
+                {"trial": trial, "candidate": candidate, "epoch": epoch, **watched}
+                for epoch, watched in (
+                    (1, {}),
+                    (
+                        2,
+                        {
+                            "train_objective": -value,
+                            "train_ndcg@5/letor": value,
+                            "train_ndcg@5": value + 0.01,
+                        },
+                    ),
+                )
+            ]
+    return pd.DataFrame(rows)
+
+
+def test_the_best_start_of_each_group_is_the_one_with_the_lowest_objective() -> None:
+    history = pd.DataFrame(
+        {
+            "trial": [0, 1, 2, 3, 4],
+            "train_objective": [-0.5, -0.9, -0.2, -0.1, -0.99],
+            "m": [0.7, 0.3, 0.8, 0.9, 0.0],
+        }
+    )
+    assert list(best_of(history, 1, "m")) == [0.7, 0.3, 0.8, 0.9, 0.0]
+    assert list(best_of(history, 2, "m")) == [0.3, 0.8]  # the fifth start has no partner
+
+
+def test_table_5_and_its_claim(tmp_path: Path) -> None:
+    history = starts_history({0: 0.40, 1: 0.42, 2: 0.44})
+    entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS})
+    plan = make_plan(tmp_path, "qin2010", "table5", {"random_starts": [entry]}, edition="real")
+    build(plan, tmp_path / "runs", tmp_path / "table5", PUBLISHED)
+    data = pd.read_csv(tmp_path / "table5.csv").set_index(["discount", "alpha", "restarts"])
+    assert set(data.index.get_level_values("restarts")) == {1, 10}  # of 20 starts
+    assert data.loc[("letor", 100, 1), "mean"] == pytest.approx(0.42 + 0.1 * 9.5 / 20)
+    assert data.loc[("letor", 100, 10), "groups"] == 2
+    assert data.loc[("letor", 100, 10), "mean"] > data.loc[("letor", 100, 1), "mean"]
+    text = (tmp_path / "table5.md").read_text(encoding="utf-8")
+    assert "K = 1: 300 > 100 > 50; K = 10: 300 > 100 > 50" in text
+    assert "the paper gives 0.4940 for SoftRank" in text
+    claim = claim_restarts(evidence_of(tmp_path / "runs", "table5", "random_starts", [entry]))
+    assert claim is not None
+    effects = [finding.effect for finding in claim.findings]
+    assert effects == pytest.approx([-0.04, -0.02, 0.02, 0.02])
+    assert claim.missing == ["more than 20 random starts"]
+
+
+def timed(folder: Path, seconds: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+    entries = []
+    for number, (method, times) in enumerate(seconds.items()):
+        history = pd.DataFrame(
+            {"trial": 0, "candidate": 0, "epoch": np.arange(len(times)) + 1, "seconds": times}
+        )
+        entry = write(folder, f"timed-{number}", history, {"x": (1,)})
+        entries.append({"run": entry["run"], "settings": {"method": method, "fold": 1}})
+    return entries
+
+
+def test_times_are_kept_apart_and_leave_the_first_epoch_out(tmp_path: Path) -> None:
+    entries = timed(
+        tmp_path / "runs", {"ApproxNDCG": [9, 0.1, 0.2, 0.3], "SoftRank": [9, 1.0, 2.0, 2.4]}
+    )
+    plan = make_plan(tmp_path, "qin2010", "table6", {"iteration_time": entries}, edition="real")
+    build(plan, tmp_path / "runs", tmp_path / "table6", PUBLISHED)
+    build_times(plan, tmp_path / "runs", tmp_path / "table6_times.csv", published_folder=PUBLISHED)
+    times = pd.read_csv(tmp_path / "table6_times.csv").set_index("method")
+    assert list(times["seconds"]) == [0.2, 2.0]
+    assert not {"seconds", "fastest"} & set(pd.read_csv(tmp_path / "table6.csv"))
+    assert "SoftRank by a factor of 10.0" in (tmp_path / "table6.md").read_text(encoding="utf-8")
+
+
+def test_claim_of_speed_is_a_share_of_epochs_and_not_a_time(tmp_path: Path) -> None:
+    own = [9, 0.1, 0.1, 0.1]
+    slow = claim_faster(
+        evidence_of(
+            tmp_path / "a",
+            "table6",
+            "iteration_time",
+            timed(tmp_path / "a", {"ApproxNDCG": own, "SoftRank": [9, *np.linspace(1, 2, 8)]}),
+        )
+    )
+    near = claim_faster(
+        evidence_of(
+            tmp_path / "b",
+            "table6",
+            "iteration_time",
+            timed(tmp_path / "b", {"ApproxNDCG": own, "SoftRank": [9, *np.linspace(0.2, 0.4, 8)]}),
+        )
+    )
+    assert slow is not None
+    assert near is not None
+    assert (slow.findings[0].effect, near.findings[0].effect) == (0.5, -0.5)
+    assert slow.findings[0].p_value == pytest.approx(2 * 0.5**8)
+
+
+def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: Path) -> None:
+    entries = []
+    for number, bound in enumerate((1.0, 0.1)):
+        history = pd.DataFrame(
+            [
+                {"trial": t, "candidate": 0, "epoch": e, "vali_metric": 0.6 + 0.01 * (e + t)}
+                for t in range(2)
+                for e in range(1, 4)
+            ]
+        )
+        name = f"start-{number}"
+        write(
+            tmp_path / "runs",
+            name,
+            history,
+            {"x": (1,)},
+            loss={"name": "approx_ndcg", "alpha": 100},
+        )
+        entries.append({"run": name, "settings": {"model.init_bound": bound, "fold": 1}})
+    plan = make_plan(tmp_path, "qin2010", "initialisation", {"initialisation": entries})
+    build(plan, tmp_path / "runs", tmp_path / "initialisation", PUBLISHED)
+    data = pd.read_csv(tmp_path / "initialisation.csv")
+    vali = data[(data["split"] == "vali") & (data["init_bound"] == 0.1)]
+    assert list(vali["ndcg"]) == pytest.approx([0.615, 0.625, 0.635])
+    assert (data["split"] == "test").sum() == 2
+    caption = (tmp_path / "initialisation.svg").read_text(encoding="utf-8")
+    assert "α = 100" in caption
+    assert "3 epochs from ±0.1" in caption
+
+
+def test_claim_of_accuracy_takes_ohsumed_where_td2004_was_not_run(tmp_path: Path) -> None:
+    history = error_history({0: 0.03, 1: 0.01})
+    entry = write(tmp_path, "errors", history, {"loss.alpha": (50, 100)})
+    ohsumed = evidence_of(tmp_path, "figure1a_ohsumed", "ap_error_alpha_ohsumed", [entry])
+    outcome = claim_accuracy(None, ohsumed)
+    assert outcome is not None
+    assert outcome.remark.startswith("Measured on OHSUMED, grades above 0 relevant")
+    own = claim_accuracy(evidence_of(tmp_path, "figure1a", "ap_error_alpha", [entry]), ohsumed)
+    assert own is not None
+    assert "OHSUMED" not in own.remark
+    assert claim_accuracy(None, None) is None
+
+
+def test_claims_of_falling_errors_compare_neighbours_start_by_start(tmp_path: Path) -> None:
+    entry = write(tmp_path, "errors", error_history({0: 0.03, 1: 0.01}), {"loss.beta": (1, 10)})
+    outcome = claim_beta(evidence_of(tmp_path, "figure1b", "ap_error_beta", [entry]), None)
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert finding.effect == pytest.approx(0.02 * 1.1 * np.mean([1, 1.05, 1.1, 1.15]))
+    assert finding.p_value < 0.001
+    worse = write(tmp_path, "worse", error_history({0: 0.01, 1: 0.03}), {"loss.alpha": (50, 100)})
+    outcome = claim_ndcg_accuracy(evidence_of(tmp_path, "figure2", "ndcg_error", [worse]))
+    assert outcome is not None
+    assert outcome.findings[0].effect < 0
+
+
+def test_claim_of_training_accuracy_is_set_against_softranks_printed_value(
+    tmp_path: Path,
+) -> None:
+    history = starts_history({0: 0.45, 1: 0.46, 2: 0.47})
+    entry = write(tmp_path, "starts", history, {"loss.alpha": ALPHAS})
+    outcome = claim_training_accuracy(evidence_of(tmp_path, "table5", "random_starts", [entry]))
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert finding.comparison == "training NDCG@5 at α = 300 − 0.494"
+    assert finding.sample == "2 groups of 10 random starts"
+    best = [0.47 + 0.1 * luck for luck in best_luck()]
+    assert finding.effect == pytest.approx(np.mean(best) - 0.494)
+
+
+def best_luck() -> list[float]:
+    """The best of each ten of the starts that :func:`starts_history` makes."""
+    luck = np.random.default_rng(7).permutation(20) / 20
+    return [float(luck[:10].max()), float(luck[10:].max())]

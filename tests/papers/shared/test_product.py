@@ -1,0 +1,150 @@
+"""Building a product: its files, their bytes, and what happens when something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import pytest
+from PIL import Image
+
+from directrank.papers.shared.gallery import caption
+from directrank.papers.shared.gallery import write as write_gallery
+from directrank.papers.shared.product import build, product, products
+from directrank.system.errors import ConfigError, DataError, DirectrankError
+from papers_synthetic import PUBLISHED, alpha_sweep, make_plan, table1_runs
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A plan of Figure 2 and its runs."""
+    folder = tmp_path_factory.mktemp("sweep")
+    entries = alpha_sweep(folder / "runs")
+    return make_plan(folder, "bruch2019", "figure2", {"alpha_sweep": entries}), folder / "runs"
+
+
+def test_figure_is_written_in_every_format(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    paths = build(*sweep, tmp_path / "figure2", PUBLISHED)
+    assert [path.name for path in paths] == [
+        "figure2.png",
+        "figure2.pdf",
+        "figure2.svg",
+        "figure2.csv",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+    with Image.open(tmp_path / "figure2.png") as image:
+        assert round(image.info["dpi"][0]) == 300
+        assert round(image.width / 300, 2) == 3.35
+
+
+def test_equal_results_give_equal_bytes(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    first = build(*sweep, tmp_path / "a" / "figure2", PUBLISHED)
+    with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "svg.hashsalt": "other"}):
+        second = build(*sweep, tmp_path / "b" / "figure2", PUBLISHED)
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.suffix
+
+
+def test_files_carry_no_date_and_no_version(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    for path in build(*sweep, tmp_path / "figure2", PUBLISHED):
+        content = path.read_bytes()
+        for word in (b"CreationDate", b"dc:date", b"matplotlib.org", b"Software"):
+            assert word not in content, (path.suffix, word)
+
+
+def test_caption_travels_with_the_picture(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    build(*sweep, tmp_path / "figure2", PUBLISHED)
+    title, text = caption(tmp_path / "figure2.svg")
+    assert title.startswith("Figure 2 of Bruch et al. (2019)")
+    for part in (
+        "stand-in for Web30K",
+        "3 trials",
+        "95% t interval",
+        "Edition demo",
+        "800 documents",
+    ):
+        assert part in text, part
+    with Image.open(tmp_path / "figure2.png") as image:
+        assert image.info["Description"] == text
+
+
+def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    for name in ("figure10", "figure2"):
+        build(*sweep, folder / "bruch2019" / name, PUBLISHED)
+    write_gallery(sorted(folder.glob("*/*.svg")), folder / "README.md")
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("# Figures of the edition demo\n")
+    assert text.index("(bruch2019/figure2.png)") < text.index("(bruch2019/figure10.png)")
+    assert "mean over 3 trials" in text
+    with pytest.raises(DataError, match="not a figure"):
+        write_gallery([folder / "absent.svg"], folder / "README.md")
+
+
+def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path: Path) -> None:
+    from directrank.papers.bruch2019 import figure2
+    from directrank.papers.shared import figures
+    from directrank.papers.shared.evidence import gather
+    from directrank.system.io import read_json
+
+    evidence = gather(read_json(sweep[0]), sweep[1], PUBLISHED)
+    with figures.style():
+        result = figure2(evidence)
+    assert "Stand-in for Web30K: generated, not the paper's data" in result.figure.get_supxlabel()
+    assert set(result.data["data"]) == {"stand-in"}
+
+
+def test_table_is_written_as_csv_markdown_and_latex(tmp_path: Path) -> None:
+    entries = table1_runs(tmp_path / "runs")
+    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
+    plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
+    paths = build(plan, tmp_path / "runs", tmp_path / "out" / "table1", PUBLISHED)
+    assert [path.suffix for path in paths] == [".csv", ".md", ".tex"]
+    assert "demo" in set(pd.read_csv(paths[0])["edition"])
+
+
+def test_unknown_paper_and_product_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no paper 'nobody1999'"):
+        products("nobody1999")
+    with pytest.raises(ConfigError, match="did you mean 'figure2'"):
+        product("bruch2019", "figur2")
+
+
+def test_missing_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    entries = [{"run": "absent", "settings": {"loss.alpha": 1}}]
+    plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
+    out = tmp_path / "out"
+    with pytest.raises(DataError, match=r"absent.*missing"):
+        build(plan, tmp_path / "runs", out / "figure2", PUBLISHED)
+    assert not out.exists()
+
+
+def test_plan_without_a_needed_experiment_is_refused(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": []})
+    with pytest.raises(ConfigError, match="no experiment 'table1_yahoo1'"):
+        build(plan, tmp_path, tmp_path / "table1", PUBLISHED)
+
+
+def test_experiment_without_runs_is_refused(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": []})
+    with pytest.raises(DirectrankError, match="nothing was run for figure2"):
+        build(plan, tmp_path, tmp_path / "figure2", PUBLISHED)
+
+
+def test_missing_published_values_are_an_error_with_the_file(tmp_path: Path) -> None:
+    entries = table1_runs(tmp_path / "runs", methods={"ApproxNDCG": 0.45})
+    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
+    plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
+    with pytest.raises(DataError, match=r"nowhere/bruch2019_table1\.csv"):
+        build(plan, tmp_path / "runs", tmp_path / "table1", tmp_path / "nowhere")
+
+
+def test_missing_metric_is_an_error(tmp_path: Path) -> None:
+    from papers_synthetic import make_run
+
+    make_run(tmp_path / "runs", "one", {"ndcg@5": 0.4}, spec={"loss": {"alpha": 1}})
+    entries = [{"run": "one", "settings": {"loss.alpha": 1}}]
+    plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
+    with pytest.raises(DataError, match="ndcg@1"):
+        build(plan, tmp_path / "runs", tmp_path / "figure2", PUBLISHED)

@@ -1,0 +1,46 @@
+"""Reading configuration and checking it."""
+
+import json
+
+import pytest
+import yaml
+
+from directrank.system.errors import ConfigError
+from directrank.system.schema import read_yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e-07", 1e-7), ("-2E+4", -2e4), ("1.5e3", 1500.0), ("12", 12), ("0.5", 0.5), ("e5", "e5")],
+)
+def test_numbers_are_read_as_every_other_language_writes_them(tmp_path, text, value):
+    file = tmp_path / "file.yaml"
+    file.write_text(f"key: {text}")
+    found = read_yaml(file)["key"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("word", ["1e5abc", "2026-e1", "1e", "run-1e-5"])
+def test_words_that_begin_like_a_number_stay_words(tmp_path, word):
+    file = tmp_path / "file.yaml"
+    file.write_text(f"key: {word}")
+    assert read_yaml(file) == {"key": word}
+
+
+def test_json_is_read_with_its_numbers(tmp_path):
+    content = {"rates": [1e-07, 3e-06, 0.01], "count": 3}
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps(content))
+    assert read_yaml(file) == content
+
+
+def test_other_readers_of_yaml_are_not_changed():
+    assert yaml.safe_load("1e-07") == "1e-07"
+
+
+def test_invalid_yaml_is_an_error_with_its_line(tmp_path):
+    file = tmp_path / "file.yaml"
+    file.write_text("a: 1\nb: [")
+    with pytest.raises(ConfigError, match=r"file\.yaml:2"):
+        read_yaml(file)

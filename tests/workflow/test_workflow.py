@@ -1,0 +1,177 @@
+import json
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from directrank.study import plan as study
+from directrank.system.errors import ConfigError
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
+
+RUNS = 4  # of the tiny edition
+
+
+def planned(process) -> dict[str, int]:
+    """Jobs per rule of a dry run."""
+    lines = [line.split() for line in (process.stdout + process.stderr).splitlines()]
+    counts = {}
+    for words in lines:
+        if len(words) >= 2 and words[-1].isdigit() and all(w.isalpha() for w in words[:-1]):
+            counts[" ".join(words[:-1])] = int(words[-1])
+    return counts
+
+
+def test_an_edition_leaves_its_figures_tables_claims_and_results(finished):
+    for form in ("png", "pdf", "svg", "csv"):
+        assert (finished / f"figures/tiny/bruch2019/figure1.{form}").stat().st_size > 100
+    for form in ("csv", "md", "tex"):
+        assert (finished / f"paper_tables/tiny/bruch2019/table1.{form}").stat().st_size > 100
+    assert (finished / "paper_tables/tiny/claims.md").stat().st_size > 100
+    assert (finished / "report/tiny/report.html").stat().st_size > 10_000
+    records = list((finished / "results/tiny/runs").glob("*/run.json"))
+    assert len(records) == RUNS
+    for path in records:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        assert record["name"] == path.parent.name
+        assert record["data"]["origin"] == "standin"
+        assert record["environment"]["packages"]["torch"]
+
+
+def test_a_log_begins_with_the_command_that_makes_the_same_bytes_again(finished, tmp_path):
+    logs = list((finished / "logs/tiny/fit").glob("*.log"))
+    assert len(logs) == RUNS
+    for log in logs:
+        line = log.read_text(encoding="utf-8").splitlines()[0]
+        assert line.startswith("$ env ")
+        assert " directrank fit " in line
+    log = next(log for log in logs if "approx_ndcg" in log.stem)
+    begun, *arguments = shlex.split(log.read_text(encoding="utf-8").splitlines()[0])
+    assert begun == "$"
+    program, out = arguments.index("directrank"), arguments.index("--out") + 1
+    made, arguments[out] = finished / arguments[out], str(tmp_path / "again")
+    arguments[program : program + 1] = [sys.executable, "-m", "directrank"]
+    subprocess.run(arguments, cwd=finished, check=True, capture_output=True)
+    for name in ("per_query.parquet", "models/0.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_a_second_run_does_nothing(finished):
+    process = snakemake(finished)
+    assert process.returncode == 0
+    assert "Nothing to be done" in output_of(process)
+
+
+def test_another_number_of_cores_and_another_folder_give_the_same_bytes(finished, tmp_path):
+    process = snakemake(tmp_path, *tables(finished), "--cores", "1")
+    assert process.returncode == 0, output_of(process)
+    first, second = tables(finished), tables(tmp_path)
+    assert len(first) >= 3
+    assert first == second
+    for path in finished.glob("results/tiny/runs/*/per_query.parquet"):
+        assert path.read_bytes() == (tmp_path / path.relative_to(finished)).read_bytes()
+
+
+def test_a_changed_setting_reruns_what_depends_on_it_alone(finished, tmp_path):
+    content = yaml.safe_load(TINY.read_text(encoding="utf-8"))
+    change = {"where": {"loss.name": "approx_ndcg"}, "set": {"loss.alpha": 12}}
+    changed = edition(tmp_path, overrides=[*content["overrides"], change])
+    process = snakemake(finished, "-n", config=changed)
+    assert process.returncode == 0, output_of(process)
+    jobs = planned(process)
+    assert jobs["fit"] == 1
+    assert jobs["table"] == 1
+    assert "figure" not in jobs
+    assert "prepare" not in jobs
+
+
+def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
+    for folder in ("figures", "paper_tables"):
+        shutil.copytree(finished / folder, tmp_path / folder)
+    jobs = planned(snakemake(tmp_path, "-n"))
+    assert jobs["fit"] == RUNS
+    assert jobs["figure"] == 1
+    assert jobs["table"] == 1
+    assert jobs["claims"] == 1
+
+
+@pytest.mark.parametrize("name", ["demo", "real", "paper"])
+def test_every_edition_plans_without_any_data(name):
+    plan = study.load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
+    assert len(plan.runs) > 10
+    assert set(plan.run_data.values()) <= set(plan.data)
+
+
+def test_the_papers_scale_is_planned_within_twenty_seconds_of_a_processor(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    process = snakemake(tmp_path, "-n", config=ROOT / "config/paper.yaml")
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert process.returncode == 0, output_of(process)
+    jobs = planned(process)
+    assert jobs["fit"] == len(study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT).runs) > 800
+    assert not (tmp_path / "results").exists()
+    assert seconds < 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"edtion": "x"}, "unknown key 'edtion' at the top level"),
+        ({"datasets": {"web30k": {"source": "standin"}}}, "where data set 'yahoo1' comes from"),
+        ({"papers": {"bruch2019": {"products": ["figure9"]}}}, "has no product 'figure9'"),
+        ({"papers": {"bruch2091": {"products": ["figure1"]}}}, "did you mean 'bruch2019'"),
+        ({"overrides": [{"set": {"loss": {"name": "aprox_ndcg"}}}]}, "did you mean 'approx_ndcg'"),
+        ({"overrides": [{"set": {"trials": 0}}]}, "trials"),
+        (
+            {"overrides": [{"where": {"learner": "neural"}, "set": {"training.epochs": 3}}]},
+            "unknown key 'epochs' at training",
+        ),
+        (
+            {"overrides": [{"where": {"learner": "lightgbm"}, "set": {"model.leaves": 3}}]},
+            "unknown key 'leaves'",
+        ),
+        ({"overrides": [{"where": {"learner": "neurla"}, "set": {"trials": 1}}]}, "matches no run"),
+    ],
+)
+def test_a_configuration_that_cannot_be_meant_is_refused_with_a_remedy(changes, message):
+    content = yaml.safe_load(TINY.read_text(encoding="utf-8"))
+    with pytest.raises(ConfigError) as caught:
+        study.load({**content, **changes}, ROOT)
+    assert message in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_what_is_wrong_with_a_configuration_is_printed_before_anything_starts(tmp_path):
+    process = snakemake(tmp_path, config=edition(tmp_path / "config", edtion="x"))
+    assert process.returncode != 0
+    assert "unknown key 'edtion' at the top level" in output_of(process)
+    assert "remedy" in output_of(process)
+    assert "Traceback" not in output_of(process)
+    assert not (tmp_path / "results").exists()
+
+
+def test_missing_archives_are_named_together_before_anything_starts(tmp_path):
+    (tmp_path / "raw").mkdir()
+    config = edition(
+        tmp_path / "config",
+        datasets={name: {"source": "archive"} for name in ("web30k", "yahoo1", "ohsumed")},
+        papers={
+            "bruch2019": {
+                "products": ["table1"],
+                "variants": {"table1_web30k": ["ListMLE"], "table1_yahoo1": ["RankNet"]},
+            },
+            "qin2010": {"products": ["table4"]},
+        },
+        overrides=[],
+    )
+    process = snakemake(tmp_path, config=config, DIRECTRANK_RAW=str(tmp_path / "raw"))
+    assert process.returncode != 0
+    printed = output_of(process)
+    for archive in ("MSLR-WEB30K.zip", "OHSUMED", "ltrc_yahoo"):
+        assert archive in printed
+    assert "remedy" in printed
+    assert not (tmp_path / "results").exists()
