@@ -23,8 +23,9 @@ try:
     from directrank.system import arithmetic, clock
     from directrank.data import catalog, fetch, prepared
     from directrank.system.errors import DirectrankError
-    from directrank.system.io import json_text
+    from directrank.system.io import digest_of, json_text
     from directrank.system.locks import Claim
+    from directrank.papers.shared import claims
     from directrank.papers.shared import product as papers
 except ImportError as error:
     raise WorkflowError(
@@ -306,16 +307,17 @@ def published_claims():
 
 
 def paper_code(wildcards):
-    """A digest of the code that draws a paper's figures and tables."""
-    return provenance.code_digest(
-        [f"directrank.papers.{wildcards.paper}", "directrank.papers.shared.product"]
-    )
+    """A digest of the code that draws a figure or table, and of its entry among the products."""
+    modules = papers.modules_of(wildcards.paper, wildcards.product)
+    entry = papers.product(wildcards.paper, wildcards.product)
+    return digest_of([provenance.code_digest(modules), repr(entry)])
 
 
 def claims_code():
-    """A digest of the code that evaluates claims, those of each paper included."""
-    modules = {f"directrank.papers.{paper}" for paper, _ in STUDY.products}
-    return provenance.code_digest(["directrank.papers.shared.claims", *modules])
+    """A digest of the code that evaluates claims, and of the papers' entries of them."""
+    names = sorted({paper for paper, _ in STUDY.products})
+    entries = [repr(claims.claims_of(paper)) for paper in names]
+    return digest_of([provenance.code_digest(claims.modules_of(names)), *entries])
 
 
 def claim_what_is_made():

@@ -13,7 +13,7 @@ import pytest
 
 from directrank import losses
 from directrank.papers.one_protocol import DATASETS
-from directrank.papers.one_protocol.methods import needs
+from directrank.papers.one_protocol.methods import SCORERS
 from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.figures import new_figure, style
@@ -43,7 +43,9 @@ def make_experiments(
     folds: Sequence[int | None] = (1, 2),
     empty: Mapping[int | None, int] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    experiments: dict[str, list[dict[str, Any]]] = {name: [] for name in needs("ohsumed")}
+    experiments: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in products("one_protocol")["table_ohsumed"].needs
+    }
     for number, ((scorer, method), level) in enumerate(levels.items()):
         for fold in folds:
             name = f"{number}-{fold}"
@@ -234,7 +236,7 @@ def test_a_comparison_without_claims_or_published_values_takes_part_in_the_claim
 def test_every_product_names_its_data_set():
     for name, product in products("one_protocol").items():
         dataset = name.split("_")[1]
-        assert product.needs == needs(dataset)
+        assert product.needs == tuple(f"{dataset}_{scorer}" for scorer in SCORERS)
         assert DATASETS[dataset] in product.title
         assert name.startswith(product.kind)
 

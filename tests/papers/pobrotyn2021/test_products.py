@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from directrank.papers.pobrotyn2021 import analytic as pobrotyn2021_analytic
+from directrank.papers.pobrotyn2021 import analytic, datasets
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build
 from directrank.study import plan as study
@@ -87,11 +87,11 @@ def test_curves_agree_with_the_recomputed_values_to_their_printed_digits(
 
 def test_no_point_of_a_figure_ties_with_a_score() -> None:
     for figure, (_, fixed) in (
-        ("1", pobrotyn2021_analytic.FIGURE1),
-        ("2", pobrotyn2021_analytic.FIGURE2),
+        ("1", analytic.FIGURE1),
+        ("2", analytic.FIGURE2),
     ):
         known = pd.read_csv(PUBLISHED / f"pobrotyn2021_fig{figure}_recomputed.csv")["x"]
-        x = pobrotyn2021_analytic._grid(known)
+        x = analytic._grid(known)
         assert set(known.round(9)) <= set(x)
         assert min(abs(x - score).min() for score in fixed) > 0.005
 
@@ -148,7 +148,7 @@ def test_istellas_training_queries_are_those_before_validation_was_set_apart() -
         "n_features": 220,
         "total": {"empty_queries": 50},
     }
-    assert list(pobrotyn2021_analytic._statistics("istella", content).values()) == [
+    assert list(datasets._statistics("istella", content).values()) == [
         220,
         23219,
         9799,
@@ -170,5 +170,5 @@ def test_claim_holds_and_would_fail_without_scaling(
 
     assert verdict()["verdict"] == claims.HOLDS
     assert "climbs by 0.02" in verdict()["remark"]
-    monkeypatch.setattr(pobrotyn2021_analytic, "ROUNDS", 0)
+    monkeypatch.setattr(analytic, "ROUNDS", 0)
     assert verdict()["verdict"] != claims.HOLDS

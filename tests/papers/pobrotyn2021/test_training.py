@@ -128,6 +128,36 @@ def test_claims_on_half_of_the_data_sets_say_what_is_missing(tmp_path) -> None:
     assert "Not run here" in row["remark"]
 
 
+def test_the_ohsumed_table_pairs_losses_by_fold_and_query(tmp_path: Path) -> None:
+    some = {"NeuralNDCG@max": 0.5, "ListNet": 0.45}
+    entries = loss_runs(tmp_path / "runs", some, "ohsumed", folds=(1, 2, 3))
+    outcomes = []
+    for number, listed in enumerate([entries, [*entries[:3], entries[5], *entries[3:5]]]):
+        folder = tmp_path / str(number)
+        plan = make_plan(folder, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": listed})
+        build(plan, tmp_path / "runs", folder / "table_ohsumed", PUBLISHED)
+        outcomes.append((folder / "table_ohsumed.csv").read_bytes())
+    assert outcomes[0] == outcomes[1]  # the order in which folds are planned decides nothing
+
+
+def test_the_ohsumed_table_refuses_losses_with_other_queries_or_folds(tmp_path: Path) -> None:
+    some = {"NeuralNDCG@max": 0.5, "ListNet": 0.45}
+    entries = loss_runs(tmp_path / "runs", some, "ohsumed", folds=(1, 2))
+    experiments = {"ohsumed_losses": entries[:3]}
+    plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", experiments)
+    with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1\]"):
+        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed", PUBLISHED)
+    # As many queries in fold 2, but others.
+    make_run(
+        tmp_path / "runs", entries[3]["run"], {"ndcg@5": 0.4, "ndcg@10": 0.4, "ndcg": 0.4},
+        dataset="ohsumed", fold=2, trials=4, queries=60, first_query=2001,
+        spec={"loss": {"name": "x"}},
+    )  # fmt: skip
+    plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": entries})
+    with pytest.raises(DataError, match="were not evaluated on the same queries"):
+        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed", PUBLISHED)
+
+
 def test_the_ohsumed_table_takes_the_mean_of_the_folds(tmp_path: Path) -> None:
     some = {name: levels()[name] for name in ("NeuralNDCG@max", "ApproxNDCG", "RMSE")}
     entries = loss_runs(tmp_path / "runs", some, "ohsumed", folds=(1, 2, 3))

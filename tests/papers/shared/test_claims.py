@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from directrank.papers.shared import claims
 from directrank.papers.shared.evidence import Dataset
@@ -167,12 +168,17 @@ def test_correction_decides_between_many_comparisons() -> None:
 
 def test_difference_over_trials_is_welchs() -> None:
     a, b = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.5, 0.2])
-    difference, low, high, p_value = claims.difference_over_trials(a, b)
-    assert difference == pytest.approx(2.5 - 0.7 / 3)
-    assert low < difference < high
-    assert (p_value < 0.05) == (low > 0)
-    assert math.isnan(claims.difference_over_trials(a, b[:1])[3])
-    assert claims.difference_over_trials(np.ones(3), np.zeros(3)) == (1.0, 1.0, 1.0, 0.0)
+    difference, p_value = claims.difference_over_trials(a, b)
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    assert difference.mean == pytest.approx(2.5 - 0.7 / 3)
+    assert p_value == pytest.approx(welch.pvalue)
+    assert (difference.low, difference.high) == pytest.approx(welch.confidence_interval(0.95))
+    single, p_value = claims.difference_over_trials(a, b[:1])
+    assert single.mean == 2.5
+    assert math.isnan(single.half_width)
+    assert math.isnan(p_value)
+    certain, p_value = claims.difference_over_trials(np.ones(3), np.zeros(3))
+    assert (certain.low, certain.high, p_value) == (1.0, 1.0, 0.0)
 
 
 def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:

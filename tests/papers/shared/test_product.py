@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from directrank.papers.shared import figures
+from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.gallery import caption
 from directrank.papers.shared.gallery import write as write_gallery
-from directrank.papers.shared.product import build, product, products
+from directrank.papers.shared.product import build, draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
-from papers_synthetic import PUBLISHED, alpha_sweep, make_plan, table1_runs
+from directrank.system.io import read_json
+from papers_synthetic import PUBLISHED, alpha_sweep, make_plan, make_run, table1_runs
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +86,9 @@ def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path:
 
 
 def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    from directrank.papers.bruch2019 import figure2
-    from directrank.papers.shared import figures
-    from directrank.papers.shared.evidence import gather
-    from directrank.system.io import read_json
-
     evidence = gather(read_json(sweep[0]), sweep[1], PUBLISHED)
     with figures.style():
-        result = figure2(evidence)
+        result = draw(evidence)
     assert "Stand-in for Web30K: generated, not the paper's data" in result.figure.get_supxlabel()
     assert set(result.data["data"]) == {"stand-in"}
 
@@ -141,8 +139,6 @@ def test_missing_published_values_are_an_error_with_the_file(tmp_path: Path) -> 
 
 
 def test_missing_metric_is_an_error(tmp_path: Path) -> None:
-    from papers_synthetic import make_run
-
     make_run(tmp_path / "runs", "one", {"ndcg@5": 0.4}, spec={"loss": {"alpha": 1}})
     entries = [{"run": "one", "settings": {"loss.alpha": 1}}]
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})

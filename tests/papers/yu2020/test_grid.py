@@ -157,9 +157,9 @@ def test_an_architecture_is_chosen_by_validation_by_test_or_as_printed(tmp_path:
             made(tmp_path, "AP-type1", architecture, fold, vali=vali, test=test) for fold in (1, 2)
         ]
     everything = grid(evidence(tmp_path, cells))
-    assert reported(everything)["AP-type1"].architecture == "R5"
+    assert reported(everything)["AP-type1"].variant == "R5"
     some = everything["AP-type1"]
-    chosen = {by: select(some, by, "R4.L").architecture for by in SELECTIONS}
+    chosen = {by: select(some, by, "R4.L").variant for by in SELECTIONS}
     assert chosen == {"validation": "R5", "test": "CE5", "printed": "R4.L"}
     assert select(some, "printed", "CE4.L") is None
     with pytest.raises(ConfigError, match="did you mean 'validation'"):

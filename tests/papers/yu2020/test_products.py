@@ -12,6 +12,7 @@ import torch
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build
 from directrank.papers.yu2020 import ranks as yu2020_ranks
+from directrank.papers.yu2020.curves import FIGURE1_ALPHAS
 from directrank.system.io import read_json
 from papers_synthetic import PUBLISHED, make_plan
 
@@ -86,7 +87,7 @@ def test_rank_errors_take_the_nearest_true_ranking_of_ties() -> None:
 
 def test_figure_1_is_the_sigmoid_its_derivative_and_the_twin_sigmoid(tmp_path: Path) -> None:
     a, b, c = (built(tmp_path, f"figure1{panel}") for panel in "abc")
-    for alpha in yu2020_ranks.FIGURE1_ALPHAS:
+    for alpha in FIGURE1_ALPHAS:
         part = a[a["curve"] == f"α = {alpha}"]
         sigmoid = 1 / (1 + np.exp(-alpha * part["z"]))
         np.testing.assert_allclose(part["value"], sigmoid, rtol=2e-5, atol=1e-12)

@@ -1,4 +1,4 @@
-"""How Bruch2019's claims C01 to C05 are measured."""
+"""How Bruch2019's claims are measured."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg
-from directrank.papers.bruch2019.sweeps import sigmoid_curves
+from directrank.papers.bruch2019.sigmoid import sigmoid_curves
 from directrank.papers.bruch2019.table1 import OWN, RANKLIB, RANKLIB_LIKE, TABLE1_PARTS
 from directrank.papers.shared.claims import (
     Expected,
@@ -18,6 +18,7 @@ from directrank.papers.shared.claims import (
     without_sampling,
 )
 from directrank.papers.shared.evidence import Dataset, Evidence, PlannedRun
+from directrank.papers.shared.methods import Method
 from directrank.system.seeds import numpy_stream
 
 
@@ -57,8 +58,8 @@ def claim_alpha(evidence: Evidence) -> Outcome | None:
     runs = {f"{alpha(run):g}": run for run in evidence.runs("alpha_sweep")}
     if not runs:
         return None
-    wanted = ("1", "5", "10", "20", "40", "100", "200")
-    missing = [f"α = {value}" for value in wanted if value not in runs]
+    printed = ("1", "5", "10", "20", "40", "100", "200")
+    missing = [f"α = {value}" for value in printed if value not in runs]
 
     def against(first: str, second: str, expected: Expected) -> Finding:
         names = (f"α = {first}", f"α = {second}")
@@ -68,7 +69,7 @@ def claim_alpha(evidence: Evidence) -> Outcome | None:
     findings = [against(best, end, "more") for end in ("1", "200") if end in runs and end != best]
     findings += [
         against(first, second, "same")
-        for first, second in itertools.combinations(wanted[1:5], 2)
+        for first, second in itertools.combinations(printed[1:5], 2)
         if first in runs and second in runs
     ]
     if "10" in runs and len(runs) > 1:
@@ -134,16 +135,12 @@ def _finding(
 ) -> Finding:
     """One run against another: Welch over trials and a paired test over queries, the larger p."""
     metric = f"ndcg@{cutoff}"
-    queries = a.query_values(split, metric, "exclude"), b.query_values(split, metric, "exclude")
     return over_trials_and_queries(
-        (a_name, b_name),
-        (ndcg(a, split, cutoff), ndcg(b, split, cutoff)),
-        queries,
+        Method(a_name, [a], "exclude"),
+        Method(b_name, [b], "exclude"),
+        metric,
         numpy_stream("bruch2019", "claims", a.result.name, b.result.name, metric),
-        a.result.folder,
-        what=f"{a_name} − {b_name}, NDCG@{cutoff}",
+        split,
+        heading=f"NDCG@{cutoff}",
         expected=expected,
-        dataset=a.dataset,
-        sample=f"{a.n_trials} against {b.n_trials} trials, {len(queries[0])} queries",
-        unit="NDCG (%)",
     )

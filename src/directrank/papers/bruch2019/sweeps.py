@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of Bruch2019: the sigmoid, and NDCG against its exponent and the network's depth.
+"""Figures 2 and 3 of Bruch2019: NDCG against the sigmoid's exponent and the network's depth.
 
 Intervals are Student's t at 95 % over the trials.
 """
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.special import expit
 
 from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg
 from directrank.papers.shared import figures
@@ -18,38 +17,12 @@ from directrank.papers.shared.evidence import (
     Evidence,
     PlannedRun,
     data_sentence,
-    spread,
     standin_line,
 )
+from directrank.papers.shared.format import spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
-
-
-def sigmoid_curves() -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """α → score differences ``[201]`` and their sigmoid (equation 6), for the α of Figure 1."""
-    delta = np.linspace(-5, 5, 201)
-    return {a: (delta, expit(a * delta)) for a in (1, 5, 10)}
-
-
-def figure1(evidence: Evidence) -> FigureResult:
-    """Figure 1: the indicator and its sigmoid approximations (equation 6); analytic."""
-    curves = [("Indicator", np.array([-5, 0, 0, 5.0]), np.array([0, 0, 1, 1.0]))]
-    curves += [(f"α = {a}", *curve) for a, curve in sigmoid_curves().items()]
-    figure, axes = figures.new_figure(height=2.0)
-    colors = (figures.BLACK, figures.BLUE, figures.VERMILLION, figures.GREEN)
-    for (label, x, y), color, line in zip(curves, colors, ("-", "--", "-.", ":"), strict=True):
-        axes.plot(x, y, color=color, linestyle=line, label=label)
-    axes.set(xlabel="Δ", xticks=range(-4, 5, 2), yticks=np.linspace(0, 1, 5))
-    axes.legend(loc="lower right")
-    data = pd.concat(
-        [pd.DataFrame({"curve": label, "delta": x, "value": y}) for label, x, y in curves]
-    )
-    caption = (
-        "Sigmoid approximation 1 / (1 + exp(−αΔ)) of the indicator function Δ > 0 for several "
-        f"values of α. Analytic: no data, no training. Edition {evidence.edition}."
-    )
-    return FigureResult(figure, data, caption)
 
 
 def figure2(evidence: Evidence) -> FigureResult:
@@ -99,10 +72,8 @@ def _sweep(
         for cutoff in CUTOFFS:
             interval = mean_interval(ndcg(run, "vali", cutoff))
             rows.append(
-                {
-                    "edition": evidence.edition,
-                    "dataset": dataset.title,
-                    "data": dataset.kind,
+                evidence.about(dataset)
+                | {
                     "split": "validation",
                     column: label,
                     "metric": f"NDCG@{cutoff}",

@@ -5,7 +5,6 @@ Intervals are Student's t at 95 % over the trials.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,14 @@ import pandas as pd
 from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.evidence import (
+    Evidence,
+    PlannedRun,
+    data_sentence,
+    here,
+    order_note,
+)
+from directrank.papers.shared.format import headings, interval, number, signed, spread
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -63,9 +69,8 @@ def table1(evidence: Evidence) -> TableResult:
     frames = _table1_parts(evidence)
     data = pd.concat(frames, ignore_index=True)
     compared = bool(_comparable(data).any())
-    columns = ["Model"]
-    for cutoff in CUTOFFS:
-        columns += [f"NDCG@{cutoff}", "paper", *["diff. (SE)"] * compared]
+    beside = ["paper", *["diff. (SE)"] * compared]
+    columns = headings("Model", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), *beside)
     caption = (
         "Comparison of ranking models on the test parts: NDCG in per cent, mean over "
         f"{spread(_trials(data), 'trial')} with the half width of its 95% t interval; queries "
@@ -78,11 +83,6 @@ def table1(evidence: Evidence) -> TableResult:
     sections = [_table1_section(frame, compared) for frame in frames]
     layout = Layout(caption, [*columns, "status"], sections, _table1_notes(data))
     return TableResult(data, layout)
-
-
-def rows_of(data: pd.DataFrame, printed_name: str) -> pd.Series:
-    """Which rows of the table belong to a data set, by the paper's name of it."""
-    return data["paper_dataset"] == printed_name
 
 
 def _table1_parts(evidence: Evidence) -> list[pd.DataFrame]:
@@ -106,13 +106,6 @@ def _trials(data: pd.DataFrame) -> list[int]:
     return data["trials"].dropna().astype(int).tolist()
 
 
-def _part_title(part: pd.DataFrame) -> str:
-    """The paper's name of a data set, and whether something else is in its place here."""
-    first = part.iloc[0]
-    title = first["paper_dataset"]
-    return title if first["data"] == "real" else f"{title} (here: {first['data']})"
-
-
 def _table1_rows(
     evidence: Evidence, runs: dict[str, PlannedRun], printed_name: str
 ) -> pd.DataFrame:
@@ -130,23 +123,17 @@ def _table1_rows(
             continue
         for cutoff in CUTOFFS:
             column = f"NDCG@{cutoff}"
-            row: dict[str, Any] = {
-                "edition": evidence.edition,
-                "paper_dataset": printed_name,
-                "dataset": dataset.title,
-                "data": dataset.kind,
-                "method": method,
-                "metric": column,
-            }
+            row: dict[str, Any] = evidence.about(dataset, paper_dataset=printed_name)
+            row |= {"method": method, "metric": column}
             if in_print:
                 row["published"] = published.loc[name, column]
                 row["published_half_width"] = published.loc[name, f"{column}_ci95"]
             if method in runs:
-                interval = mean_interval(ndcg(runs[method], "test", cutoff))
+                over_trials = mean_interval(ndcg(runs[method], "test", cutoff))
                 row |= {
-                    "mean": interval.mean,
-                    "half_width": interval.half_width,
-                    "trials": interval.n,
+                    "mean": over_trials.mean,
+                    "half_width": over_trials.half_width,
+                    "trials": over_trials.n,
                     "queries": queries,
                 }
             row["status"] = _status(method, method in runs, in_print, dataset.standin)
@@ -178,28 +165,17 @@ def _table1_section(frame: pd.DataFrame, compared: bool) -> Section:
     for method, group in frame.groupby("method", sort=False):
         cells = [TABLE1_METHODS.get(method, (method, None))[0]]
         for row, comparable in zip(group.itertuples(), _comparable(group), strict=True):
-            cells.append(_with_half_width(row.mean, row.half_width))
-            cells.append(_with_half_width(row.published, row.published_half_width))
+            cells.append(interval(number(row.mean, 2), row.half_width, 2))
+            cells.append(interval(number(row.published, 2), row.published_half_width, 2))
             if compared:
-                difference = f"{row.difference_in_se:+.1f}".replace("-", "−")
-                cells.append(difference if comparable else "")
+                cells.append(signed(row.difference_in_se, 1) if comparable else "")
         rows.append([*cells, group["status"].iloc[0]])
-    return Section(_part_title(frame), rows)
-
-
-def _with_half_width(mean: float, half_width: float) -> str:
-    if math.isnan(mean):
-        return ""
-    return f"{mean:.2f}" + ("" if math.isnan(half_width) else f" (±{half_width:.2f})")
+    first = frame.iloc[0]
+    return Section(here(first["paper_dataset"], first["data"]), rows)
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:
-    notes = []
-    if (data["data"] == "stand-in").any():
-        notes.append(
-            "A stand-in has the shape of the paper's data, not its content: the order of the "
-            "methods may be compared with the paper's, the levels may not."
-        )
+    notes = order_note(data)
     if RANKLIB_LIKE in set(data["method"]):
         notes.append(
             "λMART<sub>RankLib-like</sub> is LightGBM with RankLib's settings (10 leaves, learning "

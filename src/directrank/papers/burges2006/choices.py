@@ -7,17 +7,18 @@ import pandas as pd
 from directrank.papers.burges2006.ndcg import (
     METHODS,
     NETS,
-    Curve,
     chosen,
     compare,
-    curves,
+    curves_of,
+    over_queries,
     pairs,
     protocol,
 )
 from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import p_value, signed
+from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import normal_interval
 from directrank.stats.tests import holm
 from directrank.study.specification import value_at
 
@@ -36,34 +37,35 @@ RECIPES = {
 RECIPE_LEVELS = (1, 10)
 
 
-def lambda_functions(evidence: Evidence) -> dict[str, Curve]:
+def lambda_functions(evidence: Evidence) -> dict[str, Method]:
     """The lambda functions that were tried, by name, with two layer nets."""
-    return {
-        run.setting("function"): Curve(run.setting("function"), "two_layer", [run])
-        for run in evidence.runs("lambdas")
-    }
+    return by_method(
+        evidence.runs("lambdas"),
+        "exclude",
+        setting="function",
+        variant="two_layer",
+        suffix=f" {NETS['two_layer']}",
+    )
 
 
 def table_lambdas(evidence: Evidence) -> TableResult:
     """The family of lambda functions, best on validation first, as the paper chose."""
-    found = lambda_functions(evidence)
-    own = found[METHODS[0]]
-    others = [curve for curve in found.values() if curve is not own]
-    compared = {curve.method: compare(curve, own, LEVEL) for curve in others}
+    functions = lambda_functions(evidence)
+    own = functions[METHODS[0]]
+    others = [curve for curve in functions.values() if curve is not own]
+    compared = {curve.name: compare(curve, own, LEVEL) for curve in others}
     corrected = dict(
-        zip(compared, holm([difference.p_value for difference in compared.values()]), strict=True)
+        zip(compared, holm([paired.p_value for paired in compared.values()]), strict=True)
     )
-    order = sorted(found.values(), key=lambda curve: -_vali(curve))
+    order = sorted(functions.values(), key=lambda curve: -_vali(curve))
     rows, lines = [], []
     for curve in order:
-        run, name = curve.runs[0], curve.method
-        interval = curve.interval(LEVEL)
-        difference = compared.get(name)
+        run, name = curve.runs[0], curve.name
+        interval = over_queries(curve, LEVEL)
+        paired = compared.get(name)
         loss = run.result.spec["loss"]
         row = {
-            "edition": evidence.edition,
-            "dataset": run.dataset.title,
-            "data": run.dataset.kind,
+            **evidence.about(run.dataset),
             "function": name,
             "loss": loss["name"],
             "force": loss.get("force"),
@@ -73,8 +75,8 @@ def table_lambdas(evidence: Evidence) -> TableResult:
             "test_ndcg10": interval.mean,
             "half_width": interval.half_width,
             "queries": interval.n,
-            "difference": None if difference is None else difference.interval.mean,
-            "p_value": None if difference is None else difference.p_value,
+            "difference": None if paired is None else paired.difference.mean,
+            "p_value": None if paired is None else paired.p_value,
             "p_holm": corrected.get(name),
         }
         rows.append(row)
@@ -84,19 +86,19 @@ def table_lambdas(evidence: Evidence) -> TableResult:
                 f"{row['validation_ndcg10']:.4f}",
                 f"{interval.mean:.4f}",
                 f"± {interval.half_width:.4f}",
-                "" if difference is None else _signed(difference.interval.mean),
-                "" if difference is None else _p(corrected[name]),
+                "" if paired is None else signed(paired.difference.mean),
+                "" if paired is None else p_value(corrected[name], 3),
                 chosen(curve),
             ]
         )
-    place = [curve.method for curve in order].index(own.method) + 1
+    place = [curve.name for curve in order].index(own.name) + 1
     better = [
         name
-        for name, difference in compared.items()
-        if difference.interval.mean > 0 and corrected[name] < 0.05
+        for name, paired in compared.items()
+        if paired.difference.mean > 0 and corrected[name] < 0.05
     ]
     notes = [
-        f"{own.method}, the function that did best on the paper's Web validation data, is "
+        f"{own.name}, the function that did best on the paper's Web validation data, is "
         f"number {place} of {len(order)} on validation here. On the test part "
         + (f"{', '.join(better)} are" if len(better) > 1 else f"{(better or ['none'])[0]} is")
         + " significantly above it."
@@ -104,7 +106,7 @@ def table_lambdas(evidence: Evidence) -> TableResult:
     caption = (
         f"Lambda functions with two layer nets: NDCG@{LEVEL} on validation, by which they are "
         "ordered, and on the test part with its 95% interval over queries; difference to "
-        f"{own.method} on the test part, with p of a paired randomisation test, corrected over "
+        f"{own.name} on the test part, with p of a paired randomisation test, corrected over "
         "all (Holm). All but RankNet weigh a pair by the NDCG that swapping it would change. "
         f"{protocol(order)} The paper tried ten functions and prints none of the "
         f"results. Edition {evidence.edition}."
@@ -116,38 +118,36 @@ def table_lambdas(evidence: Evidence) -> TableResult:
 def table_recipe(evidence: Evidence) -> TableResult:
     """RankNet and LambdaRank under several readings of the artificial data's recipe."""
     rows, sections, gaps = [], [], {}
-    every: list[Curve] = []
+    every: list[Method] = []
     for experiment, title in RECIPES.items():
-        found = curves(evidence.runs(experiment))
-        every += found
+        curves = curves_of(evidence.runs(experiment))
+        every += curves
         lines = []
-        for ours, theirs in pairs(found):
-            line = [NETS[ours.net]]
+        for ours, theirs in pairs(curves):
+            line = [NETS[ours.variant]]
             for level in RECIPE_LEVELS:
-                difference = compare(ours, theirs, level)
-                means = {c.method: c.interval(level) for c in (ours, theirs)}
+                paired = compare(ours, theirs, level)
+                means = {c.name: over_queries(c, level) for c in (ours, theirs)}
                 rows.append(
-                    {
-                        "edition": evidence.edition,
-                        "dataset": ours.runs[0].dataset.title,
-                        "data": ours.runs[0].dataset.kind,
+                    evidence.about(ours.dataset)
+                    | {
                         "recipe": experiment,
                         "normalisation": value_at(ours.runs[0].result.spec, "normalisation.name"),
-                        "net": ours.net,
+                        "net": ours.variant,
                         "level": level,
                         "lambdarank": means[METHODS[0]].mean,
                         "ranknet": means[METHODS[1]].mean,
-                        "difference": difference.interval.mean,
-                        "half_width": difference.interval.half_width,
-                        "queries": difference.interval.n,
-                        "p_value": difference.p_value,
+                        "difference": paired.difference.mean,
+                        "half_width": paired.difference.half_width,
+                        "queries": paired.difference.n,
+                        "p_value": paired.p_value,
                     }
                 )
-                gaps[experiment, ours.net, level] = (difference.interval.mean, difference.p_value)
+                gaps[experiment, ours.variant, level] = (paired.difference.mean, paired.p_value)
                 line += [
                     f"{means[METHODS[1]].mean:.4f}",
                     f"{means[METHODS[0]].mean:.4f}",
-                    f"{_signed(difference.interval.mean)} ± {difference.interval.half_width:.4f}",
+                    f"{signed(paired.difference.mean)} ± {paired.difference.half_width:.4f}",
                 ]
             lines.append(line)
         sections.append(Section(title, lines))
@@ -171,8 +171,8 @@ def table_recipe(evidence: Evidence) -> TableResult:
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 
-def _vali(curve: Curve) -> float:
-    return normal_interval(curve.values(LEVEL, "vali").to_numpy()).mean
+def _vali(curve: Method) -> float:
+    return over_queries(curve, LEVEL, "vali").mean
 
 
 def _low(data: pd.DataFrame, level: int) -> float:
@@ -181,11 +181,3 @@ def _low(data: pd.DataFrame, level: int) -> float:
 
 def _high(data: pd.DataFrame, level: int) -> float:
     return float(data.loc[data["level"] == level, ["lambdarank", "ranknet"]].max().max())
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "−")
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -8,17 +8,15 @@ from directrank.papers.burges2006.choices import LEVEL, lambda_functions
 from directrank.papers.burges2006.ndcg import (
     LEVELS,
     METHODS,
-    RESAMPLES,
-    Curve,
     compare,
-    curves,
+    compare_values,
+    curves_of,
+    ndcg,
     pairs,
 )
 from directrank.papers.shared.claims import Expected, Finding, Outcome
 from directrank.papers.shared.evidence import Evidence
-from directrank.stats.intervals import normal_interval
-from directrank.stats.tests import paired_randomisation
-from directrank.system.seeds import numpy_stream
+from directrank.papers.shared.methods import Method, Paired, paired_values
 
 #: Truncation levels that count as the larger ones.
 LARGER = LEVELS[5:]
@@ -45,7 +43,7 @@ def claim_better(
         if not runs:
             missing.append(name)
             continue
-        for ours, theirs in pairs(curves(runs)):
+        for ours, theirs in pairs(curves_of(runs)):
             findings += [_finding(ours, theirs, level, expected) for level in LEVELS]
     if not findings:
         return None
@@ -62,48 +60,38 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
         return None
     top, bottom = LEVELS[0], LEVELS[-1]
     findings = []
-    for ours, theirs in pairs(curves(runs)):
-        gaps = [ours.values(level) - theirs.values(level) for level in (top, bottom)]
-        interval = normal_interval((gaps[0] - gaps[1]).to_numpy())
-        stream = numpy_stream("burges2006", "gap", ours.title, theirs.title)
-        findings.append(
-            Finding(
-                comparison=f"{ours.title} − {theirs.title}: lead @{top} − lead @{bottom}",
-                expected="more",
-                dataset=ours.runs[0].dataset,
-                sample=f"{interval.n} queries",
-                test="paired randomisation test over queries; normal 95% interval",
-                effect=interval.mean,
-                low=interval.low,
-                high=interval.high,
-                unit="NDCG",
-                p_value=paired_randomisation(*gaps, stream, RESAMPLES).p_value,
-            )
+    for ours, theirs in pairs(curves_of(runs)):
+        values = [paired_values([ours, theirs], ndcg(ours, level)) for level in (top, bottom)]
+        paired = compare_values(
+            *(a - b for a, b in values), ("burges2006", "gap", ours.label, theirs.label)
         )
+        name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
+        findings.append(_over_queries(name, ours, paired, "more"))
     return Outcome(findings) if findings else None
 
 
 def claim_chosen(evidence: Evidence) -> Outcome | None:
     """LambdaRank's is the best of the lambda functions in validation NDCG@10 (D16)."""
-    found = lambda_functions(evidence)
-    own = found.get(METHODS[0])
-    if own is None or len(found) < 2:
+    functions = lambda_functions(evidence)
+    own = functions.get(METHODS[0])
+    if own is None or len(functions) < 2:
         return None
-    others = [curve for curve in found.values() if curve is not own]
+    others = [curve for curve in functions.values() if curve is not own]
     return Outcome([_finding(own, other, LEVEL, "first", "vali") for other in others])
 
 
 def claim_small(evidence: Evidence) -> Outcome | None:
     """On the small set LambdaRank's mean is nowhere below RankNet's, linear nets (D17)."""
     runs = evidence.runs("intranet")
-    found = [_at(runs_pair, "first") for runs_pair in pairs(curves(runs))] if runs else []
-    return Outcome([item for some in found for item in some]) if found else None
+    both = pairs(curves_of(runs)) if runs else []
+    findings = [finding for pair in both for finding in _at(pair, "first")]
+    return Outcome(findings) if findings else None
 
 
 def claim_linear(evidence: Evidence) -> Outcome | None:
     """Linear LambdaRank is as good as two layer RankNet at the larger levels (D18)."""
     runs = evidence.runs("web")
-    by_name = {(curve.method, curve.net): curve for curve in curves(runs)} if runs else {}
+    by_name = {(curve.name, curve.variant): curve for curve in curves_of(runs)} if runs else {}
     ours, theirs = by_name.get((METHODS[0], "linear")), by_name.get((METHODS[1], "two_layer"))
     if ours is None or theirs is None:
         return None
@@ -111,25 +99,27 @@ def claim_linear(evidence: Evidence) -> Outcome | None:
 
 
 def _at(
-    pair: tuple[Curve, Curve], expected: Expected, levels: Sequence[int] = LEVELS
+    pair: tuple[Method, Method], expected: Expected, levels: Sequence[int] = LEVELS
 ) -> list[Finding]:
     return [_finding(*pair, level, expected) for level in levels]
 
 
 def _finding(
-    ours: Curve, theirs: Curve, level: int, expected: Expected, split: str = "test"
+    ours: Method, theirs: Method, level: int, expected: Expected, split: str = "test"
 ) -> Finding:
-    difference = compare(ours, theirs, level, split)
     where = "" if split == "test" else "validation "
-    return Finding(
-        comparison=f"{ours.title} − {theirs.title}, {where}NDCG@{level}",
+    name = f"{ours.label} − {theirs.label}, {where}NDCG@{level}"
+    return _over_queries(name, ours, compare(ours, theirs, level, split), expected)
+
+
+def _over_queries(comparison: str, ours: Method, paired: Paired, expected: Expected) -> Finding:
+    return Finding.of(
+        paired.difference,
+        paired.p_value,
+        comparison=comparison,
         expected=expected,
-        dataset=ours.runs[0].dataset,
-        sample=f"{difference.interval.n} queries",
+        dataset=ours.dataset,
+        sample=f"{paired.difference.n} queries",
         test="paired randomisation test over queries; normal 95% interval",
-        effect=difference.interval.mean,
-        low=difference.interval.low,
-        high=difference.interval.high,
         unit="NDCG",
-        p_value=difference.p_value,
     )

@@ -8,27 +8,27 @@ against RankNet by a paired randomisation test per level, corrected over the ten
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from directrank import metrics
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    spread,
-    standin_line,
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
+from directrank.papers.shared.format import p_value, signed, spread
+from directrank.papers.shared.methods import (
+    Method,
+    Paired,
+    by_method,
+    paired_test,
+    paired_values,
 )
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, normal_interval
-from directrank.stats.tests import holm, paired_randomisation
+from directrank.stats.tests import holm
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
-from directrank.system.seeds import numpy_stream
 
 LEVELS = range(1, 11)
 METHODS = ("LambdaRank", "RankNet")
@@ -44,84 +44,58 @@ RESAMPLES = 9_999
 RATE = "training.optimizer.lr"
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One method with one kind of net: its runs, one per fold."""
-
-    method: str
-    net: str
-    runs: Sequence[PlannedRun]
-
-    @property
-    def title(self) -> str:
-        """As in the paper's legend."""
-        return f"{self.method} {NETS.get(self.net, self.net)}"
-
-    def values(self, level: int, split: str = "test") -> pd.Series:
-        """NDCG@level of every query of all folds, averaged over trials; by query id."""
-        values = []
-        for run in self.runs:
-            values.append(run.query_values(split, _metric(run, level), "exclude"))
-        return pd.concat(values)
-
-    def trials(self, level: int) -> np.ndarray:
-        """Mean over the folds of the test mean of each trial, ``[trials]``."""
-        means = [run.trial_means("test", _metric(run, level), "exclude") for run in self.runs]
-        return np.mean(means, axis=0)
-
-    def interval(self, level: int) -> Interval:
-        """Mean over the test queries, with its normal 95 % interval."""
-        return normal_interval(self.values(level).to_numpy())
+def ndcg(curve: Method, level: int) -> str:
+    """The column of NDCG@level; its gain is the one by which the runs were selected."""
+    gain = value_at(curve.runs[0].result.spec, "selection.gain", "exp2")
+    return metrics.label({"name": "ndcg", "k": level, "gain": gain})
 
 
-@dataclass(frozen=True)
-class Difference:
-    """LambdaRank less RankNet, paired by query.
-
-    Attributes:
-        interval: of the mean difference, normal, over queries.
-        p_value: of the paired randomisation test.
-    """
-
-    interval: Interval
-    p_value: float
+def over_queries(curve: Method, level: int, split: str = "test") -> Interval:
+    """Mean of NDCG@level over the queries of a split, with its normal 95 % interval."""
+    return normal_interval(curve.query_values(ndcg(curve, level), split).to_numpy())
 
 
-def curves(runs: Sequence[PlannedRun]) -> list[Curve]:
-    """The curves of an experiment in the order of the paper's legend."""
-    found: dict[tuple[str, str], list[PlannedRun]] = {}
-    for run in runs:
-        found.setdefault((run.setting("net"), run.setting("method")), []).append(run)
-    if not found:
-        raise DataError("nothing was run for this figure", "add runs to its experiment")
-    nets = [*NETS, *(net for net, _ in found if net not in NETS)]
-    return [
-        Curve(method, net, found[net, method])
-        for net in dict.fromkeys(nets)
-        for method in METHODS
-        if (net, method) in found
+def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
+    """The methods of an experiment with each kind of net, in the order of the paper's legend."""
+    nets = dict.fromkeys([*NETS, *(run.setting("net") for run in runs)])
+    curves = [
+        curve
+        for net in nets
+        for curve in by_method(
+            [run for run in runs if run.setting("net") == net],
+            "exclude",
+            order=METHODS,
+            variant=net,
+            suffix=f" {NETS.get(net, net)}",
+        ).values()
+        if curve.name in METHODS
     ]
+    if not curves:
+        raise DataError("nothing was run for this figure", "add runs to its experiment")
+    return curves
 
 
-def compare(a: Curve, b: Curve, level: int, split: str = "test") -> Difference:
-    """``a`` less ``b`` at one level; a :class:`DataError` where their queries differ."""
-    x, y = a.values(level, split), b.values(level, split)
-    if not x.index.equals(y.index):
-        raise DataError(
-            f"'{a.title}' and '{b.title}' were not evaluated on the same queries",
-            "train both on the same prepared data",
-        )
-    generator = numpy_stream("burges2006", a.title, b.title, level)
-    test = paired_randomisation(x, y, generator, RESAMPLES)
-    return Difference(normal_interval((x - y).to_numpy()), test.p_value)
+def compare(a: Method, b: Method, level: int, split: str = "test") -> Paired:
+    """``a`` minus ``b`` at one level, paired by query; the interval is normal, over queries.
+
+    Raises:
+        DataError: the two were not evaluated on the same queries.
+    """
+    values = paired_values([a, b], ndcg(a, level), split)
+    return compare_values(*values, ("burges2006", a.label, b.label, level))
 
 
-def pairs(found: Sequence[Curve]) -> list[tuple[Curve, Curve]]:
+def compare_values(a: pd.Series, b: pd.Series, stream: tuple[str | int, ...]) -> Paired:
+    """``a`` minus ``b`` as all comparisons of this paper make it."""
+    return paired_test(a, b, stream, interval=normal_interval, resamples=RESAMPLES)
+
+
+def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:
     """LambdaRank and RankNet with the same net."""
-    by_name = {(curve.method, curve.net): curve for curve in found}
+    by_name = {(curve.name, curve.variant): curve for curve in curves}
     return [
         (by_name[METHODS[0], net], by_name[METHODS[1], net])
-        for net in dict.fromkeys(curve.net for curve in found)
+        for net in dict.fromkeys(curve.variant for curve in curves)
         if all((method, net) in by_name for method in METHODS)
     ]
 
@@ -135,29 +109,29 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
         nets: the kinds of net that the panel shows.
         what: what the paper's panel shows, for the caption.
     """
-    found = [curve for curve in curves(evidence.runs(experiment)) if curve.net in nets]
-    data = pd.DataFrame([_row(evidence, curve, level) for curve in found for level in LEVELS])
+    curves = [curve for curve in curves_of(evidence.runs(experiment)) if curve.variant in nets]
+    data = pd.DataFrame([_row(evidence, curve, level) for curve in curves for level in LEVELS])
     picture, axes = figures.new_figure(height=2.6)
-    for number, curve in enumerate(found):
-        part = data[(data["method"] == curve.method) & (data["net"] == curve.net)]
+    for number, curve in enumerate(curves):
+        part = data[(data["method"] == curve.name) & (data["net"] == curve.variant)]
         # Side by side by a little, so that the bars of close curves can be told apart.
-        shift = 0.06 * (number - (len(found) - 1) / 2)
+        shift = 0.06 * (number - (len(curves) - 1) / 2)
         figures.interval_line(
             axes,
             part["level"] + shift,
             part["ndcg"],
             part["half_width"],
-            label=curve.title,
+            label=curve.label,
             series=number,
         )
     axes.set(xlabel="Truncation Level", ylabel="NDCG", xticks=list(LEVELS))
     axes.legend(loc="best")
-    datasets = [curve.runs[0].dataset for curve in found]
+    datasets = [curve.dataset for curve in curves]
     figures.small_print(picture, standin_line(datasets, evidence.edition))
     text = (
         f"{what}. NDCG at truncation levels 1 to 10 on the test part; bars: 95% intervals over "
         "queries, mean ± 1.96 s/√Q; queries without a relevant document are left out. "
-        f"{protocol(found)} Chosen: {_all_chosen(found)}. {_origin(found)}"
+        f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
@@ -166,36 +140,39 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
 
 def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     """The plotted values, and LambdaRank against RankNet at every level."""
-    found = curves(evidence.runs(experiment))
-    rows = [_row(evidence, curve, level) for curve in found for level in LEVELS]
-    lines = [[curve.title, *(f"{curve.interval(k).mean:.4f}" for k in LEVELS)] for curve in found]
+    curves = curves_of(evidence.runs(experiment))
+    rows = [_row(evidence, curve, level) for curve in curves for level in LEVELS]
+    lines = [
+        [curve.label, *(f"{over_queries(curve, k).mean:.4f}" for k in LEVELS)] for curve in curves
+    ]
     widths = [
-        [curve.title, *(f"± {curve.interval(k).half_width:.4f}" for k in LEVELS)] for curve in found
+        [curve.label, *(f"± {over_queries(curve, k).half_width:.4f}" for k in LEVELS)]
+        for curve in curves
     ]
     differences, notes = [], []
-    for ours, theirs in pairs(found):
+    for ours, theirs in pairs(curves):
         compared = [compare(ours, theirs, level) for level in LEVELS]
-        corrected = holm([difference.p_value for difference in compared])
-        net = NETS.get(ours.net, ours.net)
+        corrected = holm([paired.p_value for paired in compared])
+        net = NETS.get(ours.variant, ours.variant)
         differences += [
-            [net, *(f"{d.interval.mean:+.4f}".replace("-", "−") for d in compared)],
+            [net, *(signed(d.difference.mean) for d in compared)],
             [
                 "95% interval ±",
-                *(f"{d.interval.half_width:.4f}" for d in compared),
+                *(f"{d.difference.half_width:.4f}" for d in compared),
             ],
-            ["p (Holm)", *(_p(p) for p in corrected)],
+            ["p (Holm)", *(p_value(p, 3) for p in corrected)],
         ]
-        for level, difference, p_holm in zip(LEVELS, compared, corrected, strict=True):
+        for level, paired, p_holm in zip(LEVELS, compared, corrected, strict=True):
             rows.append(
-                _facts(evidence, ours)
+                evidence.about(ours.dataset)
                 | {
                     "quantity": "LambdaRank − RankNet",
-                    "net": ours.net,
+                    "net": ours.variant,
                     "level": level,
-                    "ndcg": difference.interval.mean,
-                    "half_width": difference.interval.half_width,
-                    "queries": difference.interval.n,
-                    "p_value": difference.p_value,
+                    "ndcg": paired.difference.mean,
+                    "half_width": paired.difference.half_width,
+                    "queries": paired.difference.n,
+                    "p_value": paired.p_value,
                     "p_holm": p_holm,
                 }
             )
@@ -204,7 +181,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         f"{what}. NDCG on the test part, mean over queries with its 95% interval (± 1.96 s/√Q); "
         "queries without a relevant document are left out. Below, LambdaRank less RankNet with "
         "the same net, paired by query: p of a paired randomisation test, corrected over the ten "
-        f"levels (Holm). {protocol(found)} Chosen: {_all_chosen(found)}. {_origin(found)}"
+        f"levels (Holm). {protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         f"Edition {evidence.edition}."
     )
     sections = [
@@ -212,14 +189,14 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         Section("Half width of the 95% interval", widths),
         Section("LambdaRank − RankNet", differences),
     ]
-    notes += [note for note in [_starts(found)] if note]
+    notes += [note for note in [_starts(curves)] if note]
     layout = Layout(text, ["", *(f"@{k}" for k in LEVELS)], sections, notes)
     return TableResult(pd.DataFrame(rows), layout)
 
 
-def protocol(found: Sequence[Curve]) -> str:
+def protocol(curves: Sequence[Method]) -> str:
     """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen."""
-    runs = [run for curve in found for run in curve.runs]
+    runs = [run for curve in curves for run in curve.runs]
     epochs = sorted({int(value_at(run.result.spec, "training.max_epochs")) for run in runs})
     rates = sorted({rate for run in runs for rate in _grid(run)})
     text = data_sentence(runs, "test", "test part")
@@ -233,7 +210,7 @@ def protocol(found: Sequence[Curve]) -> str:
     return f"{text}; {trials}."
 
 
-def chosen(curve: Curve) -> str:
+def chosen(curve: Method) -> str:
     """Learning rate and epoch that validation chose, and whether the rate is the grid's edge."""
     fits = pd.concat([run.result.fits[run.result.fits["selected"]] for run in curve.runs])
     rates = sorted({rate for run in curve.runs for rate in _grid(run)})
@@ -242,17 +219,12 @@ def chosen(curve: Curve) -> str:
     return f"{_range(kept)}{edge}, epoch {_range(sorted(set(fits['best_epoch'])))}"
 
 
-def _facts(evidence: Evidence, curve: Curve) -> dict[str, object]:
-    dataset = curve.runs[0].dataset
-    return {"edition": evidence.edition, "dataset": dataset.title, "data": dataset.kind}
-
-
-def _row(evidence: Evidence, curve: Curve, level: int) -> dict[str, object]:
-    interval = curve.interval(level)
-    return _facts(evidence, curve) | {
+def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
+    interval = over_queries(curve, level)
+    return evidence.about(curve.dataset) | {
         "quantity": "NDCG",
-        "method": curve.method,
-        "net": curve.net,
+        "method": curve.name,
+        "net": curve.variant,
         "level": level,
         "ndcg": interval.mean,
         "half_width": interval.half_width,
@@ -262,51 +234,36 @@ def _row(evidence: Evidence, curve: Curve, level: int) -> dict[str, object]:
     }
 
 
-def _sentence(ours: Curve, compared: Sequence[Difference], corrected: np.ndarray) -> str:
+def _sentence(ours: Method, compared: Sequence[Paired], corrected: np.ndarray) -> str:
     """What the differences say, in words that follow from them."""
-    better = [
-        level
-        for level, d, p in zip(LEVELS, compared, corrected, strict=True)
-        if p < SIGNIFICANT and d.interval.mean > 0
-    ]
-    worse = [
-        level
-        for level, d, p in zip(LEVELS, compared, corrected, strict=True)
-        if p < SIGNIFICANT and d.interval.mean < 0
-    ]
-    first, last = compared[0].interval.mean, compared[-1].interval.mean
+    sure = [d.difference.mean for d, p in zip(compared, corrected, strict=True) if p < SIGNIFICANT]
+    better, worse = sum(gap > 0 for gap in sure), sum(gap < 0 for gap in sure)
+    first, last = compared[0].difference.mean, compared[-1].difference.mean
     grows = "larger" if first > last else "smaller"
-    text = (
-        f"{NETS.get(ours.net, ours.net)} nets: LambdaRank is significantly above RankNet at "
-        f"{len(better)} and below at {len(worse)} of {len(compared)} levels; the gap is {grows} at "
-        f"level 1 ({first:+.4f}) than at level {LEVELS[-1]} ({last:+.4f})."
+    return (
+        f"{NETS.get(ours.variant, ours.variant)} nets: LambdaRank is significantly above RankNet "
+        f"at {better} and below at {worse} of {len(compared)} levels; the gap is {grows} at "
+        f"level 1 ({signed(first)}) than at level {LEVELS[-1]} ({signed(last)})."
     )
-    return text.replace("-0.", "−0.")
 
 
-def _all_chosen(found: Sequence[Curve]) -> str:
-    return "; ".join(f"{curve.title} {chosen(curve)}" for curve in found)
+def _all_chosen(curves: Sequence[Method]) -> str:
+    return "; ".join(f"{curve.label} {chosen(curve)}" for curve in curves)
 
 
-def _origin(found: Sequence[Curve]) -> str:
-    if found[0].runs[0].dataset.origin == "generated":
+def _origin(curves: Sequence[Method]) -> str:
+    if curves[0].dataset.origin == "generated":
         return "The recipe of the data leaves much open: levels depend on how it is read. "
     return "The paper's data are not public; another data set is in their place. "
 
 
-def _metric(run: PlannedRun, level: int) -> str:
-    """The column of NDCG@level; its gain is the one by which the run was selected."""
-    gain = value_at(run.result.spec, "selection.gain", "exp2")
-    return metrics.label({"name": "ndcg", "k": level, "gain": gain})
-
-
-def _starts(found: Sequence[Curve]) -> str:
-    """How far the trials of each curve lie apart."""
+def _starts(curves: Sequence[Method]) -> str:
+    """How much the trials of each curve differ."""
     parts = []
-    for curve in found:
-        means = curve.trials(LEVELS[-1])
+    for curve in curves:
+        means = curve.trial_means(ndcg(curve, LEVELS[-1]))
         if len(means) > 1:
-            parts.append(f"{curve.title} {means.min():.4f} to {means.max():.4f}")
+            parts.append(f"{curve.label} {means.min():.4f} to {means.max():.4f}")
     return f"NDCG@{LEVELS[-1]} of single trials: {'; '.join(parts)}." if parts else ""
 
 
@@ -317,7 +274,3 @@ def _grid(run: PlannedRun) -> list[float]:
 def _range(values: Sequence[float]) -> str:
     low, high = min(values), max(values)
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

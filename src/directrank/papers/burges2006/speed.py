@@ -23,10 +23,10 @@ from directrank.papers.shared.differences import WORDS, add_differences, beside
 from directrank.papers.shared.evidence import (
     Evidence,
     PlannedRun,
-    count,
     data_sentence,
     standin_line,
 )
+from directrank.papers.shared.format import count
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.study.specification import value_at
@@ -75,21 +75,21 @@ def timings(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Timing]]:
     Raises:
         DataError: nothing was run, or a run holds no time of its passes.
     """
-    found: dict[tuple[str, str], list[Timing]] = {}
+    timed: dict[tuple[str, str], list[Timing]] = {}
     for run in runs:
         length = int(run.setting("training.max_documents"))
         queries = run.result.record["data"]["splits"]["train"]["queries"]
         timing = Timing(length, length * queries, pass_seconds(run))
-        found.setdefault((run.setting("net"), run.setting("method")), []).append(timing)
-    if not found:
+        timed.setdefault((run.setting("net"), run.setting("method")), []).append(timing)
+    if not timed:
         raise DataError("nothing was timed", "add runs to the experiment 'lengths'")
-    return {key: sorted(some, key=lambda t: t.length) for key, some in found.items()}
+    return {key: sorted(some, key=lambda t: t.length) for key, some in timed.items()}
 
 
-def slope(found: Sequence[Timing]) -> Any:
+def slope(timed: Sequence[Timing]) -> Any:
     """SciPy's straight line through log seconds over log documents, both natural."""
     return stats.linregress(
-        [math.log(t.documents) for t in found], [math.log(t.best) for t in found]
+        [math.log(t.documents) for t in timed], [math.log(t.best) for t in timed]
     )
 
 
@@ -107,8 +107,7 @@ def figure1a(evidence: Evidence) -> FigureResult:
         method = run.setting("method")
         axes.plot(minutes, best, label=method, markevery=1, **figures.SERIES[number])
         for epoch, value, time in zip(history["epoch"], best, minutes, strict=True):
-            facts = {"edition": evidence.edition, "dataset": run.dataset.title}
-            facts |= {"data": run.dataset.kind, "method": method, "epoch": epoch}
+            facts = evidence.about(run.dataset) | {"method": method, "epoch": epoch}
             rows.append(facts | {"max_validation_ndcg10": value})
             times.append(facts | {"minutes": time})
     axes.set(xlabel="Minutes (logarithmic)", ylabel="Max validation NDCG@10", xscale="log")
@@ -129,7 +128,7 @@ def figure1a(evidence: Evidence) -> FigureResult:
 
 def figure1b(evidence: Evidence) -> FigureResult:
     """Figure 1, right: log seconds per epoch against log documents, two layer nets."""
-    found = {
+    timed = {
         method: some
         for (net, method), some in timings(evidence.runs("lengths")).items()
         if net == "two_layer"
@@ -137,9 +136,9 @@ def figure1b(evidence: Evidence) -> FigureResult:
     picture, axes = figures.new_figure(height=2.5)
     rows, times, words = [], [], []
     for number, method in enumerate((V2, V1)):
-        if method not in found:
+        if method not in timed:
             raise DataError(f"'{method}' was not timed", "run both methods of 'lengths'")
-        some = found[method]
+        some = timed[method]
         x = np.array([math.log(t.documents) for t in some])
         line = slope(some)
         look = figures.SERIES[number]
@@ -156,13 +155,13 @@ def figure1b(evidence: Evidence) -> FigureResult:
             times.append(facts | {"seconds_per_epoch": timing.best})
     axes.set(xlabel="Log Number of Documents", ylabel="Log Seconds per Epoch")
     axes.legend(loc="best")
-    lengths = [timing.length for timing in found[V1]]
-    queries = found[V1][0].documents // found[V1][0].length
+    lengths = [timing.length for timing in timed[V1]]
+    queries = timed[V1][0].documents // timed[V1][0].length
     caption = (
         "Natural logarithm of the seconds per epoch against that of the number of documents, two "
         f"layer nets, {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
-        f"artificial data. Fitted slopes: {', '.join(words)}. {verdict(found)} The fastest of "
-        f"{len(found[V1][0].seconds)} epochs on one core of this machine, validation left out. The "
+        f"artificial data. Fitted slopes: {', '.join(words)}. {verdict(timed)} The fastest of "
+        f"{len(timed[V1][0].seconds)} epochs on one core of this machine, validation left out. The "
         "paper's text has 4 000 to 512 000 documents per query; its axis, and times that a "
         "quadratic method can reach, say 1 000 queries of 4 to 512. "
         f"Edition {evidence.edition}."
@@ -172,10 +171,10 @@ def figure1b(evidence: Evidence) -> FigureResult:
 
 def table_figure1(evidence: Evidence) -> TableResult:
     """Slopes and speed-up factors beside the paper's."""
-    found = timings(evidence.runs("lengths"))
+    timed = timings(evidence.runs("lengths"))
     rows, times, slopes, factors = [], [], [], []
-    common = _facts(evidence, evidence.runs("lengths")[0])
-    for (net, method), some in sorted(found.items()):
+    common = evidence.about(evidence.runs("lengths")[0].dataset)
+    for (net, method), some in sorted(timed.items()):
         line = slope(some)
         paper = published(evidence, SLOPES[method]) if net == "two_layer" else math.nan
         facts = common | {"net": net, "quantity": f"slope, {method}", "published": paper}
@@ -183,8 +182,8 @@ def table_figure1(evidence: Evidence) -> TableResult:
         half_width = stats.t.ppf(0.975, len(some) - 2) * line.stderr
         times.append(facts | _measured(line.slope, line.stderr, half_width))
         slopes.append([f"{method}, {NETS[net]}", paper, times[-1]])
-    for net in dict.fromkeys(net for net, _ in found):
-        ratios = speedups(found, net)
+    for net in dict.fromkeys(net for net, _ in timed):
+        ratios = speedups(timed, net)
         near = min(ratios, key=lambda length: abs(math.log(length / PAPER_LENGTH)))
         for length, (ratio, error, half_width) in ratios.items():
             paper = published(evidence, FACTORS[net]) if length == near else math.nan
@@ -196,7 +195,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
     measured = pd.DataFrame(times)
     measured = add_differences(measured, value="value", error=measured["standard_error"])
     measured["status"] = measured["published"].notna().map({True: "compared", False: "ours"})
-    two_layer = {method: some for (net, method), some in found.items() if net == "two_layer"}
+    two_layer = {method: some for (net, method), some in timed.items() if net == "two_layer"}
     caption = (
         "Slope of log seconds per epoch over log documents, with the half width of its 95% "
         "interval from the fit, and by what factor V2 is faster than V1 in the fastest epoch, with "
@@ -211,14 +210,6 @@ def table_figure1(evidence: Evidence) -> TableResult:
     notes = [verdict(two_layer), "Artificial data, as in the paper."]
     layout = Layout(caption, columns, sections, [note for note in notes if note])
     return TableResult(pd.DataFrame(rows), layout, measured)
-
-
-def _facts(evidence: Evidence, run: PlannedRun) -> dict[str, Any]:
-    return {
-        "edition": evidence.edition,
-        "dataset": run.dataset.title,
-        "data": run.dataset.kind,
-    }
 
 
 def _measured(value: float, error: float, half_width: float) -> dict[str, float]:
@@ -239,15 +230,15 @@ def _lines(
 
 
 def speedups(
-    found: Mapping[tuple[str, str], Sequence[Timing]], net: str
+    timed: Mapping[tuple[str, str], Sequence[Timing]], net: str
 ) -> dict[int, tuple[float, float, float]]:
     """Documents per query → how many times as long V1's fastest epoch takes as V2's.
 
     With its standard error and the half width of its 95 % interval, both from the spread of the
     logarithms of the epochs' seconds (Welch).
     """
-    slow = {t.length: t for t in found.get((net, V1), ())}
-    fast = {t.length: t for t in found.get((net, V2), ())}
+    slow = {t.length: t for t in timed.get((net, V1), ())}
+    fast = {t.length: t for t in timed.get((net, V2), ())}
     return {length: _ratio(slow[length], fast[length]) for length in slow if length in fast}
 
 
@@ -262,16 +253,16 @@ def _ratio(slow: Timing, fast: Timing) -> tuple[float, float, float]:
     return ratio, error, ratio * width
 
 
-def verdict(found: Mapping[str, Sequence[Timing]]) -> str:
+def verdict(timed: Mapping[str, Sequence[Timing]]) -> str:
     """Whether V1 is near quadratic (above 1.7) and V2 near linear (below 1.3), in words.
 
     Short lists spend their time on what does not grow with them, the update of the weights, so the
     slope between the two longest lists is told as well.
     """
-    if not {V1, V2} <= found.keys():
+    if not {V1, V2} <= timed.keys():
         return ""
-    fitted = {method: slope(found[method]).slope for method in (V1, V2)}
-    last = {method: _last_slope(found[method]) for method in (V1, V2)}
+    fitted = {method: slope(timed[method]).slope for method in (V1, V2)}
+    last = {method: _last_slope(timed[method]) for method in (V1, V2)}
     quadratic = "above" if fitted[V1] > 1.7 else "not above"
     linear = "below" if fitted[V2] < 1.3 else "not below"
     return (
@@ -293,16 +284,16 @@ def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
     runs = evidence.runs("lengths")
     if not runs:
         return None
-    found = timings(runs)
+    timed = timings(runs)
     findings = []
-    nets = {net for net, _ in found}
+    nets = {net for net, _ in timed}
     if web is not None and web.runs("speedup"):
         for net, (slow, fast) in by_net(web).items():
             gains = list(pass_seconds(slow) > pass_seconds(fast))
             nets.add(net)
             findings.append(_signs(slow, _faster(net), gains))
-    for net in dict.fromkeys(net for net, _ in found):
-        slow, fast = found.get((net, V1)), found.get((net, V2))
+    for net in dict.fromkeys(net for net, _ in timed):
+        slow, fast = timed.get((net, V1)), timed.get((net, V2))
         if not slow or not fast:
             continue
         gains = [
@@ -329,11 +320,11 @@ def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
 
 def by_net(evidence: Evidence) -> dict[str, tuple[PlannedRun, PlannedRun]]:
     """Net → the runs of V1 and V2 on the Web data."""
-    found = {(run.setting("net"), run.setting("method")): run for run in evidence.runs("speedup")}
+    timed = {(run.setting("net"), run.setting("method")): run for run in evidence.runs("speedup")}
     return {
-        net: (found[net, V1], found[net, V2])
+        net: (timed[net, V1], timed[net, V2])
         for net in NETS
-        if (net, V1) in found and (net, V2) in found
+        if (net, V1) in timed and (net, V2) in timed
     }
 
 
@@ -360,11 +351,9 @@ def _signs(
 ) -> Finding:
     """A finding from how many of several comparisons come out one way, with a sign test."""
     positive = sum(signs)
+    unit = ""
     if effect is None:
-        effect = float(positive - (len(signs) - positive))
-        unit = "epochs"
-    else:
-        unit = ""
+        effect, unit = float(2 * positive - len(signs)), "epochs"
     return Finding(
         comparison=comparison,
         expected="more",
@@ -394,10 +383,10 @@ def _faster(net: str) -> str:
     return f"epochs in which V2 is faster − slower, {NETS[net]} nets"
 
 
-def _last_slope(found: Sequence[Timing]) -> float:
-    if len(found) < 2:
+def _last_slope(timed: Sequence[Timing]) -> float:
+    if len(timed) < 2:
         return math.nan
-    a, b = found[-2:]
+    a, b = timed[-2:]
     return math.log(b.best / a.best) / math.log(b.documents / a.documents)
 
 

@@ -5,12 +5,6 @@ No paper has this comparison, so nothing published stands beside it and no claim
 
 from __future__ import annotations
 
-from functools import partial
-
-from directrank.papers.one_protocol.methods import needs
-from directrank.papers.one_protocol.quality import table_empty, table_quality
-from directrank.papers.one_protocol.ranks import figure_difference, figure_ranks, table_pairs
-from directrank.papers.one_protocol.time import figure_time
 from directrank.papers.shared.product import Product
 
 #: Data sets with experiments of their own, as they are called in print.
@@ -21,29 +15,25 @@ DATASETS = {
     "istella": "Istella",
 }
 
-
-#: What is made of each data set: ending of the name → what it is, and what builds it.
-FIGURES = {
-    "": ("critical differences of the losses", figure_difference),
-    "_ranks": ("mean ranks of all methods", figure_ranks),
-    "_time": ("quality against training time", figure_time),
-}
-TABLES = {
-    "": ("every loss with every scorer, and trees", table_quality),
-    "_empty": ("what a query without a relevant document counts", table_empty),
-    "_pairs": ("every pair of methods", table_pairs),
-}
-
+#: What is made of each data set: kind, ending of the name, what it is, and the function for it.
+_PARTS = (
+    ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
+    ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
+    ("figure", "_time", "quality against training time", "time:figure_time"),
+    ("table", "", "every loss with every scorer, and trees", "quality:table_quality"),
+    ("table", "_empty", "what a query without a relevant document counts", "quality:table_empty"),
+    ("table", "_pairs", "every pair of methods", "ranks:table_pairs"),
+)
 
 PRODUCTS: dict[str, Product] = {
     f"{kind}_{dataset}{ending}": Product(
         kind,
         f"One protocol, {title}: {what}",
-        needs(dataset),
-        partial(build, dataset=dataset),
-        timed=build is figure_time,
+        tuple(f"{dataset}_{scorer}" for scorer in ("linear", "tower", "context", "trees")),
+        function,
+        {"dataset": dataset},
+        timed=ending == "_time",
     )
     for dataset, title in DATASETS.items()
-    for kind, parts in (("figure", FIGURES), ("table", TABLES))
-    for ending, (what, build) in parts.items()
+    for kind, ending, what, function in _PARTS
 }

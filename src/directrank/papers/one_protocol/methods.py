@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from directrank.papers.shared.evidence import (
-    Dataset,
-    Empty,
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    spread,
+from directrank.papers.shared.evidence import Dataset, Evidence
+from directrank.papers.shared.format import p_value, spread
+from directrank.papers.shared.methods import (
+    Method,
+    by_method,
+    paired_values,
+    require_equal_folds,
 )
-from directrank.stats.means import mean_of_fold_means
 from directrank.stats.ranks import all_pairs
 from directrank.system.errors import DataError
 
@@ -55,86 +55,36 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Method:
-    """A loss with a scorer, or a kind of trees.
-
-    Attributes:
-        name: the loss's or the library's name.
-        scorer: a key of :data:`SCORERS`.
-        runs: one per fold.
-    """
-
-    name: str
-    scorer: str
-    runs: Sequence[PlannedRun]
-
-    @property
-    def label(self) -> str:
-        """Its name where methods of several scorers stand together, e.g. ``ListNet, linear``."""
-        return self.name if self.scorer == "trees" else f"{self.name}, {SCORERS[self.scorer]}"
-
-    def trial_means(self, metric: str, empty: Empty = "exclude") -> np.ndarray:
-        """The mean of the folds' test means, one per trial: ``[trials]``."""
-        means = mean_of_fold_means([run.result.per_query for run in self.runs], metric, empty)
-        return means.loc[means["split"] == "test", "value"].to_numpy()
-
-    def query_values(self, metric: str, empty: Empty = "exclude") -> pd.Series:
-        """Every test query of all folds, averaged over trials; by fold and query id."""
-        return pd.concat(
-            {
-                number: run.query_values("test", metric, empty)
-                for number, run in enumerate(self.runs)
-            }
-        )
-
-    @cached_property
-    def seconds(self) -> float:
-        """Training time of one configuration in seconds, validation included: the mean over trials,
-        configurations and folds, as measured."""
-        histories = [run.result.history for run in self.runs]
-        fits = [history.groupby(["trial", "candidate"])["seconds"].sum() for history in histories]
-        return float(pd.concat(fits).mean())
-
-
-@dataclass(frozen=True)
 class Protocol:
     """All methods on one data set.
 
     Attributes:
-        edition: of the study.
-        methods: those of a scorer together, in the order of the experiments.
+        evidence: of the product.
+        methods: those of a scorer together, in the order of the experiments; a method's variant is
+            its scorer.
     """
 
-    edition: str
+    evidence: Evidence
     methods: Sequence[Method]
 
     @property
     def dataset(self) -> Dataset:
         """What the numbers are of."""
-        return self.methods[0].runs[0].dataset
+        return self.methods[0].dataset
 
     @property
-    def about(self) -> dict[str, str]:
+    def about(self) -> dict[str, Any]:
         """The first columns of every CSV file."""
-        kind = self.dataset.kind
-        return {"edition": self.edition, "dataset": self.dataset.title, "data": kind}
+        return self.evidence.about(self.dataset)
 
     def of(self, *scorers: str) -> list[int]:
         """Positions of the methods of these scorers."""
-        return [n for n, method in enumerate(self.methods) if method.scorer in scorers]
+        return [n for n, method in enumerate(self.methods) if method.variant in scorers]
 
     @cached_property
     def values(self) -> pd.DataFrame:
         """The primary metric, one row per query that is not empty, one column per method."""
-        columns = [method.query_values(PRIMARY) for method in self.methods]
-        for method, column in zip(self.methods, columns, strict=True):
-            if not column.index.equals(columns[0].index):
-                raise DataError(
-                    f"'{method.label}' and '{self.methods[0].label}' were not evaluated on the "
-                    "same queries",
-                    "train both on the same prepared data",
-                )
-        return pd.DataFrame(dict(enumerate(columns)))
+        return pd.DataFrame(dict(enumerate(paired_values(self.methods, PRIMARY))))
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
@@ -145,24 +95,23 @@ class Protocol:
     def verdicts(self) -> np.ndarray:
         """Int ``[k, k]``: 1 where the row's method is significantly better than the column's, -1
         where it is worse, 0 where that cannot be told."""
-        found = np.zeros((len(self.methods), len(self.methods)), dtype=int)
+        verdicts = np.zeros((len(self.methods), len(self.methods)), dtype=int)
         sure = self.pairs[self.pairs["p_holm"] < SIGNIFICANT]
         # Wilcoxon's test speaks of ranks of differences: their sign decides, not the mean's.
         signs = np.sign(sure["effect"].to_numpy()).astype(int)
-        found[sure["a"], sure["b"]] = signs
-        found[sure["b"], sure["a"]] = -signs
-        return found
+        verdicts[sure["a"], sure["b"]] = signs
+        verdicts[sure["b"], sure["a"]] = -signs
+        return verdicts
 
     def scale(self) -> str:
         """Sentences about trials, tuning, data and edition for a caption."""
         runs = [run for method in self.methods for run in method.runs]
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
-        data = data_sentence(
-            self.methods[0].runs, "test", "test parts" if self.folds > 1 else "test"
-        )
-        return f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. {data} " + (
-            f"Edition {self.edition}."
+        part = "test parts" if self.folds > 1 else "test"
+        return (
+            f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. "
+            f"{self.evidence.sources(self.methods[0].runs, part)}"
         )
 
     @property
@@ -177,28 +126,22 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
     Raises:
         DataError: fewer than three methods, or one that lacks a fold which another has.
     """
-    found: dict[tuple[str, str], list[PlannedRun]] = {}
-    for scorer in SCORERS:
-        for run in evidence.runs(f"{dataset}_{scorer}"):
-            found.setdefault((scorer, run.setting("method")), []).append(run)
-    methods = [Method(name, scorer, runs) for (scorer, name), runs in found.items()]
+    methods = [
+        method
+        for scorer, title in SCORERS.items()
+        for method in by_method(
+            evidence.runs(f"{dataset}_{scorer}"),
+            "exclude",
+            variant=scorer,
+            suffix="" if scorer == "trees" else f", {title}",
+        ).values()
+    ]
     if len(methods) < 3:
         raise DataError(
             f"fewer than three methods were run on {dataset}", "add variants to its experiments"
         )
-    folds = [[run.result.spec["fold"] for run in method.runs] for method in methods]
-    for method, own in zip(methods, folds, strict=True):
-        if own != folds[0]:
-            raise DataError(
-                f"'{method.label}' was run on the folds {own}, others on {folds[0]}",
-                "run every method on the same folds",
-            )
-    return Protocol(evidence.edition, methods)
-
-
-def needs(dataset: str) -> tuple[str, ...]:
-    """The experiments on ``dataset``."""
-    return tuple(f"{dataset}_{scorer}" for scorer in SCORERS)
+    require_equal_folds(methods)
+    return Protocol(evidence, methods)
 
 
 def standin_note(study: Protocol) -> list[str]:
@@ -213,4 +156,5 @@ def standin_note(study: Protocol) -> list[str]:
 
 def p_text(value: float) -> str:
     """A p value after the letter p: ``= 0.0123`` or ``< 0.0001``."""
-    return "< 0.0001" if value < 0.0001 else f"= {value:.4f}"
+    text = p_value(value)
+    return text if text.startswith("<") else f"= {text}"

@@ -17,14 +17,14 @@ from directrank.papers.one_protocol.methods import (
     SCORERS,
     SIGNIFICANT,
     TITLES,
-    Method,
     Protocol,
     p_text,
     protocol,
     standin_note,
 )
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.methods import listed, signed
+from directrank.papers.shared.format import interval, listed, signed
+from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -40,7 +40,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     study = protocol(evidence, dataset)
     test = friedman(study.values.to_numpy())
     rows = [
-        study.about | {"scorer": SCORERS[method.scorer], "method": method.name} | numbers
+        study.about | {"scorer": SCORERS[method.variant], "method": method.name} | numbers
         for number, method in enumerate(study.methods)
         for numbers in _metrics(
             study, method, float(test.mean_ranks[number]), study.verdicts[number]
@@ -96,15 +96,13 @@ def _metrics(
 
 
 def _line(data: pd.DataFrame, method: Method, best: pd.Series, verdicts: np.ndarray) -> list[str]:
-    own = data[(data["method"] == method.name) & (data["scorer"] == SCORERS[method.scorer])]
+    own = data[(data["method"] == method.name) & (data["scorer"] == SCORERS[method.variant])]
     own = own.set_index("metric")
     cells = [method.name]
     for heading in METRICS:
         mean, half_width = own.loc[heading, ["mean", "half_width"]]
         text = f"**{mean:.4f}**" if mean == best[heading] else f"{mean:.4f}"
-        if heading in PRINTED:
-            text += f" (±{half_width:.3f})"
-        cells.append(text)
+        cells.append(interval(text, half_width) if heading in PRINTED else text)
     rank = own["mean_rank"].dropna().iloc[0]
     return [*cells, f"{rank:.1f}", str((verdicts > 0).sum()), str((verdicts < 0).sum())]
 
@@ -129,7 +127,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     order = sorted(among, key=lambda number: -means[number])
     first, second = (study.methods[number] for number in order[:2])
     lead = means[order[0]] - means[order[1]]
-    same = len({study.methods[number].scorer for number in among}) == 1
+    same = len({study.methods[number].variant for number in among}) == 1
     names = (first.name, second.name) if same else (first.label, second.label)
     text = (
         f"**Best of {what} in NDCG@10:** {names[0]} has the highest mean, {means[order[0]]:.4f}, "
@@ -204,20 +202,20 @@ def _scorers(study: Protocol) -> str:
         both = [name for name in of_a if name in of_b]
         if not both:
             continue
-        found = [study.verdicts[of_b[name], of_a[name]] for name in both]
+        verdicts = [study.verdicts[of_b[name], of_a[name]] for name in both]
         gain = np.mean(
             [study.values[of_b[name]].mean() - study.values[of_a[name]].mean() for name in both]
         )
         texts.append(
             f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, better for "
-            f"{found.count(1)} of {len(both)} losses, worse for {found.count(-1)}"
+            f"{verdicts.count(1)} of {len(both)} losses, worse for {verdicts.count(-1)}"
         )
     for number in study.of("trees"):
         others = study.of(*NEURAL)
-        found = study.verdicts[number, others].tolist()
+        verdicts = study.verdicts[number, others].tolist()
         texts.append(
             f"{study.methods[number].name} against the {len(others)} losses with a scorer: better "
-            f"than {found.count(1)}, worse than {found.count(-1)}"
+            f"than {verdicts.count(1)}, worse than {verdicts.count(-1)}"
         )
     if not texts:
         return "**What the scorer does.** No loss was run with two scorers."
@@ -227,11 +225,17 @@ def _scorers(study: Protocol) -> str:
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:
     """NDCG@10 under each convention for queries without a relevant document."""
     study = protocol(evidence, dataset)
-    counts = study.methods[0].query_values(PRIMARY, "zero"), study.methods[0].query_values(PRIMARY)
+    counts = (
+        study.methods[0].query_values(PRIMARY, empty="zero"),
+        study.methods[0].query_values(PRIMARY),
+    )
     queries, empty = len(counts[0]), len(counts[0]) - len(counts[1])
     means = {
         convention: np.array(
-            [float(np.mean(method.trial_means(PRIMARY, convention))) for method in study.methods]
+            [
+                float(np.mean(method.trial_means(PRIMARY, empty=convention)))
+                for method in study.methods
+            ]
         )
         for convention in CONVENTIONS
     }
@@ -243,7 +247,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
             rows.append(
                 study.about
                 | {
-                    "scorer": SCORERS[method.scorer],
+                    "scorer": SCORERS[method.variant],
                     "method": method.name,
                     "metric": "NDCG@10",
                     "empty_queries": convention,
@@ -254,7 +258,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
                 }
             )
             cells += [f"{means[convention][number]:.4f}", str(int(places[convention][number]))]
-        lines[method.scorer].append(cells)
+        lines[method.variant].append(cells)
     sections = [Section(TITLES[scorer], part) for scorer, part in lines.items() if part]
     columns = ["Method", "left out", "place", "as 0", "place", "as 1", "place"]
     caption = (
@@ -280,7 +284,7 @@ def _order(study: Protocol, means: dict[str, np.ndarray], empty: int) -> str:
             f"{signed(shift)} on average and {moved} methods to another place (Kendall's τ with "
             f"the order without them {tau:.3f})"
         )
-    spread = np.ptp(means["exclude"])
+    width = np.ptp(means["exclude"])
     best, second = np.sort(means["exclude"])[::-1][:2]
     fixed = (
         "On one set of queries a convention maps every mean by the same line, so the order cannot "
@@ -290,6 +294,6 @@ def _order(study: Protocol, means: dict[str, np.ndarray], empty: int) -> str:
         "cannot change; levels of papers with different conventions cannot be compared."
     )
     return (
-        f"**Order of the methods.** Empty queries left out, the methods range over {spread:.4f}, "
+        f"**Order of the methods.** Empty queries left out, the methods range over {width:.4f}, "
         f"the best two are {best - second:.4f} apart; {'; '.join(texts)}. {fixed}"
     )

@@ -21,9 +21,9 @@ from directrank.papers.one_protocol.methods import (
 )
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, standin_line
-from directrank.papers.shared.methods import listed
+from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.ranks import cliques, critical_difference, friedman
 from directrank.system.errors import DataError
 
@@ -83,7 +83,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
         texts.append(
             f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
         )
-    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
     caption = (
         "Mean rank of each loss in NDCG@10 over the test queries, 1 the best, beside boosted trees "
         "(italic), ranked among the methods of a panel. A bar joins methods that Nemenyi's test "
@@ -102,7 +102,7 @@ def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.Data
         {
             "panel": SCORERS[scorer],
             "method": [study.methods[number].name for number in numbers],
-            "scorer": [SCORERS[study.methods[number].scorer] for number in numbers],
+            "scorer": [SCORERS[study.methods[number].variant] for number in numbers],
             "mean_rank": test.mean_ranks,
             "critical_difference": critical_difference(len(numbers), test.blocks, SIGNIFICANT),
             "friedman": test.statistic,
@@ -110,9 +110,7 @@ def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.Data
             "queries": test.blocks,
         }
     )
-    for number, (name, value) in enumerate(study.about.items()):
-        frame.insert(number, name, value)
-    return frame.sort_values("mean_rank", kind="stable", ignore_index=True)
+    return in_front(frame, study.about).sort_values("mean_rank", kind="stable", ignore_index=True)
 
 
 def _draw_panel(
@@ -177,7 +175,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
             study.about
             | {
                 "method": study.methods[number].name,
-                "scorer": SCORERS[study.methods[number].scorer],
+                "scorer": SCORERS[study.methods[number].variant],
                 "mean_rank": test.mean_ranks[number],
                 "low": test.mean_ranks[number] - difference / 2,
                 "high": test.mean_ranks[number] + difference / 2,
@@ -190,7 +188,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     figure, axes = figures.new_figure(height=0.7 + 0.098 * len(order))
     axes.axvspan(ranks[0] - difference / 2, ranks[0] + difference / 2, color="#DDEBF5", zorder=0)
     for scorer, look in LOOKS.items():
-        rows = [row for row, number in enumerate(order) if study.methods[number].scorer == scorer]
+        rows = [row for row, number in enumerate(order) if study.methods[number].variant == scorer]
         if not rows:
             continue
         bars = axes.errorbar(
@@ -209,7 +207,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     axes.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"mean rank in NDCG@10 of {len(order)} methods")
     axes.grid(axis="y", visible=False)
     scorer_legend(figure)
-    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
     within = int((ranks <= ranks[0] + difference).sum()) - 1
     caption = (
         f"Mean rank of all {len(order)} methods in NDCG@10 over {test.blocks} test queries, 1 the "
@@ -231,11 +229,10 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     pairs = study.pairs
     data = pd.DataFrame(
         {
-            **{name: [value] * len(pairs) for name, value in study.about.items()},
             "method": [study.methods[n].name for n in pairs["a"]],
-            "scorer": [SCORERS[study.methods[n].scorer] for n in pairs["a"]],
+            "scorer": [SCORERS[study.methods[n].variant] for n in pairs["a"]],
             "other": [study.methods[n].name for n in pairs["b"]],
-            "other_scorer": [SCORERS[study.methods[n].scorer] for n in pairs["b"]],
+            "other_scorer": [SCORERS[study.methods[n].variant] for n in pairs["b"]],
             "metric": "NDCG@10",
             "queries": len(study.values),
             "difference": pairs["difference"],
@@ -245,6 +242,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
         }
     )
+    data = in_front(data, study.about)
     data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > difference
     groups = {
         scorer: study.of(scorer, "trees") for scorer in NEURAL if len(study.of(scorer, "trees")) > 1

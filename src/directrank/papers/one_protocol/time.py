@@ -14,6 +14,7 @@ from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
 from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval
 
@@ -48,15 +49,24 @@ def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
         placed.append(text.get_window_extent())
 
 
+def training_seconds(method: Method) -> float:
+    """Training time of one configuration in seconds, validation included: the mean over trials,
+    configurations and folds, as measured."""
+    histories = [run.result.history for run in method.runs]
+    fits = [history.groupby(["trial", "candidate"])["seconds"].sum() for history in histories]
+    return float(pd.concat(fits).mean())
+
+
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     """NDCG@10 of every method against the training time of one configuration, and the front."""
     study = protocol(evidence, dataset)
     quality = [mean_interval(method.trial_means(PRIMARY)) for method in study.methods]
     means = np.array([interval.mean for interval in quality])
-    seconds = np.array([method.seconds for method in study.methods])
+    seconds = np.array([training_seconds(method) for method in study.methods])
     front = pareto_front(seconds, means)
     named = [
-        study.about | {"method": method.name, "scorer": SCORERS[method.scorer], "metric": "NDCG@10"}
+        study.about
+        | {"method": method.name, "scorer": SCORERS[method.variant], "metric": "NDCG@10"}
         for method in study.methods
     ]
     data = pd.DataFrame(named).assign(
@@ -95,7 +105,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     scorer_legend(figure)
-    figures.small_print(figure, standin_line([study.dataset], study.edition))
+    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
     name_points(
         axes, [(study.methods[number].name, seconds[number], means[number]) for number in front]
     )

@@ -1,38 +1,20 @@
-"""Tables 1 and 2 and Figures 1 and 2 of Pobrotyn2021: what needs no training; claim C21.
-
-The functions are imported from their own modules, not through the registries, so that the workflow
-draws these figures again when one of them changes.
-"""
+"""Figures 1 and 2 of Pobrotyn2021, which need no training, and claim C21."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from directrank.data import catalog
-from directrank.losses._neural_ndcg import neural_ndcg
-from directrank.metrics._ndcg import ndcg
+from directrank import losses, metrics
 from directrank.papers.shared import figures
 from directrank.papers.shared.claims import Finding, Outcome, without_sampling
-from directrank.papers.shared.differences import add_differences, rounding_error
-from directrank.papers.shared.evidence import Dataset, Evidence, count
-from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
-from directrank.relaxations.neural_sort import neural_sort
-
-#: The example of Table 1 (section 4.2).
-LABELS = (4, 2, 1, 0, 4, 3)
-SCORES = (0.5, 0.2, 0.1, 0.01, 0.65, 0.3)
-
-#: Row of Table 1 in the published file → temperature; None sorts exactly.
-TABLE1_ROWS = {"lim tau->0": None, "0.01": 0.01, "0.1": 0.1, "1": 1.0}
+from directrank.papers.shared.evidence import Dataset, Evidence
+from directrank.papers.shared.product import FigureResult
 
 #: Rounds of Sinkhorn scaling at most, and when it stops (footnote 2).
 ROUNDS = 30
@@ -51,127 +33,6 @@ EXAMPLE = {
     "figure1": Dataset("pobrotyn2021_figure1", "five documents of Figure 1", "generated"),
     "figure2": Dataset("pobrotyn2021_figure2", "five documents of Figure 2", "generated"),
 }
-
-#: Published name of a data set in Table 2 → its name in the catalogue.
-TABLE2_DATASETS = {"Web30K": "web30k", "Istella": "istella"}
-
-MET = "met"
-UNPREPARED = "not prepared here"
-
-
-def quasi_sorted(tau: float | None) -> Tensor:
-    """Table 1's labels in the order that NeuralSort gives them, without Sinkhorn scaling.
-
-    Args:
-        tau: temperature; None sorts exactly.
-
-    Returns:
-        float64 ``[6]``.
-    """
-    labels = torch.tensor(LABELS, dtype=torch.float64)
-    scores = torch.tensor([SCORES], dtype=torch.float64)
-    if tau is None:
-        return labels[scores[0].argsort(descending=True)]
-    return neural_sort(scores, torch.ones_like(scores, dtype=torch.bool), tau)[0] @ labels
-
-
-def table1(evidence: Evidence) -> TableResult:
-    """Table 1: labels sorted by NeuralSort at several temperatures, with its misprinted sum."""
-    printed = evidence.published("pobrotyn2021_table1").set_index("tau")
-    places = [f"q{number}" for number in range(1, len(LABELS) + 1)]
-    rows, here, paper = [], [], []
-    for name, tau in TABLE1_ROWS.items():
-        values = quasi_sorted(tau).tolist()
-        theirs = [float(printed.loc[name, place]) for place in places]
-        rows += [
-            _entry(evidence, name, place, value, published)
-            for place, value, published in zip(places, values, theirs, strict=True)
-        ]
-        rows.append(_sum_entry(evidence, name, values, theirs, float(printed.loc[name, SUM])))
-        title = "limit τ → 0" if tau is None else f"τ = {tau:g}"
-        entries = rows[-len(places) - 1 :]
-        here.append([title, *(f"{row['value']:.{_digits(row['published'])}f}" for row in entries)])
-        total = f"{entries[-1]['published']:.10g}"
-        paper.append([title, *(_as_printed(published) for published in theirs), total])
-    data = pd.DataFrame(rows)
-    data = add_differences(data, value="value", published_error=rounding_error(data["tolerance"]))
-    caption = (
-        "Approximate sorting with NeuralSort: the labels y = (4, 2, 1, 0, 4, 3) as sorted by the "
-        "scores s = (0.5, 0.2, 0.1, 0.01, 0.65, 0.3), without Sinkhorn scaling. An entry is met "
-        "if it is the published one to its printed digits, four decimals at least. Computed, no "
-        f"data, no training. Edition {evidence.edition}."
-    )
-    columns = ["", "1", "2", "3", "4", "5", "6", "sum"]
-    sections = [Section("Here", here), Section("Paper", paper)]
-    return TableResult(data, Layout(caption, columns, sections, _table1_notes(data)))
-
-
-SUM = "Sum after sorting"
-
-
-def _entry(
-    evidence: Evidence, tau: str, place: str, value: float, published: float
-) -> dict[str, Any]:
-    tolerance = 0.5 * 10.0 ** -_digits(published)
-    return {
-        "edition": evidence.edition,
-        "data": "artificial",
-        "tau": tau,
-        "place": place,
-        "value": value,
-        "half_width": 0.0,
-        "published": published,
-        "tolerance": tolerance,
-        "status": MET if abs(value - published) <= tolerance else "not met",
-    }
-
-
-def _sum_entry(
-    evidence: Evidence, tau: str, values: Sequence[float], theirs: Sequence[float], published: float
-) -> dict[str, Any]:
-    """The sum, beside the printed one and the sum of the printed numbers.
-
-    The printed sums add rounded numbers, so six times half a unit of the fourth decimal may lie
-    between theirs and the exact one.
-    """
-    row = _entry(evidence, tau, "sum", sum(values), published)
-    row["tolerance"] = len(values) * 0.5e-4
-    row["sum_of_printed"] = math.fsum(theirs)
-    within = abs(row["value"] - published) <= row["tolerance"]
-    consistent = math.isclose(row["sum_of_printed"], published, abs_tol=1e-9)
-    row["status"] = MET if within else "not met" if consistent else "misprint in the paper"
-    return row
-
-
-def _digits(printed: float) -> int:
-    """Decimals that a printed number has, four at least."""
-    return max(4, len(f"{printed:.10g}".partition(".")[2]))
-
-
-def _as_printed(entry: float) -> str:
-    return f"{entry:g}" if entry.is_integer() else f"{entry:.{_digits(entry)}f}"
-
-
-def _table1_notes(data: pd.DataFrame) -> list[str]:
-    entries = data[(data["place"] != "sum") & (data["tau"] != "lim tau->0")]
-    sums = data[data["place"] == "sum"].set_index("tau")
-    met = int((entries["status"] == MET).sum())
-    notes = [f"**Were the paper's numbers met?** {met} of {len(entries)} entries below the limit."]
-    for tau, row in sums[sums["status"] == "misprint in the paper"].iterrows():
-        first = data.loc[(data["tau"] == tau) & (data["place"] == "q1"), "published"].iloc[0]
-        notes.append(
-            f"**The sum printed for τ = {tau}, {row['published']:g}, is a misprint.** The six "
-            f"printed numbers add up to {row['sum_of_printed']:.4f}, and so do ours "
-            f"({row['value']:.4f}); {row['sum_of_printed'] - first:.4f} is what is left without "
-            f"the first, {first:g}."
-        )
-    cold = sums.loc["0.01"]
-    notes.append(
-        "The other printed sums add the printed, rounded numbers: at τ = 0.01 they give "
-        f"{cold['sum_of_printed']:.8f}, as printed, but without rounding the sum is "
-        f"{cold['value']:.8f}."
-    )
-    return notes
 
 
 def ndcg_curves(
@@ -194,9 +55,9 @@ def ndcg_curves(
     last = torch.from_numpy(np.asarray(x, dtype=np.float64))[:, None]
     scores = torch.cat([torch.tensor(fixed, dtype=torch.float64).expand(len(x), -1), last], 1)
     y = torch.tensor(labels, dtype=torch.float64).expand_as(scores)
-    curves = {"NDCG": ndcg(scores, y).numpy()}
+    curves = {"NDCG": metrics.ndcg(scores, y).numpy()}
     for name, options in settings.items():
-        curves[name] = -neural_ndcg(scores, y, **options).numpy()
+        curves[name] = -losses.neural_ndcg(scores, y, **options).numpy()
     return curves
 
 
@@ -255,8 +116,7 @@ def _curves(
     frames = []
     for number, (name, values) in enumerate(curves.items()):
         if name != "NDCG":
-            look = {k: v for k, v in figures.SERIES[number - 1].items() if k != "marker"}
-            axes.plot(x, values, label=names[name], **look)
+            axes.plot(x, values, label=names[name], **figures.line(number - 1))
         known = pd.Series(reference[name].to_numpy(), index=reference["x"].round(9))
         frame = pd.DataFrame({"curve": name, "x": x, "value": values})
         frame["reference"] = known.reindex(frame["x"]).to_numpy()
@@ -278,63 +138,6 @@ def _grid(known: pd.Series) -> np.ndarray:
     """Five times as fine as the ``known`` points, which it holds; no point ties with a score."""
     low, high = float(known.iloc[0]), float(known.iloc[-1])
     return np.round(np.linspace(low, high, 5 * (len(known) - 1) + 1), 9)
-
-
-def table2(evidence: Evidence) -> TableResult:
-    """Table 2: statistics of the data sets, of those that this edition prepares."""
-    printed = evidence.published("pobrotyn2021_table2").set_index("Dataset")
-    rows = []
-    for title, name in TABLE2_DATASETS.items():
-        record = evidence.prepared.get(name)
-        found = None if record is None else _statistics(name, record)
-        for statistic in printed.columns:
-            published = int(printed.loc[title, statistic])
-            row = {
-                "edition": evidence.edition,
-                "paper_dataset": title,
-                "dataset": None if record is None else record["title"],
-                "data": None if record is None else evidence.prepared_dataset(name).kind,
-                "statistic": statistic,
-                "value": None if found is None else found[statistic],
-                "published": published,
-                "status": UNPREPARED,
-            }
-            if found is not None:
-                met = MET if found[statistic] == published else "not met"
-                row["status"] = "stand-in" if evidence.prepared_dataset(name).standin else met
-            rows.append(row)
-    data = pd.DataFrame(rows).astype({"value": "Int64"})
-    data = add_differences(data, value="value")
-    lines = []
-    for title, part in data.groupby("paper_dataset", sort=False):
-        first = part.iloc[0]
-        ours = ["" if pd.isna(value) else count(value) for value in part["value"]]
-        lines.append([f"{title}, paper", *(count(value) for value in part["published"])])
-        missing = first["status"] == UNPREPARED
-        label = f"{title}, not prepared here" if missing else f"{first['dataset']}, here"
-        lines.append([label, *ours])
-    caption = (
-        "Data sets: features, queries in training and test, and queries without a relevant "
-        "document in all parts together (of Web30K Fold 1; of Istella the training queries before "
-        "a quarter is set apart for validation). A blank is a data set that this edition does not "
-        f"prepare; a stand-in is generated and smaller. Edition {evidence.edition}."
-    )
-    return TableResult(data, Layout(caption, ["", *printed.columns], [Section("", lines)]))
-
-
-def _statistics(name: str, record: Mapping[str, Any]) -> dict[str, int]:
-    """The columns of Table 2 from the record of a prepared data set."""
-    prefix = "Fold1/" if record["folds"] else ""
-    queries = {
-        split: record["splits"][prefix + split]["queries"] for split in ("train", "vali", "test")
-    }
-    whole_training = catalog.get(name).vali_from_train is not None
-    return {
-        "Features": record["n_features"],
-        "Queries in training": queries["train"] + (queries["vali"] if whole_training else 0),
-        "Queries in test": queries["test"],
-        "Empty queries": record["total"]["empty_queries"],
-    }
 
 
 def total_rise(values: np.ndarray) -> float:

@@ -7,19 +7,19 @@ OHSUMED, and say so. A query without a relevant document counts 1; NDCG is in pe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import pandas as pd
-
-from directrank.papers.pobrotyn2021.selection import PAPER_VALUE, SMOOTHNESS
-from directrank.papers.pobrotyn2021.table3 import (
+from directrank.papers.pobrotyn2021.methods import (
     APPROX,
     CUTOFFS,
     LAMBDARANK,
     OWN,
     PARTS,
-    by_method,
+    methods_of,
+    metric,
     ndcg,
 )
+from directrank.papers.pobrotyn2021.selection import PAPER_VALUE, SMOOTHNESS
 from directrank.papers.shared.claims import (
     Expected,
     Finding,
@@ -27,7 +27,8 @@ from directrank.papers.shared.claims import (
     has_runs,
     over_trials_and_queries,
 )
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.methods import Method
 from directrank.system.seeds import numpy_stream
 
 ELSEWHERE = "Measured on OHSUMED, in the place of Web30K and Istella."
@@ -35,7 +36,7 @@ ELSEWHERE = "Measured on OHSUMED, in the place of Web30K and Istella."
 #: The data set and cut-off where LambdaRank@max, not NeuralNDCG, is printed as the best.
 EXCEPTION = ("Istella", 10)
 
-Methods = Mapping[str, Sequence[PlannedRun]]
+Methods = Mapping[str, Method]
 
 
 def claim_above_approx(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
@@ -62,7 +63,7 @@ def claim_best(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | N
     findings, missing, bests = [], [], []
     for title, methods in parts.items():
         order = list((table3 or ohsumed).published("pobrotyn2021_table3")["Loss"])
-        printed = {name: runs for name, runs in methods.items() if name in order}
+        printed = {name: method for name, method in methods.items() if name in order}
         for cutoff in CUTOFFS:
             champions = (LAMBDARANK,) if (title, cutoff) == EXCEPTION else OWN
             ours = [name for name in champions if name in printed]
@@ -99,14 +100,17 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
     """No α of ApproxNDCG and no τ of NeuralNDCG other than 1 does better on the test part (D14)."""
     findings, missing = [], []
     for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
-        runs = {f"{symbol} = {run.setting(setting):g}": [run] for run in evidence.runs(experiment)}
+        tried = {}
+        for run in evidence.runs(experiment):
+            name = f"{symbol} = {run.setting(setting):g}"
+            tried[name] = Method(name, [run], "one")
         paper = f"{symbol} = {PAPER_VALUE:g}"
-        others = [name for name in runs if name != paper]
-        if paper not in runs or not others:
+        others = [name for name in tried if name != paper]
+        if paper not in tried or not others:
             missing.append(f"{loss} at several {symbol}")
             continue
         findings += [
-            finding(runs, paper, _best(runs, others, cutoff), cutoff, "first", f"{loss}, ")
+            finding(tried, paper, _best(tried, others, cutoff), cutoff, "first", f"{loss}, ")
             for cutoff in CUTOFFS
         ]
     return Outcome(findings, missing) if findings else None
@@ -123,42 +127,33 @@ def finding(
     """One loss against another: Welch over trials, paired over queries, the larger p value.
 
     Args:
-        methods: name → its runs, one per fold.
+        methods: by name.
         first, second: the effect is the first minus the second.
         cutoff: of NDCG on the test part.
         expected: what is claimed.
         what: what both have in common, for the comparison's name.
     """
     a, b = methods[first], methods[second]
-    metric = f"ndcg@{cutoff}"
-    queries = (
-        pd.concat([run.query_values("test", metric, "one") for run in a]),
-        pd.concat([run.query_values("test", metric, "one") for run in b]),
-    )
-    return over_trials_and_queries(
-        (first, second),
-        (ndcg(a, "test", cutoff), ndcg(b, "test", cutoff)),
-        queries,
-        numpy_stream("pobrotyn2021", "claims", first, second, metric, a[0].dataset.name),
-        a[0].result.folder,
-        what=f"{what}{first} − {second}, NDCG@{cutoff}",
+    stream = ("pobrotyn2021", "claims", first, second, metric(cutoff), a.dataset.name)
+    found = over_trials_and_queries(
+        a,
+        b,
+        metric(cutoff),
+        numpy_stream(*stream),
+        heading=f"NDCG@{cutoff}",
         expected=expected,
-        dataset=a[0].dataset,
-        sample=f"{a[0].n_trials} against {b[0].n_trials} trials, {len(queries[0])} queries"
-        + (f" of {len(a)} folds" if len(a) > 1 else ""),
-        unit="NDCG (%)",
     )
+    return replace(found, comparison=what + found.comparison)
 
 
 def _parts(table3: Evidence | None, ohsumed: Evidence | None) -> tuple[dict[str, Methods], str]:
     """The losses by data set, of Table 3 or else of OHSUMED, and what must be said of them."""
     if table3 is not None and has_runs(table3, *PARTS):
-        found = {title: by_method(table3.runs(name)) for name, (title, _) in PARTS.items()}
-        return found, ""
+        return {title: methods_of(table3, name) for name, (title, _) in PARTS.items()}, ""
     if ohsumed is not None and has_runs(ohsumed, "ohsumed_losses"):
-        return {"OHSUMED": by_method(ohsumed.runs("ohsumed_losses"))}, ELSEWHERE
+        return {"OHSUMED": methods_of(ohsumed, "ohsumed_losses")}, ELSEWHERE
     return {}, ""
 
 
 def _best(methods: Methods, names: Sequence[str], cutoff: int) -> str:
-    return max(names, key=lambda name: float(ndcg(methods[name], "test", cutoff).mean()))
+    return max(names, key=lambda name: float(ndcg(methods[name], cutoff).mean()))

@@ -11,10 +11,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.rows import about, points, signed, standin_note
-from directrank.papers.pobrotyn2021.table3 import CUTOFFS, OWN, by_method, ndcg, printed_name
+from directrank.papers.pobrotyn2021.methods import (
+    CUTOFFS,
+    OWN,
+    methods_of,
+    ndcg,
+    printed_name,
+    standin_note,
+)
 from directrank.papers.shared.claims import difference_over_trials
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import headings, interval, signed, spread
+from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -23,20 +31,22 @@ from directrank.system.errors import DataError
 
 def table_network(evidence: Evidence) -> TableResult:
     """The same losses with two networks: what the ranker gains, and what the loss does."""
-    ranker = by_method(evidence.runs("table3_web30k"))
-    plain = by_method(evidence.runs("plain_web30k"))
+    ranker = methods_of(evidence, "table3_web30k")
+    plain = methods_of(evidence, "plain_web30k")
     # Trees have no network: their runs are the same in both experiments.
-    shared = [name for name in ranker if name in plain and "loss" in ranker[name][0].result.spec]
+    shared = [
+        name for name in ranker if name in plain and "loss" in ranker[name].runs[0].result.spec
+    ]
     if not shared:
         raise DataError("no loss was trained with both networks", "add runs to plain_web30k")
     entries, lines = [], []
     for method in shared:
         cells = [printed_name(method)]
         for cutoff in CUTOFFS:
-            a, b = (ndcg(runs[method], "test", cutoff) for runs in (ranker, plain))
-            gain, low, high, p_value = difference_over_trials(a, b)
+            a, b = (ndcg(methods[method], cutoff) for methods in (ranker, plain))
+            gain, p_value = difference_over_trials(a, b)
             entries.append(
-                about(evidence, ranker[method][0])
+                evidence.about(ranker[method].dataset)
                 | {
                     "method": method,
                     "metric": f"NDCG@{cutoff}",
@@ -44,28 +54,27 @@ def table_network(evidence: Evidence) -> TableResult:
                     "plain_half_width": mean_interval(b).half_width,
                     "ranker": float(a.mean()),
                     "ranker_half_width": mean_interval(a).half_width,
-                    "gain": gain,
-                    "gain_half_width": (high - low) / 2,
+                    "gain": gain.mean,
+                    "gain_half_width": gain.half_width,
                     "p_value": p_value,
-                    "trials": min(len(a), len(b)),
+                    "trials": gain.n,
                 }
             )
             cells += [
                 f"{b.mean():.2f}",
                 f"{a.mean():.2f}",
-                signed(gain, (high - low) / 2),
+                interval(signed(gain.mean, 2), gain.half_width, 2),
             ]
         lines.append(cells)
     data = pd.DataFrame(entries)
-    columns = ["Loss"]
-    for cutoff in CUTOFFS:
-        columns += [f"NDCG@{cutoff}, plain", "ranker", "gain"]
-    runs = ranker[shared[0]]
+    plains = (f"NDCG@{cutoff}, plain" for cutoff in CUTOFFS)
+    columns = headings("Loss", plains, "ranker", "gain")
+    runs = ranker[shared[0]].runs
     caption = (
         "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
         f"test NDCG in per cent, mean over {spread(data['trials'].tolist(), 'trial')}, and what "
         "the ranker gains with its 95% Welch interval; a query without a relevant document counts "
-        f"as 1. {data_sentence(runs, 'test', 'test part')} Edition {evidence.edition}."
+        f"as 1. {evidence.sources(runs)}"
     )
     notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
     layout = Layout(caption, columns, [Section("", lines)], [*notes, *standin_note(runs[0])])
@@ -75,12 +84,12 @@ def table_network(evidence: Evidence) -> TableResult:
 def _decomposition(
     metric: str,
     methods: Sequence[str],
-    ranker: Mapping[str, Sequence[PlannedRun]],
-    plain: Mapping[str, Sequence[PlannedRun]],
+    ranker: Mapping[str, Method],
+    plain: Mapping[str, Method],
     cutoff: int,
 ) -> str:
     """A two-way analysis of variance in words: network, loss, their interaction, chance."""
-    cells = [[ndcg(runs[method], "test", cutoff) for method in methods] for runs in (plain, ranker)]
+    cells = [[ndcg(runs[method], cutoff) for method in methods] for runs in (plain, ranker)]
     level = np.array([[cell.mean() for cell in row] for row in cells])
     by_network = level.mean(1) - level.mean()
     by_loss = level.mean(0) - level.mean()
@@ -96,15 +105,15 @@ def _decomposition(
     own = [number for number, method in enumerate(methods) if method in OWN]
     text = (
         f"**{metric}.** In the mean over the losses the ranker gains "
-        f"{points(level[1].mean() - level[0].mean())} points; over both networks the losses range "
-        f"over {by_loss.max() - by_loss.min():.2f}. Of the variance of the {level.size} means "
-        f"{shares}; one trial scatters by {chance:.2f}."
+        f"{signed(level[1].mean() - level[0].mean(), 2)} points; over both networks the losses "
+        f"range over {by_loss.max() - by_loss.min():.2f}. Of the variance of the {level.size} "
+        f"means {shares}; one trial scatters by {chance:.2f}."
     )
     if own and len(own) < len(methods):
         rest_of = [number for number in range(len(methods)) if number not in own]
         lead = level[:, own].mean(1) - level[:, rest_of].mean(1)
         text += (
-            f" The NeuralNDCG losses are {points(lead[0])} points from the mean of the others "
-            f"with the plain network and {points(lead[1])} with the ranker."
+            f" The NeuralNDCG losses are {signed(lead[0], 2)} points from the mean of the others "
+            f"with the plain network and {signed(lead[1], 2)} with the ranker."
         )
     return text

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.rows import about, signed, standin_note
-from directrank.papers.pobrotyn2021.table3 import ndcg
-from directrank.papers.shared.evidence import Evidence, data_sentence, spread
+from directrank.papers.pobrotyn2021.methods import ndcg, standin_note
+from directrank.papers.shared.evidence import Evidence, data_sentence
+from directrank.papers.shared.format import interval, signed, spread
+from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -37,13 +38,15 @@ def table_selection(evidence: Evidence) -> TableResult:
         if not runs:
             continue
         values = [float(run.setting(setting)) for run in runs]
+        tried = [Method(loss, [run], "one") for run in runs]
         level = {
-            split: np.stack([ndcg([run], split, 5) for run in runs]) for split in ("vali", "test")
+            split: np.stack([ndcg(method, 5, split) for method in tried])
+            for split in ("vali", "test")
         }
         chosen = {split: level[split].argmax(0) for split in level}
         trials = np.arange(level["test"].shape[1])
         lines = []
-        common = about(evidence, runs[0]) | {"loss": loss, "setting": symbol}
+        common = evidence.about(runs[0].dataset) | {"loss": loss, "setting": symbol}
         for number, value in enumerate(values):
             shares = {split: float((chosen[split] == number).mean()) for split in chosen}
             entries.append(
@@ -59,8 +62,8 @@ def table_selection(evidence: Evidence) -> TableResult:
             lines.append(
                 [
                     entry["row"] + (" (the paper's)" if paper else ""),
-                    f"{entry['vali']:.2f} (±{entry['vali_half_width']:.2f})",
-                    f"{entry['test']:.2f} (±{entry['test_half_width']:.2f})",
+                    interval(f"{entry['vali']:.2f}", entry["vali_half_width"], 2),
+                    interval(f"{entry['test']:.2f}", entry["test_half_width"], 2),
                     *(
                         "" if name not in entry else f"{entry[name]:.0%}"
                         for name in ("chosen_on_vali", "chosen_on_test")
@@ -86,11 +89,11 @@ def table_selection(evidence: Evidence) -> TableResult:
 
 
 def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
-    found: dict[str, Any] = {"row": row, "trials": len(test)}
+    entry: dict[str, Any] = {"row": row, "trials": len(test)}
     for name, values in (("vali", vali), ("test", test)):
-        interval = mean_interval(values)
-        found |= {name: interval.mean, f"{name}_half_width": interval.half_width}
-    return found
+        over_trials = mean_interval(values)
+        entry |= {name: over_trials.mean, f"{name}_half_width": over_trials.half_width}
+    return entry
 
 
 def _optimism(
@@ -112,7 +115,8 @@ def _optimism(
         return text + "."
     paper = level["test"][values.index(PAPER_VALUE)]
     gain = mean_interval(on["vali"] - paper)
+    distance = interval(signed(gain.mean, 2), gain.half_width, 2)
     return (
-        f"{text}; the choice per trial is {signed(gain.mean, gain.half_width)} points from the "
+        f"{text}; the choice per trial is {distance} points from the "
         f"paper's {symbol} = {PAPER_VALUE:g} on the test part."
     )

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.rows import about, signed, standin_note
-from directrank.papers.pobrotyn2021.table3 import CUTOFFS, by_method, ndcg
+from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg, standin_note
 from directrank.papers.shared.claims import difference_over_trials
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, spread
+from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.format import interval, minus, number, signed, spread
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -59,7 +59,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         pairs: the experiment whose candidates share random streams.
         rows: the experiment of Table 3 whose rows are set side by side; None for none.
     """
-    run = _only(evidence, pairs)
+    run = evidence.only_run(pairs)
     wide = candidates(run).pivot(index=["rounds", "trial"], columns="form")
     entries = []
     for rounds, part in wide.groupby(level="rounds"):
@@ -68,20 +68,20 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
             name: float((part[name, PLAIN] - part[name, TRANSPOSED]).abs().max())
             for name in ("first_loss", "last_loss")
         }
-        interval = mean_interval(difference)
+        over_trials = mean_interval(difference)
         entries.append(
-            about(evidence, run)
+            evidence.about(run.dataset)
             | {
                 "comparison": _rounds(rounds),
                 "how": "same weights, batches and dropout",
                 "metric": "validation NDCG@5",
-                "difference": interval.mean,
-                "half_width": interval.half_width,
+                "difference": over_trials.mean,
+                "half_width": over_trials.half_width,
                 "mean_absolute": float(np.abs(difference).mean()),
                 "seed_deviation": _deviation(part["vali", PLAIN].to_numpy()),
                 "first_epoch_loss_gap": round(loss["first_loss"], 9),
                 "last_epoch_loss_gap": round(loss["last_loss"], 9),
-                "trials": interval.n,
+                "trials": over_trials.n,
             }
         )
     if rows is not None:
@@ -90,9 +90,9 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
     lines = [
         [
             f"{entry['comparison']}, {entry['metric']}",
-            signed(entry["difference"], entry["half_width"]),
-            _number(entry["mean_absolute"]),
-            _number(entry["seed_deviation"]),
+            interval(signed(entry["difference"], 2), entry["half_width"], 2),
+            number(entry["mean_absolute"], 2),
+            number(entry["seed_deviation"], 2),
             _gap(entry.get("first_epoch_loss_gap")),
             _gap(entry.get("last_epoch_loss_gap")),
             str(entry["trials"]),
@@ -108,7 +108,6 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "loss, last epoch",
         "trials",
     ]
-    sources = data_sentence([run], "vali", "validation part")
     caption = (
         "Difference of NeuralNDCG and its transpose in NDCG points, with its 95% interval. With so "
         "many rounds of Sinkhorn scaling: both trained from the same random weights on the same "
@@ -124,33 +123,34 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
             "streams of its own (queries without a relevant document count as 1). "
         )
     caption += (
-        f"Intervals are not corrected for their number. {sources} Edition {evidence.edition}."
+        "Intervals are not corrected for their number. "
+        f"{evidence.sources([run], 'validation part', 'vali')}"
     )
     notes = [_transpose_verdict(data), *standin_note(run)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
 def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]]:
-    methods = by_method(evidence.runs(experiment))
+    methods = methods_of(evidence, experiment)
     entries = []
     for at in ("5", "10", "max"):
         plain, transposed = f"NeuralNDCG@{at}", f"NeuralNDCG^T@{at}"
         if not {plain, transposed} <= set(methods):
             continue
         for cutoff in CUTOFFS:
-            a, b = (ndcg(methods[name], "test", cutoff) for name in (plain, transposed))
-            difference, low, high, _ = difference_over_trials(a, b)
+            a, b = (ndcg(methods[name], cutoff) for name in (plain, transposed))
+            difference, _ = difference_over_trials(a, b)
             entries.append(
-                about(evidence, methods[plain][0])
+                evidence.about(methods[plain].dataset)
                 | {
                     "comparison": f"Table 3, losses @{at}",
                     "how": "rows of Table 3, own random streams",
                     "metric": f"test NDCG@{cutoff}",
-                    "difference": difference,
-                    "half_width": (high - low) / 2,
+                    "difference": difference.mean,
+                    "half_width": difference.half_width,
                     "mean_absolute": math.nan,
                     "seed_deviation": _deviation(a),
-                    "trials": min(len(a), len(b)),
+                    "trials": difference.n,
                 }
             )
     return entries
@@ -179,7 +179,7 @@ def _distinct(rows: pd.DataFrame) -> list[str]:
 
 def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     """What training gains from Sinkhorn scaling, per number of rounds."""
-    run = _only(evidence, pairs)
+    run = evidence.only_run(pairs)
     frame = candidates(run)
     entries, sections = [], []
     for form, title in FORMS.items():
@@ -195,7 +195,7 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         lines = []
         for rounds in by_rounds:
             level = mean_interval(by_rounds[rounds].to_numpy())
-            entry = about(evidence, run) | {
+            entry = evidence.about(run.dataset) | {
                 "loss": title,
                 "rounds": int(rounds),
                 "mean": level.mean,
@@ -210,8 +210,12 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
             lines.append(
                 [
                     name + (" (the paper's)" if rounds == PAPER_ROUNDS else ""),
-                    f"{level.mean:.2f} (±{level.half_width:.2f})",
-                    signed(entry.get("gain", math.nan), entry.get("gain_half_width", math.nan)),
+                    interval(f"{level.mean:.2f}", level.half_width, 2),
+                    interval(
+                        signed(entry.get("gain", math.nan), 2),
+                        entry.get("gain_half_width", math.nan),
+                        2,
+                    ),
                 ]
             )
         sections.append(Section(title, lines))
@@ -221,13 +225,14 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} with its 95% "
         f"interval, and the paired difference from {PAPER_ROUNDS} rounds (same random weights, "
         "batches and dropout). Queries without a relevant document are left out. "
-        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+        f"{evidence.sources([run], 'validation part', 'vali')}"
     )
     columns = ["Rounds at most", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
     gains = data.dropna(subset="gain")
     told = gains[gains["gain"].abs() > gains["gain_half_width"]]
     parts = [
-        f"{row.loss} with {_rounds(row.rounds)} {signed(row.gain, row.gain_half_width)}"
+        f"{row.loss} with {_rounds(row.rounds)} "
+        + interval(signed(row.gain, 2), row.gain_half_width, 2)
         for row in told.itertuples()
     ]
     verdict = (
@@ -238,13 +243,6 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     return TableResult(data, Layout(caption, columns, sections, [verdict, *standin_note(run)]))
 
 
-def _only(evidence: Evidence, experiment: str) -> PlannedRun:
-    runs = evidence.runs(experiment)
-    if len(runs) != 1:
-        raise DataError(f"'{experiment}' has {len(runs)} runs", "it must be one run that tunes")
-    return runs[0]
-
-
 def _rounds(count: int) -> str:
     return "1 round" if count == 1 else f"{count} rounds"
 
@@ -253,9 +251,5 @@ def _deviation(values: np.ndarray) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else math.nan
 
 
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2f}"
-
-
 def _gap(value: float | None) -> str:
-    return "" if value is None else f"{value:.1e}".replace("-", "−")
+    return "" if value is None else minus(f"{value:.1e}")

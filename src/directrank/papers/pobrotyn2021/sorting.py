@@ -15,8 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from directrank.losses._neural_ndcg import neural_ndcg
-from directrank.metrics._ndcg import ndcg
+from directrank import losses, metrics
 from directrank.metrics.conventions import discount
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence
@@ -66,11 +65,11 @@ def accuracy_and_noise(length: int, taus: Sequence[float]) -> pd.DataFrame:
         documents) and ``signal`` (squared norm of the mean gradient).
     """
     scores, labels = made_lists(length, TAU_LISTS, "tau")
-    exact = ndcg(scores, labels)
+    exact = metrics.ndcg(scores, labels)
     rows = []
     for tau in taus:
         leaf = scores.clone().requires_grad_()
-        value = -neural_ndcg(leaf, labels, tau=tau, iterations=PAPER_ROUNDS)
+        value = -losses.neural_ndcg(leaf, labels, tau=tau, iterations=PAPER_ROUNDS)
         (gradient,) = torch.autograd.grad(value.sum(), leaf)
         rows.append(
             {

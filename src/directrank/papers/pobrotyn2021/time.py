@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.rows import about
-from directrank.papers.pobrotyn2021.table3 import PARTS, by_method, printed_name
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.pobrotyn2021.methods import PARTS, methods_of, printed_name
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.system.errors import DataError
@@ -20,9 +19,9 @@ def table_time(evidence: Evidence) -> TableResult:
     entries, times, sections, sentences = [], [], [], []
     for experiment, (title, _) in PARTS.items():
         methods = {
-            name: run
-            for name, (run, *_) in by_method(evidence.runs(experiment)).items()
-            if "loss" in run.result.spec
+            name: method.runs[0]
+            for name, method in methods_of(evidence, experiment).items()
+            if "loss" in method.runs[0].result.spec
         }
         if not methods:
             continue
@@ -50,8 +49,7 @@ def table_time(evidence: Evidence) -> TableResult:
                 ]
             )
         first = next(iter(methods.values()))
-        kind = "" if first.dataset.origin == "real" else f" (here: {first.dataset.kind})"
-        sections.append(Section(title + kind, lines))
+        sections.append(Section(here(title, first.dataset.kind), lines))
         sentences.append(data_sentence([first], "test", "test part"))
     if not entries:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
@@ -71,7 +69,7 @@ def _epochs(evidence: Evidence, method: str, run: PlannedRun) -> tuple[dict[str,
     """What a loss's epochs are, and the median of their seconds."""
     queries = run.result.record["data"]["splits"]["train"]["queries"]
     history = run.result.history
-    entry = about(evidence, run) | {
+    entry = evidence.about(run.dataset) | {
         "method": method,
         "queries": queries,
         "steps_per_epoch": math.ceil(queries / run.result.spec["training"]["batch_queries"]),

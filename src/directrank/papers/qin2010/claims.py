@@ -10,7 +10,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.qin2010.map import AP, MAP_RATIOS, OWN_AP, TABLE3_PARTS, map_methods
+from directrank.papers.qin2010.map import MAP_RATIOS, OWN_AP, TABLE3_PARTS, map_methods
+from directrank.papers.qin2010.methods import (
+    AP,
+    NDCG1_GAINS,
+    OWN,
+    ROUNDING,
+    TABLE4_METRICS,
+    compare,
+    methods_of,
+    table4_order,
+)
 from directrank.papers.qin2010.training import (
     SOFTRANK_TRAINING,
     SYMBOLS,
@@ -28,15 +38,8 @@ from directrank.papers.shared.claims import (
     has_runs,
 )
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.methods import (
-    NDCG1_GAINS,
-    OWN,
-    ROUNDING,
-    TABLE4_METRICS,
-    Folds,
-    compare_values,
-    methods_by_fold,
-)
+from directrank.papers.shared.format import signed
+from directrank.papers.shared.methods import Method, Paired, paired_test, paired_values
 from directrank.stats.intervals import mean_interval
 
 #: Accuracy that the text gives: for every α, and at α = 100 (section 5.2).
@@ -122,19 +125,16 @@ def _over_starts(
     starts: str = "random starts",
 ) -> Finding:
     """Whether the mean of ``values``, one per start of ``run``, is above zero, by a t test."""
-    interval = mean_interval(values)
     varies = len(values) > 1 and np.ptp(values) > 0
-    return Finding(
+    return Finding.of(
+        mean_interval(values),
+        float(stats.ttest_1samp(values, 0.0).pvalue) if varies else math.nan,
         comparison=comparison,
         expected="more",
         dataset=run.dataset,
         sample=f"{len(values)} {starts}",
         test=test,
-        effect=interval.mean,
-        low=interval.low,
-        high=interval.high,
         unit=unit,
-        p_value=float(stats.ttest_1samp(values, 0.0).pvalue) if varies else math.nan,
     )
 
 
@@ -151,13 +151,14 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
     rivals = [name for name in MAP_RATIOS if name in methods]
     if OWN_AP not in methods or not rivals:
         return None
-    own, findings, ratios = methods[OWN_AP].pooled(AP), [], []
+    findings, ratios = [], []
     for rival in rivals:
-        target = MAP_RATIOS[rival] * methods[rival].pooled(AP)
+        own, theirs = paired_values([methods[OWN_AP], methods[rival]], AP)
         stream = ("qin2010", "table3", OWN_AP, rival)
+        paired = paired_test(own, MAP_RATIOS[rival] * theirs, stream)
         name = f"{OWN_AP} − {MAP_RATIOS[rival]:g} × {rival}, MAP"
-        findings.append(_over_queries(name, methods[OWN_AP], own, target, stream, unit="AP"))
-        ratio = methods[OWN_AP].trial_means(AP).mean() / methods[rival].trial_means(AP).mean()
+        findings.append(_over_queries(name, methods[OWN_AP], paired, "AP"))
+        ratio = methods[OWN_AP].mean(AP) / methods[rival].mean(AP)
         ratios.append(f"{ratio:.3f} times {rival}'s")
     missing = [name for name in MAP_RATIOS if name not in methods]
     return Outcome(findings, missing, f"{OWN_AP}'s MAP is {' and '.join(ratios)}.")
@@ -165,8 +166,8 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
 
 def claim_best(evidence: Evidence) -> Outcome | None:
     """ApproxNDCG best of the five of Table 4 at every rank, with LETOR's discount (C08)."""
-    order = list(evidence.published("qin2010_table4")["Algorithm"])
-    methods = methods_by_fold(evidence.runs("ohsumed_methods"), order)
+    order = table4_order(evidence)
+    methods = methods_of(evidence, "ohsumed_methods")
     rivals = [name for name in order if name != OWN and name in methods]
     if OWN not in methods or not rivals:
         return None
@@ -199,8 +200,7 @@ def claim_direct_baselines(evidence: Evidence | None, ohsumed: Evidence | None) 
         return _pairs(evidence, parts, better, worse, TABLE3_PARTS)
     if ohsumed is None:
         return None
-    runs = [*ohsumed.runs("ohsumed_methods"), *ohsumed.runs("ohsumed_map_methods")]
-    methods = methods_by_fold(runs, [])
+    methods = methods_of(ohsumed, "ohsumed_methods", "ohsumed_map_methods")
     pairs = [(a, b) for a in better for b in worse if {a, b} <= methods.keys()]
     findings = [_paired(methods, a, b, AP, "MAP", "AP") for a, b in pairs]
     remark = ELSEWHERE.format("TD2003 and TD2004")
@@ -232,25 +232,25 @@ def claim_gains(evidence: Evidence) -> Outcome | None:
 
     A gain of 0.08 is printed to two decimals, so 0.075 would do.
     """
-    methods = methods_by_fold(evidence.runs("ohsumed_methods"), [])
+    methods = methods_of(evidence, "ohsumed_methods")
     metric = TABLE4_METRICS["NDCG@1"][0]
     rivals = [name for name in NDCG1_GAINS if name in methods]
     if OWN not in methods or not rivals:
         return None
-    own, findings = methods[OWN].pooled(metric), []
+    findings = []
     for rival in rivals:
         least = NDCG1_GAINS[rival] - ROUNDING
-        target = methods[rival].pooled(metric) + least
+        own, theirs = paired_values([methods[OWN], methods[rival]], metric)
+        paired = paired_test(own, theirs + least, ("qin2010", "claims", "gain", rival))
         name = f"{OWN} − {rival} − {least:g}, NDCG@1"
-        stream = ("qin2010", "claims", "gain", rival)
-        findings.append(_over_queries(name, methods[OWN], own, target, stream, unit="NDCG"))
+        findings.append(_over_queries(name, methods[OWN], paired, "NDCG"))
     missing = [name for name in NDCG1_GAINS if name not in methods]
     gains = "; ".join(
-        f"{rival} {methods[OWN].trial_means(metric).mean() - folds.trial_means(metric).mean():+.3f}"
-        for rival, folds in methods.items()
+        f"{rival} {signed(methods[OWN].mean(metric) - method.mean(metric), 3)}"
+        for rival, method in methods.items()
         if rival in rivals
     )
-    return Outcome(findings, missing, f"The gains here: {gains}.".replace("-", "−"))
+    return Outcome(findings, missing, f"The gains here: {gains}.")
 
 
 def claim_training_accuracy(evidence: Evidence) -> Outcome | None:
@@ -279,7 +279,7 @@ def claim_training_accuracy(evidence: Evidence) -> Outcome | None:
 
 
 def _paired(
-    methods: Mapping[str, Folds],
+    methods: Mapping[str, Method],
     first: str,
     second: str,
     metric: str,
@@ -288,35 +288,23 @@ def _paired(
     expected: Expected = "more",
 ) -> Finding:
     """One method against another in ``metric``, paired by query."""
-    a, b = methods[first].pooled(metric), methods[second].pooled(metric)
-    stream = ("qin2010", "table4", first, second, metric)
-    name = f"{first} − {second}, {heading}"
-    return _over_queries(name, methods[first], a, b, stream, unit=unit, expected=expected)
+    paired = compare(methods[first], methods[second], metric)
+    return _over_queries(f"{first} − {second}, {heading}", methods[first], paired, unit, expected)
 
 
 def _over_queries(
-    comparison: str,
-    folds: Folds,
-    a: pd.Series,
-    b: pd.Series,
-    stream: tuple[str, ...],
-    *,
-    unit: str,
-    expected: Expected = "more",
+    comparison: str, method: Method, paired: Paired, unit: str, expected: Expected = "more"
 ) -> Finding:
-    """``a`` less ``b``, a value per query of ``folds``; a DataError where their queries differ."""
-    paired = compare_values(a, b, stream)
-    return Finding(
+    """A finding from values of the same queries, as many as ``method`` was tested on."""
+    return Finding.of(
+        paired.difference,
+        paired.p_value,
         comparison=comparison,
         expected=expected,
-        dataset=folds.runs[0].dataset,
-        sample=f"{paired.queries} queries of {len(folds.runs)} folds",
+        dataset=method.dataset,
+        sample=f"{paired.difference.n} queries of {len(method.runs)} folds",
         test="paired randomisation test over the pooled queries; 95% t interval",
-        effect=paired.difference,
-        low=paired.difference - paired.half_width,
-        high=paired.difference + paired.half_width,
         unit=unit,
-        p_value=paired.p_value,
     )
 
 
@@ -334,19 +322,15 @@ def claim_restarts(evidence: Evidence) -> Outcome | None:
     for better, worse, k in pairs:
         a = best_of(histories[better], k, TABLE5_METRICS["letor"])
         b = best_of(histories[worse], k, TABLE5_METRICS["letor"])
-        effect, low, high, p_value = difference_over_trials(a, b)
         findings.append(
-            Finding(
+            Finding.of(
+                *difference_over_trials(a, b),
                 comparison=f"α = {better:g} − α = {worse:g} with K = {k}, training NDCG@5",
                 expected="first",
                 dataset=runs[0].dataset,
                 sample=f"{len(a)} against {len(b)} groups of {k} random starts",
                 test="Welch's t test over the groups, none for single ones",
-                effect=effect,
-                low=low,
-                high=high,
                 unit="NDCG",
-                p_value=p_value,
             )
         )
     missing = [] if most >= 100 else [f"more than {most} random starts"]
@@ -363,19 +347,19 @@ def claim_faster(evidence: Evidence) -> Outcome | None:
         return None
     limit = FASTER * float(np.median(epoch_seconds(runs[OWN])))
     slower = epoch_seconds(runs["SoftRank"]) > limit
-    share = float(slower.mean())
-    interval = stats.binomtest(int(slower.sum()), len(slower)).proportion_ci()
+    sign_test = stats.binomtest(int(slower.sum()), len(slower))
+    share = sign_test.proportion_ci()
     finding = Finding(
         comparison=f"share of SoftRank's epochs longer than {FASTER:g} of {OWN}'s, − ½",
         expected="more",
         dataset=runs[OWN].dataset,
         sample=f"{len(slower)} epochs",
         test="sign test over the epochs; exact 95% interval",
-        effect=share - 0.5,
-        low=float(interval.low) - 0.5,
-        high=float(interval.high) - 0.5,
+        effect=float(slower.mean()) - 0.5,
+        low=float(share.low) - 0.5,
+        high=float(share.high) - 0.5,
         unit="share",
-        p_value=float(stats.binomtest(int(slower.sum()), len(slower)).pvalue),
+        p_value=float(sign_test.pvalue),
         timed=True,
     )
     return Outcome([finding], (), "SoftRank with its recursion over all documents, as published.")

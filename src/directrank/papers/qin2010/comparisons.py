@@ -8,24 +8,25 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from directrank.papers.qin2010.map import AP
-from directrank.papers.shared.evidence import Evidence, data_sentence
-from directrank.papers.shared.methods import (
+from directrank.papers.qin2010.methods import (
+    AP,
+    DISCOUNTS,
     OWN,
     SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
-    Folds,
     compare,
     estimate,
-    listed,
-    methods_by_fold,
+    methods_of,
     scale_caption,
-    signed,
     standin_note,
+    table4_order,
 )
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import interval, listed, signed
+from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.tests import holm, paired_randomisation, wilcoxon
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
@@ -39,67 +40,47 @@ RESAMPLES = 20_000
 
 def statistics(evidence: Evidence) -> TableResult:
     """Every pair of methods on OHSUMED: randomisation test and Wilcoxon's, Holm-corrected."""
-    order = list(evidence.published("qin2010_table4")["Algorithm"])
-    methods = methods_by_fold(
-        [*evidence.runs("ohsumed_methods"), *evidence.runs("ohsumed_map_methods")], order
-    )
+    order = table4_order(evidence)
+    methods = methods_of(evidence, "ohsumed_methods", "ohsumed_map_methods", order=order)
     if len(methods) < 2:
         raise DataError("there are no two methods to compare", "add runs to ohsumed_methods")
     first = next(iter(methods.values()))
-    frames, sections = [_means(evidence, methods)], [_means_section(methods)]
+    means = _means(methods)
+    frames, sections = [means], [_means_section(means)]
     for heading, metric in COMPARED.items():
         frame = _pairs(methods, metric)
         frame.insert(0, "metric", heading)
         frames.append(frame)
         sections.append(_matrix(methods, heading, frame))
     data = pd.concat(frames, ignore_index=True)
-    dataset = first.runs[0].dataset
-    for number, (column, value) in enumerate(
-        {"edition": evidence.edition, "dataset": dataset.title, "data": dataset.kind}.items()
-    ):
-        data[column] = value
-        data.insert(number, column, data.pop(column))
+    data = in_front(data, evidence.about(first.dataset))
     data = data.astype({"folds": "Int64", "queries": "Int64"})
     caption = (
-        f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods, AP)} "
+        f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods)} "
         "Below, a cell is the mean of the line's method minus the column's over the pooled "
         f"queries; R marks p < {SIGNIFICANT} in the paired randomisation test, W in Wilcoxon's "
         "signed-rank test, both after Holm's correction over all pairs of the metric. "
-        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
+        f"{evidence.sources(first.runs, 'test parts')}"
     )
     notes = [*standin_note(first.runs[0]), _summary(data)]
     columns = ["", *methods]
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 
-def _means(evidence: Evidence, methods: Mapping[str, Folds]) -> pd.DataFrame:
-    rows = []
-    for heading, metric in COMPARED.items():
-        for name, folds in methods.items():
-            numbers = estimate(folds, metric)
-            rows.append(
-                {
-                    "metric": heading,
-                    "method": name,
-                    "mean": numbers["mean"],
-                    "half_width": numbers["half_width"],
-                    "folds": numbers["folds"],
-                    "queries": numbers["queries"],
-                }
-            )
-    return pd.DataFrame(rows)
+def _means(methods: Mapping[str, Method]) -> pd.DataFrame:
+    rows = [
+        {"metric": heading, "method": name, **estimate(method, metric)}
+        for heading, metric in COMPARED.items()
+        for name, method in methods.items()
+    ]
+    return pd.DataFrame(rows).drop(columns=["half_width_over_trials", "trials"])
 
 
-def _pairs(methods: Mapping[str, Folds], metric: str) -> pd.DataFrame:
+def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
     """One row per pair of methods, tested over the pooled queries."""
-    values = {name: folds.pooled(metric) for name, folds in methods.items()}
+    values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
     rows = []
     for a, b in itertools.combinations(methods, 2):
-        if not values[a].index.equals(values[b].index):
-            raise DataError(
-                f"'{a}' and '{b}' were not evaluated on the same queries",
-                "train both on the same prepared data",
-            )
         generator = numpy_stream("qin2010", "statistics", a, b, metric)
         flips = paired_randomisation(values[a], values[b], generator, RESAMPLES)
         ranks = wilcoxon(values[a], values[b])
@@ -120,27 +101,25 @@ def _pairs(methods: Mapping[str, Folds], metric: str) -> pd.DataFrame:
     return frame
 
 
-def _means_section(methods: Mapping[str, Folds]) -> Section:
-    rows = []
-    for heading, metric in COMPARED.items():
-        cells = [estimate(folds, metric) for folds in methods.values()]
-        rows.append(
-            [heading, *(f"{cell['mean']:.4f} (±{cell['half_width']:.3f})" for cell in cells)]
-        )
+def _means_section(means: pd.DataFrame) -> Section:
+    rows = [
+        [heading, *(interval(f"{row.mean:.4f}", row.half_width) for row in group.itertuples())]
+        for heading, group in means.groupby("metric", sort=False)
+    ]
     return Section("Means", rows)
 
 
-def _matrix(methods: Mapping[str, Folds], heading: str, frame: pd.DataFrame) -> Section:
-    found = {(row.method, row.other): row for row in frame.itertuples()}
+def _matrix(methods: Mapping[str, Method], heading: str, frame: pd.DataFrame) -> Section:
+    by_pair = {(row.method, row.other): row for row in frame.itertuples()}
     rows = []
     for a in methods:
         cells = [a]
         for b in methods:
-            row = found.get((a, b)) or found.get((b, a))
+            row = by_pair.get((a, b)) or by_pair.get((b, a))
             if row is None:
                 cells.append("")
                 continue
-            sign = 1 if (a, b) in found else -1
+            sign = 1 if (a, b) in by_pair else -1
             marks = "R" * (row.holm_randomisation < SIGNIFICANT)
             marks += "W" * (row.holm_wilcoxon < SIGNIFICANT)
             cells.append(signed(sign * row.difference) + (f"<sub>{marks}</sub>" if marks else ""))
@@ -150,22 +129,21 @@ def _matrix(methods: Mapping[str, Folds], heading: str, frame: pd.DataFrame) -> 
 
 def _summary(data: pd.DataFrame) -> str:
     pairs = data[data["other"].notna()]
-    found = pairs[
+    sure = pairs[
         (pairs["holm_randomisation"] < SIGNIFICANT) & (pairs["holm_wilcoxon"] < SIGNIFICANT)
     ]
     texts = []
-    for row in found.itertuples():
+    for row in sure.itertuples():
         better, worse = (row.method, row.other) if row.difference > 0 else (row.other, row.method)
         texts.append(f"{better} over {worse} in {row.metric} ({abs(row.difference):.4f})")
-    start = f"**{len(found)} of {len(pairs)} differences are significant in both tests.**"
+    start = f"**{len(sure)} of {len(pairs)} differences are significant in both tests.**"
     return f"{start} They are: {'; '.join(texts)}." if texts else start
 
 
 def beyond(evidence: Evidence) -> TableResult:
     """Networks and later losses on the same folds, beside methods of Table 4."""
-    order = list(evidence.published("qin2010_table4")["Algorithm"])
-    older = methods_by_fold(evidence.runs("ohsumed_methods"), order)
-    newer = methods_by_fold(evidence.runs("beyond_methods"), [])
+    older = methods_of(evidence, "ohsumed_methods")
+    newer = methods_of(evidence, "beyond_methods")
     if OWN not in older or not newer:
         raise DataError(f"{OWN} or the later methods were not run", "add runs to beyond_methods")
     methods = {
@@ -174,24 +152,20 @@ def beyond(evidence: Evidence) -> TableResult:
     }
     rows = []
     for heading, metrics in TABLE4_METRICS.items():
-        for discount, metric in zip(("letor", "log2"), metrics, strict=True):
+        for discount, metric in zip(DISCOUNTS, metrics, strict=True):
             column = []
-            for name, folds in methods.items():
-                dataset = folds.runs[0].dataset
-                row = {
-                    "edition": evidence.edition,
-                    "dataset": dataset.title,
-                    "data": dataset.kind,
+            for name, method in methods.items():
+                row = evidence.about(method.dataset) | {
                     "method": name,
                     "metric": heading,
                     "discount": discount,
-                    **estimate(folds, metric),
+                    **estimate(method, metric),
                 }
                 if name != OWN:
-                    paired = compare(folds, methods[OWN], metric)
+                    paired = compare(method, methods[OWN], metric)
                     row |= {
-                        "gain_over_approxndcg": paired.difference,
-                        "gain_half_width": paired.half_width,
+                        "gain_over_approxndcg": paired.difference.mean,
+                        "gain_half_width": paired.difference.half_width,
                         "p_value": paired.p_value,
                     }
                 column.append(row)
@@ -206,23 +180,23 @@ def beyond(evidence: Evidence) -> TableResult:
         cells = [name]
         for row in group.itertuples():
             star = "*" if row.p_holm < SIGNIFICANT else ""
-            cells.append(f"{row.mean:.4f}{star} (±{row.half_width:.3f})")
+            cells.append(interval(f"{row.mean:.4f}{star}", row.half_width))
         lines.append(cells)
     first = methods[OWN]
     caption = (
         f"Later methods on the folds of Table 4: NDCG with LETOR's discount, "
-        f"{scale_caption(methods, AP)} {_trials(methods)} * marks methods that differ from the "
+        f"{scale_caption(methods)} {_trials(methods)} * marks methods that differ from the "
         f"linear {OWN} of the paper (paired randomisation test over the queries, p < "
         f"{SIGNIFICANT} after Holm's correction within the column). "
-        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
+        f"{evidence.sources(first.runs, 'test parts')}"
     )
     columns = ["Method", *TABLE4_METRICS]
     notes = [*standin_note(first.runs[0]), _what_it_brought(letor)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
-def _trials(methods: Mapping[str, Folds]) -> str:
-    trials = {name: folds.runs[0].n_trials for name, folds in methods.items()}
+def _trials(methods: Mapping[str, Method]) -> str:
+    trials = {name: method.runs[0].n_trials for name, method in methods.items()}
     several = [name for name, number in trials.items() if number > 1]
     if not several:
         return "One trial each."

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from directrank.papers.shared.differences import WORDS, add_differences, beside, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.methods import (
-    Folds,
+from directrank.papers.qin2010.methods import (
+    AP,
+    COUNTS,
     estimate,
     letor_value,
-    listed,
-    methods_by_fold,
+    methods_of,
     scale_caption,
-    signed,
     standin_note,
 )
+from directrank.papers.shared.differences import (
+    WORDS,
+    add_differences,
+    add_status,
+    beside,
+    standard_error,
+)
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.format import headings, interval, listed, number, signed
+from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.system.errors import DataError
 
 OWN_AP = "ApproxAP"
-AP = "ap"
 
 #: Experiment of Table 3 → its column.
 TABLE3_PARTS = {"td2003_methods": "TD2003", "td2004_methods": "TD2004"}
@@ -50,10 +54,10 @@ NEAR = 0.01
 BASELINES = ("AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank", "Ranking SVM", "ListNet")
 
 
-def map_methods(evidence: Evidence, experiment: str) -> dict[str, Folds]:
+def map_methods(evidence: Evidence, experiment: str) -> dict[str, Method]:
     """The methods of one column of Table 3, in the paper's order."""
     order = list(evidence.published("qin2010_table3")["Algorithm"])
-    return methods_by_fold(evidence.runs(experiment), order)
+    return methods_of(evidence, experiment, order=order)
 
 
 def table3(evidence: Evidence) -> TableResult:
@@ -73,13 +77,9 @@ def table3(evidence: Evidence) -> TableResult:
                 "published": float(printed.loc[method, title]),
             }
             if method in methods:
-                dataset = methods[method].runs[0].dataset
-                row |= {"dataset": dataset.title, "data": dataset.kind}
-                row |= estimate(methods[method], AP)
+                row |= evidence.about(methods[method].dataset) | estimate(methods[method], AP)
             rows.append(row)
-    data = pd.DataFrame(rows)
-    data = _with_differences(data)
-    data = data.astype({"trials": "Int64", "folds": "Int64", "queries": "Int64"})
+    data = _with_differences(pd.DataFrame(rows)).astype(COUNTS)
     lines = [[method] for method in printed.index]
     for title in parts:
         column = data[data["paper_dataset"] == title]
@@ -89,7 +89,7 @@ def table3(evidence: Evidence) -> TableResult:
     caption = (
         "Ranking accuracy in MAP on the test parts: "
         + " ".join(
-            f"{title}: {scale_caption(methods, AP)} "
+            f"{title}: {scale_caption(methods)} "
             f"{data_sentence(next(iter(methods.values())).runs, 'test', 'test part')}"
             for title, methods in parts.items()
             if methods
@@ -98,38 +98,31 @@ def table3(evidence: Evidence) -> TableResult:
         + (f"{WORDS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
-    columns = ["Method", *(text for title in parts for text in (title, "paper"))]
-    notes = [note for folds in trained for note in standin_note(folds.runs[0])]
+    columns = headings("Method", parts, "paper")
+    notes = [note for method in trained for note in standin_note(method.runs[0])]
     notes += [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
 def baselines(evidence: Evidence) -> TableResult:
     """Every baseline of the paper's tables, trained here, beside LETOR's value on OHSUMED."""
-    methods = methods_by_fold(
-        [*evidence.runs("ohsumed_methods"), *evidence.runs("ohsumed_map_methods")], BASELINES
-    )
+    methods = methods_of(evidence, "ohsumed_methods", "ohsumed_map_methods")
     methods = {name: methods[name] for name in BASELINES if name in methods}
     if not methods:
         raise DataError("no baseline was run", "add runs to ohsumed_methods")
     weak = _by_c(evidence.runs("ohsumed_weak_svm"))
     rows = []
-    for name, folds in [*methods.items(), *weak.items()]:
-        dataset = folds.runs[0].dataset
+    for name, method in [*methods.items(), *weak.items()]:
         for heading, metric in LETOR_METRICS.items():
             published = letor_value(
                 evidence, "OHSUMED", "Ranking SVM" if name in weak else name, heading
             )
-            row = {
-                "edition": evidence.edition,
-                "dataset": dataset.title,
-                "data": dataset.kind,
-                "method": name,
-                "metric": heading,
-                **estimate(folds, metric),
-                "published": published,
-            }
-            rows.append(row)
+            rows.append(
+                evidence.about(method.dataset)
+                | {"method": name, "metric": heading}
+                | estimate(method, metric)
+                | {"published": published}
+            )
     data = _with_differences(pd.DataFrame(rows))
     lines = []
     for name, group in data.groupby("method", sort=False):
@@ -137,57 +130,33 @@ def baselines(evidence: Evidence) -> TableResult:
         for row in group.itertuples():
             line += [_with_width(row), _printed(row, 4)]
         lines.append(line)
-    columns = ["Method"]
-    for heading in LETOR_METRICS:
-        columns += [heading, "LETOR"]
+    columns = headings("Method", LETOR_METRICS, "LETOR")
     first = next(iter(methods.values()))
     caption = (
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
-        f"LETOR's discount; {scale_caption(methods, AP)} Hyper-parameters are chosen per fold on "
-        f"validation. {'' if first.runs[0].dataset.standin else f'{WORDS}. '}"
-        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
+        f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
+        f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
+        f"{evidence.sources(first.runs, 'test parts')}"
     )
     notes = standin_note(first.runs[0])
-    if not first.runs[0].dataset.standin:
+    if not first.dataset.standin:
         notes += [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
-
-
-def not_in_table4(rows: pd.DataFrame) -> pd.Series:
-    """Which rows of :func:`baselines` hold a published value that Table 4 does not show too."""
-    shown = rows["method"].isin(["Ranking SVM", "ListNet"]) & (rows["metric"] != "MAP")
-    return ~shown & rows["method"].isin(BASELINES)
 
 
 def _with_differences(data: pd.DataFrame) -> pd.DataFrame:
     """``data`` with the distances from print, and what can be said of them."""
     data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-    data["status"] = [
-        "not run here"
-        if math.isnan(row.mean)
-        else "published: lost"
-        if math.isnan(row.published)
-        else "stand-in: levels not comparable"
-        if row.data == "stand-in"
-        else "compared"
-        for row in data.itertuples()
-    ]
-    return data
+    return add_status(data, "published: lost")
 
 
-def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Folds]:
-    groups: dict[float, list[PlannedRun]] = {}
-    for run in runs:
-        groups.setdefault(float(run.setting("model.c")), []).append(run)
-    return {
-        _weak_name(c): Folds(_weak_name(c), sorted(own, key=lambda run: run.setting("fold")))
-        for c, own in sorted(groups.items())
-    }
-
-
-def _weak_name(c: float) -> str:
-    return f"Ranking SVM, c = {c:g}"
+def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
+    """Ranking SVMs whose c is fixed, by their names in print, the smallest c first."""
+    methods = by_method(runs, "zero", setting="model.c")
+    ordered = sorted(methods.values(), key=lambda method: float(method.name))
+    names = [f"Ranking SVM, c = {float(method.name):g}" for method in ordered]
+    return dict(zip(names, ordered, strict=True))
 
 
 def _met(data: pd.DataFrame, methods: Sequence[str]) -> list[str]:
@@ -212,7 +181,7 @@ def _met(data: pd.DataFrame, methods: Sequence[str]) -> list[str]:
 
 
 def _weak_note(
-    data: pd.DataFrame, methods: Mapping[str, Folds], weak: Mapping[str, Folds]
+    data: pd.DataFrame, methods: Mapping[str, Method], weak: Mapping[str, Method]
 ) -> list[str]:
     """Whether too small a c gives the cited values of Ranking SVM."""
     if "Ranking SVM" not in methods or len(weak) < 2:
@@ -250,24 +219,21 @@ def _chosen(run: PlannedRun, setting: str) -> float:
 
 
 def _printed(row: Any, digits: int) -> str:
-    text = "" if math.isnan(row.published) else f"{row.published:.{digits}f}"
-    return beside(text, row.difference_in_se, row.data)
+    return beside(number(row.published, digits), row.difference_in_se, row.data)
 
 
 def _with_width(row: Any) -> str:
-    if np.isnan(row.mean):
-        return ""
-    return f"{row.mean:.4f} (±{row.half_width:.3f})"
+    return interval(number(row.mean), row.half_width)
 
 
-def _ratios(title: str, methods: Mapping[str, Folds]) -> str:
+def _ratios(title: str, methods: Mapping[str, Method]) -> str:
     """ApproxAP's MAP against the other methods', beside what the text says of TD2003."""
-    own = float(methods[OWN_AP].trial_means(AP).mean())
+    own = methods[OWN_AP].mean(AP)
     parts = []
-    for method, folds in methods.items():
+    for method, runs in methods.items():
         if method == OWN_AP:
             continue
-        gain = 100 * (own / float(folds.trial_means(AP).mean()) - 1)
+        gain = 100 * (own / runs.mean(AP) - 1)
         claim = (
             f" (paper: more than {100 * (MAP_RATIOS[method] - 1):.0f} %)"
             if title == "TD2003" and method in MAP_RATIOS

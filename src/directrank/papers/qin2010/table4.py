@@ -7,15 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from directrank.papers.shared.differences import (
-    COLUMNS,
-    WORDS,
-    add_differences,
-    beside,
-    standard_error,
-)
-from directrank.papers.shared.evidence import Evidence, data_sentence
-from directrank.papers.shared.methods import (
+from directrank.papers.qin2010.methods import (
+    COUNTS,
     DISCOUNTS,
     NDCG1_GAINS,
     OWN,
@@ -23,16 +16,25 @@ from directrank.papers.shared.methods import (
     SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
-    Folds,
     compare,
     estimate,
+    folds_mean,
     is_standin,
     letor_value,
-    listed,
-    methods_by_fold,
-    signed,
+    methods_of,
     standin_note,
+    table4_order,
 )
+from directrank.papers.shared.differences import (
+    COLUMNS,
+    WORDS,
+    add_differences,
+    beside,
+    standard_error,
+)
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import headings, interval, listed, number, signed
+from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.tests import holm
@@ -63,41 +65,37 @@ TABLE4_COLUMNS = (
 
 def table4(evidence: Evidence) -> TableResult:
     """Table 4 with NDCG@n of section 5.4: methods on OHSUMED's five folds."""
-    printed = evidence.published("qin2010_table4").set_index("Algorithm")
-    methods = methods_by_fold(evidence.runs("ohsumed_methods"), list(printed.index))
+    order = table4_order(evidence)
+    methods = methods_of(evidence, "ohsumed_methods", order=order)
     if not methods:
         raise DataError("no method of Table 4 was run", "add runs to ohsumed_methods")
-    data = _table4_rows(evidence, methods, list(printed.index))
+    data = _table4_rows(evidence, methods, order)
     first = next(iter(methods.values()))
-    queries = len(first.pooled("ndcg/letor"))
-    folds = len(first.runs)
-    mean = f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
     caption = (
-        f"Ranking accuracy: NDCG on the test parts, {mean}, ± the half width of the 95% t interval "
-        f"over the {queries} pooled test queries (so it speaks of other queries, not of other "
+        f"Ranking accuracy: NDCG on the test parts, {folds_mean(first)}, ± the half width of the "
+        f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
+        "it speaks of other queries, not of other "
         "random starts); queries without a relevant document count as 0. “paper” is the value "
         "printed in the paper or on the LETOR 3.0 site, empty where it could not be recovered. "
         f"{'' if is_standin(data) else f'{WORDS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column). "
-        f"{data_sentence(first.runs, 'test', 'test parts')} Edition {evidence.edition}."
+        f"{evidence.sources(first.runs, 'test parts')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
-    columns = ["Method"]
-    for heading in TABLE4_METRICS:
-        columns += [heading, "paper"]
     notes = [
         *standin_note(first.runs[0]),
-        *_verdict(data, list(printed.index)),
+        *_verdict(data, order),
         *_empty_query(methods, data),
     ]
+    columns = headings("Method", TABLE4_METRICS, "paper")
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 
 def _table4_rows(
-    evidence: Evidence, methods: Mapping[str, Folds], printed_order: Sequence[str]
+    evidence: Evidence, methods: Mapping[str, Method], printed_order: Sequence[str]
 ) -> pd.DataFrame:
-    dataset = next(iter(methods.values())).runs[0].dataset
+    dataset = next(iter(methods.values())).dataset
     names = [*methods, *(name for name in printed_order if name not in methods)]
     names.sort(key=lambda name: printed_order.index(name) if name in printed_order else 99)
     frames = []
@@ -105,10 +103,7 @@ def _table4_rows(
         for discount, metric in zip(DISCOUNTS, metrics, strict=True):
             rows = []
             for name in names:
-                row = {
-                    "edition": evidence.edition,
-                    "dataset": dataset.title,
-                    "data": dataset.kind,
+                row = evidence.about(dataset) | {
                     "method": name,
                     "metric": heading,
                     "discount": discount,
@@ -125,16 +120,16 @@ def _table4_rows(
             frames.append(frame)
     data = pd.concat(frames, ignore_index=True)
     data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-    return data.astype({"trials": "Int64", "folds": "Int64", "queries": "Int64"})
+    return data.astype(COUNTS)
 
 
-def _estimate(methods: Mapping[str, Folds], name: str, metric: str) -> dict[str, float]:
+def _estimate(methods: Mapping[str, Method], name: str, metric: str) -> dict[str, float]:
     row = estimate(methods[name], metric)
     if OWN in methods and name != OWN:
         paired = compare(methods[OWN], methods[name], metric)
         row |= {
-            "gain_of_approxndcg": paired.difference,
-            "gain_half_width": paired.half_width,
+            "gain_of_approxndcg": paired.difference.mean,
+            "gain_half_width": paired.difference.half_width,
             "p_value": paired.p_value,
         }
     return row
@@ -166,9 +161,8 @@ def _table4_section(data: pd.DataFrame, discount: str) -> Section:
                 cells.append("")
             else:
                 star = "*" if row.p_holm < SIGNIFICANT else ""
-                cells.append(f"{row.mean:.4f}{star} (±{row.half_width:.3f})")
-            printed = "" if math.isnan(row.published) else f"{row.published:.4f}"
-            cells.append(beside(printed, row.difference_in_se, row.data))
+                cells.append(interval(f"{row.mean:.4f}{star}", row.half_width))
+            cells.append(beside(number(row.published), row.difference_in_se, row.data))
         rows.append(cells)
     return Section(f"With {DISCOUNTS[discount]}", rows)
 
@@ -206,12 +200,9 @@ def _in_plain_words(letor: pd.DataFrame) -> str:
     if failed:
         best.append(f"did not hold at {listed(failed)}")
     texts = [f"that {OWN} is the best of the paper's methods {' and '.join(best)}"]
-    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
-    for method, gain in NDCG1_GAINS.items():
-        if method in at_one.index:
-            ours = at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"]
-            word = "held" if ours >= gain - ROUNDING else "did not hold"
-            texts.append(f"that it gains {gain:.2f} in NDCG@1 over {method} {word}")
+    for row in _gains(letor).itertuples():
+        word = "held" if row.here >= row.printed - ROUNDING else "did not hold"
+        texts.append(f"that it gains {row.printed:.2f} in NDCG@1 over {row.method} {word}")
     tested = letor["p_holm"].notna()
     clear = int((letor["p_holm"] < SIGNIFICANT).sum())
     sure = (
@@ -223,7 +214,7 @@ def _in_plain_words(letor: pd.DataFrame) -> str:
     return f"**In plain words.** Of the paper's claims, {'; '.join(texts)}. But {sure}."
 
 
-def _empty_query(methods: Mapping[str, Folds], data: pd.DataFrame) -> list[str]:
+def _empty_query(methods: Mapping[str, Method], data: pd.DataFrame) -> list[str]:
     """What it does to NDCG@n whether queries without a relevant document count as 0 or not."""
     scales = [run.scale("test") for run in next(iter(methods.values())).runs]
     empty, queries = sum(s.empty for s in scales), sum(s.queries for s in scales)
@@ -232,9 +223,9 @@ def _empty_query(methods: Mapping[str, Folds], data: pd.DataFrame) -> list[str]:
     metric = TABLE4_METRICS["NDCG@n"][0]
     at_n = data[(data["metric"] == "NDCG@n") & (data["discount"] == "letor")].set_index("method")
     texts, nearer, known = [], 0, 0
-    for name, folds in methods.items():
-        counted = float(folds.trial_means(metric).mean())
-        left_out = float(folds.trial_means(metric, "exclude").mean())
+    for name, method in methods.items():
+        counted = method.mean(metric)
+        left_out = float(method.trial_means(metric, empty="exclude").mean())
         published = at_n.loc[name, "published"]
         text = f"{name} {left_out:.4f} ({counted:.4f}"
         if not math.isnan(published) and not is_standin(data):
@@ -335,16 +326,28 @@ def _places(letor: pd.DataFrame) -> str:
 
 def _ndcg1_gains(letor: pd.DataFrame) -> str:
     """The gains in NDCG@1 that the paper's text gives, where their methods were run."""
-    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
-    parts = []
-    for method, gain in NDCG1_GAINS.items():
-        if method in at_one.index:
-            ours = at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"]
-            parts.append(
-                f"over {method} {signed(ours)} (±{at_one.loc[method, 'gain_half_width']:.3f}; "
-                f"paper: {gain:.2f}{'' if method == 'Ranking SVM' else ' or more'})"
-            )
+    parts = [
+        f"over {row.method} {signed(row.here)} (±{row.half_width:.3f}; "
+        f"paper: {row.printed:.2f}{'' if row.method == 'Ranking SVM' else ' or more'})"
+        for row in _gains(letor).itertuples()
+    ]
     return f"**Gain of {OWN} in NDCG@1:** {'; '.join(parts)}." if parts else ""
+
+
+def _gains(letor: pd.DataFrame) -> pd.DataFrame:
+    """ApproxNDCG's gains in NDCG@1 over the methods that the paper's text names, here and there."""
+    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
+    rows = [
+        {
+            "method": method,
+            "here": at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"],
+            "half_width": at_one.loc[method, "gain_half_width"],
+            "printed": gain,
+        }
+        for method, gain in NDCG1_GAINS.items()
+        if method in at_one.index
+    ]
+    return pd.DataFrame(rows)
 
 
 def _certainty(letor: pd.DataFrame, printed_lead: tuple[str, float]) -> str:

@@ -1,24 +1,19 @@
-"""Qin2010's numbers that need no training: Table 1 with section 4, and Table 2."""
+"""Qin2010's numbers that need no training: Table 1 and section 4."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
-from directrank.losses._approx_ap import approx_ap
-from directrank.losses._approx_ndcg import approx_ndcg
-from directrank.metrics._average_precision import average_precision
-from directrank.metrics._ndcg import ndcg
-from directrank.papers.shared.differences import add_differences, rounding_error
-from directrank.papers.shared.evidence import Evidence, count
-from directrank.papers.shared.methods import signed
+from directrank import losses, metrics
+from directrank.papers.shared.differences import LOST, add_differences, rounding_error
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import signed
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.relaxations.sigmoid import SigmoidRanking
 
 #: Table 1's steepness and the smallest gap between its scores (eq. 21). The scores themselves are
@@ -30,28 +25,6 @@ TABLE1_SCORES = (0.9, 0.7, 0.7 - TABLE1_GAP, 0.4, 0.1)
 
 #: Steepness of comparisons of ranks in the paper's example of Theorem 2.
 TABLE1_BETA = 100.0
-
-#: The status of a value that did not survive in the paper's text.
-LOST = "published: lost"
-
-#: Number of section 4 in the published file → how a picture calls it.
-BOUNDS = {
-    "epsilon = max |pi_hat - pi| in Table 1": "ε",
-    "bound (n-1)/(exp(delta*alpha)+1), n=5, alpha=100": "bound of ε, n = 5",
-    "bound for n=1000, alpha=200": "bound of ε, n = 1000",
-    "|AP_hat-AP| bound, beta=100, |D+|=1": "bound of AP's error",
-    "|NDCG_hat-NDCG| bound eps/(2 ln 2)": "bound of NDCG's error",
-}
-
-#: Published name of a data set in Table 2 → its name in the catalogue.
-TABLE2_DATASETS = {"TD2003": "td2003", "TD2004": "td2004", "OHSUMED": "ohsumed"}
-
-#: Column of Table 2 in the published file → how it is set.
-TABLE2_COLUMNS = {
-    "# Query": "Queries",
-    "Relevance levels": "Relevance levels",
-    "# (Docs per query)": "Documents per query",
-}
 
 
 def position_errors() -> tuple[list[float], np.ndarray]:
@@ -86,11 +59,11 @@ def measure_errors() -> tuple[float, float]:
     n = len(TABLE1_SCORES)
     scores = torch.tensor([TABLE1_SCORES], dtype=torch.float64).expand(n, n)
     labels = torch.eye(n, dtype=torch.float64)
-    ap = -approx_ap(scores, labels, alpha=TABLE1_ALPHA, beta=TABLE1_BETA)
-    smooth_ndcg = -approx_ndcg(scores, labels, alpha=TABLE1_ALPHA)
+    ap = -losses.approx_ap(scores, labels, alpha=TABLE1_ALPHA, beta=TABLE1_BETA)
+    smooth_ndcg = -losses.approx_ndcg(scores, labels, alpha=TABLE1_ALPHA)
     return (
-        float((ap - average_precision(scores, labels)).abs().max()),
-        float((smooth_ndcg - ndcg(scores, labels)).abs().max()),
+        float((ap - metrics.average_precision(scores, labels)).abs().max()),
+        float((smooth_ndcg - metrics.ndcg(scores, labels)).abs().max()),
     )
 
 
@@ -119,15 +92,14 @@ def table1(evidence: Evidence) -> TableResult:
     data = pd.DataFrame([*rows, *derived])
     data["half_width"] = 0.0  # computed exactly
     data = add_differences(data, value="value", published_error=rounding_error(data["tolerance"]))
-    data.insert(0, "edition", evidence.edition)
-    data.insert(1, "data", "artificial")
+    data = in_front(data, {"edition": evidence.edition, "data": "artificial"})
     columns = ["Document", "score", "π", f"approximate π (α = {TABLE1_ALPHA:g})", "error"]
     bounds = [
         [
             row["title"],
             "" if math.isnan(row["published"]) else f"{row['published']:g}",
             f"{row['value']:.7f}",
-            "" if math.isnan(row["published"]) else signed(row["value"] - row["published"], 7),
+            signed(row["value"] - row["published"], 7),
             row["status"],
         ]
         for row in derived
@@ -153,12 +125,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
     n = len(TABLE1_SCORES)
     # Title, name in the published file, value, printed decimals.
     printed = (
-        (
-            "largest error of a position, ε",
-            "epsilon = max |pi_hat - pi| in Table 1",
-            epsilon,
-            5,
-        ),
+        ("largest error of a position, ε", "epsilon = max |pi_hat - pi| in Table 1", epsilon, 5),
         (
             "its bound, n = 5, α = 100",
             "bound (n-1)/(exp(delta*alpha)+1), n=5, alpha=100",
@@ -177,12 +144,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
             ap_bound(epsilon, TABLE1_BETA, 1),
             4,
         ),
-        (
-            "bound of NDCG's error",
-            "|NDCG_hat-NDCG| bound eps/(2 ln 2)",
-            ndcg_bound(epsilon),
-            5,
-        ),
+        ("bound of NDCG's error", "|NDCG_hat-NDCG| bound eps/(2 ln 2)", ndcg_bound(epsilon), 5),
     )
     rows = []
     for title, name, value, decimals in printed:
@@ -211,63 +173,3 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
             }
         )
     return rows
-
-
-def table2(evidence: Evidence) -> TableResult:
-    """Table 2: the data sets of LETOR 3.0, of those that this edition prepares."""
-    printed = evidence.published("qin2010_table2").set_index("Dataset")
-    rows, lines = [], []
-    for title, name in TABLE2_DATASETS.items():
-        record = evidence.prepared.get(name)
-        found = {} if record is None else _statistics(record)
-        dataset = None if record is None else evidence.prepared_dataset(name)
-        for column in TABLE2_COLUMNS:
-            published, value = float(printed.loc[title, column]), found.get(column, math.nan)
-            status = "not prepared here"
-            if dataset is not None:
-                # Documents per query are published as a whole number.
-                met = math.isnan(published) or abs(value - published) <= 0.5
-                status = "stand-in" if dataset.standin else "met" if met else "not met"
-                status = status if not math.isnan(published) else LOST
-            rows.append(
-                {
-                    "edition": evidence.edition,
-                    "paper_dataset": title,
-                    "dataset": None if dataset is None else dataset.title,
-                    "data": None if dataset is None else dataset.kind,
-                    "statistic": column,
-                    "value": value,
-                    "published": published,
-                    "status": status,
-                }
-            )
-        theirs = [printed.loc[title, column] for column in TABLE2_COLUMNS]
-        lines.append([f"{title}, paper", *(_count_or_blank(value) for value in theirs)])
-        label = f"{title}, not prepared here" if dataset is None else f"{dataset.title}, here"
-        ours = [found.get(column, math.nan) for column in TABLE2_COLUMNS]
-        lines.append([label, *(_count_or_blank(value) for value in ours)])
-    caption = (
-        "Data sets of LETOR 3.0. Where no number stands in a line of the paper it could not be "
-        "recovered; the paper's documents per query on OHSUMED are derived from the number of "
-        "documents. A blank line is a data set that this edition does not prepare. Edition "
-        f"{evidence.edition}."
-    )
-    columns = ["", *TABLE2_COLUMNS.values()]
-    data = add_differences(pd.DataFrame(rows), value="value")
-    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
-
-
-def _statistics(record: Mapping[str, Any]) -> dict[str, float]:
-    """The columns of Table 2 from the record of a prepared data set."""
-    total = record["total"]
-    return {
-        "# Query": total["queries"],
-        "Relevance levels": record["label_levels"],
-        "# (Docs per query)": total["documents"] / total["queries"],
-    }
-
-
-def _count_or_blank(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return count(int(value)) if float(value).is_integer() else f"{value:.1f}"

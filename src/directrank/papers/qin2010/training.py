@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullFormatter
 
+from directrank.papers.qin2010.methods import OWN, standin_note
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    spread,
-    standin_line,
-)
-from directrank.papers.shared.methods import listed, signed, standin_note
+from directrank.papers.shared.evidence import Evidence, PlannedRun, standin_line
+from directrank.papers.shared.format import headings, interval, listed, signed, spread
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import mean_interval
+from directrank.stats.intervals import Interval, mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -85,7 +79,7 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         experiment: one run, whose candidates differ in ``setting``.
         setting: dotted path of the steepness that is varied.
     """
-    run = _only_run(evidence, experiment)
+    run = evidence.only_run(experiment)
     figure, axes = figures.new_figure(height=2.4)
     frames = []
     for number, (value, history) in enumerate(candidates(run, setting).items()):
@@ -96,10 +90,8 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         axes.plot(curves.index, curves.mean(axis=1), linewidth=1.4, label=label, **look)
         frames += [
             pd.DataFrame(
-                {
-                    "edition": evidence.edition,
-                    "dataset": run.dataset.title,
-                    "data": run.dataset.kind,
+                evidence.about(run.dataset)
+                | {
                     "parameter": setting,
                     "value": value,
                     "trial": trial,
@@ -112,17 +104,9 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         ]
     axes.set(xlabel="epochs t", ylabel="error ρ", yscale="log")
     figures.legend_above(axes)
-    if warning := standin_line([run.dataset], evidence.edition):
-        figures.small_print(figure, warning)
+    figures.small_print(figure, standin_line([run.dataset], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
     return FigureResult(figure, data, _error_caption(evidence, run, setting, data))
-
-
-def _only_run(evidence: Evidence, experiment: str) -> PlannedRun:
-    runs = evidence.runs(experiment)
-    if len(runs) != 1:
-        raise DataError(f"{experiment} has {len(runs)} runs", "plan one run of it")
-    return runs[0]
 
 
 def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.DataFrame) -> str:
@@ -148,15 +132,8 @@ def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.D
         f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick). Lowest accuracy "
         f"(1 − ρ) of any start on the way: {accuracy}.{binary} The paper's curves are lost; its "
         "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
-        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+        f"{evidence.sources([run], 'validation part', 'vali')}"
     )
-
-
-figure1a = partial(error_figure, experiment="ap_error_alpha", setting="loss.alpha")
-figure1b = partial(error_figure, experiment="ap_error_beta", setting="loss.beta")
-figure1a_ohsumed = partial(error_figure, experiment="ap_error_alpha_ohsumed", setting="loss.alpha")
-figure1b_ohsumed = partial(error_figure, experiment="ap_error_beta_ohsumed", setting="loss.beta")
-figure2 = partial(error_figure, experiment="ndcg_error", setting="loss.alpha")
 
 
 def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
@@ -174,25 +151,23 @@ def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
 
 def table5(evidence: Evidence) -> TableResult:
     """Table 5: training NDCG@5 of ApproxNDCG against α and the number of random starts."""
-    run = _only_run(evidence, "random_starts")
+    run = evidence.only_run("random_starts")
     starts = run.n_trials
     columns = [k for k in RESTARTS if k <= starts]
     rows = []
     for discount, metric in TABLE5_METRICS.items():
         for alpha, history in candidates(run, "loss.alpha").items():
             for k in columns:
-                interval = mean_interval(best_of(history, k, metric))
+                best = mean_interval(best_of(history, k, metric))
                 rows.append(
-                    {
-                        "edition": evidence.edition,
-                        "dataset": run.dataset.title,
-                        "data": run.dataset.kind,
+                    evidence.about(run.dataset)
+                    | {
                         "alpha": alpha,
                         "restarts": k,
                         "discount": discount,
-                        "mean": interval.mean,
-                        "half_width": interval.half_width,
-                        "groups": interval.n,
+                        "mean": best.mean,
+                        "half_width": best.half_width,
+                        "groups": best.n,
                         "published": math.nan,
                     }
                 )
@@ -204,8 +179,7 @@ def table5(evidence: Evidence) -> TableResult:
         for alpha, group in data[data["discount"] == discount].groupby("alpha"):
             cells = [f"α = {alpha:g}"]
             for row in group.itertuples():
-                wide = "" if math.isnan(row.half_width) else f" (±{row.half_width:.4f})"
-                cells += [f"{row.mean:.4f}{wide}", ""]
+                cells += [interval(f"{row.mean:.4f}", row.half_width, 4), ""]
             lines.append(cells)
         sections.append(Section(title, lines))
     caption = (
@@ -213,14 +187,14 @@ def table5(evidence: Evidence) -> TableResult:
         f"random starts, of which the one with the best objective counts. {starts} starts were "
         "made per α and cut into groups of K; ± is the half width of the 95% t interval over the "
         "groups, none for a single one. The paper's values are lost. "
-        f"{data_sentence([run], 'vali', 'validation part')} Edition {evidence.edition}."
+        f"{evidence.sources([run], 'validation part', 'vali')}"
     )
-    headings = [text for k in columns for text in (f"K = {k}", "paper")]
     softrank = evidence.published("qin2010_text_values").set_index("quantity")["value"]
     notes = [*standin_note(run), _orders(data, columns)]
     if not run.dataset.standin:
         notes.append(_against_softrank(data, float(softrank[SOFTRANK_TRAINING])))
-    return TableResult(data, Layout(caption, ["", *headings], sections, notes))
+    names = headings("", (f"K = {k}" for k in columns), "paper")
+    return TableResult(data, Layout(caption, names, sections, notes))
 
 
 def _orders(data: pd.DataFrame, columns: Sequence[int]) -> str:
@@ -265,14 +239,8 @@ def table6(evidence: Evidence) -> TableResult:
     for method, run in runs.items():
         seconds = epoch_seconds(run)
         rows.append(
-            {
-                "edition": evidence.edition,
-                "dataset": run.dataset.title,
-                "data": run.dataset.kind,
-                "method": method,
-                "epochs_timed": len(seconds),
-                "published": math.nan,
-            }
+            evidence.about(run.dataset)
+            | {"method": method, "epochs_timed": len(seconds), "published": math.nan}
         )
         times.append(
             {
@@ -302,10 +270,9 @@ def table6(evidence: Evidence) -> TableResult:
 
 
 def _how_much_faster(times: pd.DataFrame) -> str:
-    if "ApproxNDCG" not in times.index or len(times) < 2:
+    if OWN not in times.index or len(times) < 2:
         return ""
-    own = times.loc["ApproxNDCG", "seconds"]
-    ratios = (times["seconds"] / own).drop("ApproxNDCG")
+    ratios = (times["seconds"] / times.loc[OWN, "seconds"]).drop(OWN)
     return (
         "**ApproxNDCG is faster** than "
         + listed([f"{method} by a factor of {ratio:.1f}" for method, ratio in ratios.items()])
@@ -328,9 +295,9 @@ def initialisation(evidence: Evidence) -> FigureResult:
         bound = run.setting("model.init_bound")
         look = figures.SERIES[number % len(figures.SERIES)]
         curves = run.result.history.pivot(index="epoch", columns="trial", values="vali_metric")
-        intervals = [mean_interval(row) for row in curves.ffill().to_numpy()]
-        mean = np.array([interval.mean for interval in intervals])
-        wide = np.nan_to_num([interval.half_width for interval in intervals])
+        epochs = [mean_interval(row) for row in curves.ffill().to_numpy()]
+        mean = np.array([epoch.mean for epoch in epochs])
+        wide = np.nan_to_num([epoch.half_width for epoch in epochs])
         label = f"U(−{bound:g}, {bound:g})"
         left.plot(curves.index, mean, color=look["color"], linestyle=look["linestyle"], label=label)
         left.fill_between(
@@ -350,8 +317,7 @@ def initialisation(evidence: Evidence) -> FigureResult:
     bounds = [f"{run.setting('model.init_bound'):g}" for run in runs]
     right.set_xticks(range(len(runs)), bounds)
     right.margins(x=0.25)
-    if warning := standin_line([run.dataset for run in runs], evidence.edition):
-        figures.small_print(figure, warning)
+    figures.small_print(figure, standin_line([run.dataset for run in runs], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
     return FigureResult(figure, data, _start_caption(evidence, runs, ends, data))
 
@@ -366,10 +332,8 @@ def _curve(
     half_width: Sequence[float],
 ) -> pd.DataFrame:
     return pd.DataFrame(
-        {
-            "edition": evidence.edition,
-            "dataset": run.dataset.title,
-            "data": run.dataset.kind,
+        evidence.about(run.dataset)
+        | {
             "split": split,
             "init_bound": bound,
             "epoch": list(epochs),
@@ -381,7 +345,7 @@ def _curve(
 
 
 def _start_caption(
-    evidence: Evidence, runs: Sequence[PlannedRun], ends: Sequence, data: pd.DataFrame
+    evidence: Evidence, runs: Sequence[PlannedRun], ends: Sequence[Interval], data: pd.DataFrame
 ) -> str:
     levels = [end.mean for end in ends]
     vali = data[data["split"] == "vali"]
@@ -397,5 +361,5 @@ def _start_caption(
         f"from: mean and 95% t interval over {spread([run.n_trials for run in runs], 'trial')}. At "
         f"the last epoch the test means differ by {max(levels) - min(levels):.4f} between the "
         f"bounds. Within 0.005 of the best validation value after {listed(reached)}. "
-        f"{data_sentence(runs, 'test', 'test part')} Edition {evidence.edition}."
+        f"{evidence.sources(runs)}"
     )

@@ -1,15 +1,15 @@
 """Which of the papers' claims hold: each with its test, effect, interval, p value and verdict.
 
 The claims are published material: ``claims.csv``, and ``more_claims.csv`` with what the papers say
-beside it. A paper's module says how a claim is measured, in a dictionary ``CLAIMS``; what no module
-measures, or no run of the edition covers, is listed as *not measured here*.
+beside it. A paper's package says how a claim is measured, in a dictionary ``CLAIMS``; what no
+package measures, or no run of the edition covers, is listed as *not measured here*.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -19,11 +19,22 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared.evidence import PUBLISHED, Dataset, Evidence, gather, read_published
-from directrank.papers.shared.product import TIMES, paper_module
+from directrank.papers.shared.format import minus, p_value
+from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.product import (
+    TIMES,
+    call,
+    code_behind,
+    computed_by,
+    paper_module,
+    product,
+)
 from directrank.papers.shared.tables import markdown_rows
+from directrank.stats.intervals import Interval
 from directrank.stats.tests import holm, paired_randomisation, welch
-from directrank.system.errors import ConfigError, DataError
+from directrank.system.errors import ConfigError
 from directrank.system.io import read_json, write_csv, write_text
+from directrank.system.registry import imported_modules
 
 HOLDS = "holds"
 FAILS = "does not hold"
@@ -100,6 +111,13 @@ class Finding:
     p_value: float
     timed: bool = False
 
+    @classmethod
+    def of(cls, estimate: Interval, p_value: float, **facts: Any) -> Finding:
+        """A finding whose effect is an interval's mean, from its other attributes."""
+        return cls(
+            effect=estimate.mean, low=estimate.low, high=estimate.high, p_value=p_value, **facts
+        )
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -122,14 +140,18 @@ class Claim:
 
     Attributes:
         needs: the products of the paper from whose evidence it is measured.
-        evaluate: takes the evidence of each; None where nothing of it was run.
+        function: ``module:function`` below the paper's package; imported when it is evaluated. It
+            takes the evidence of each product and returns an :class:`Outcome`, or None where
+            nothing of it was run.
         optional: further products, whose evidence follows; None where an edition does not draw one.
             With no ``needs``, any of them will do.
+        options: further arguments of the function.
     """
 
     needs: tuple[str, ...]
-    evaluate: Callable[..., Outcome | None]
+    function: str
     optional: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
@@ -137,67 +159,60 @@ def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
     return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
 
 
-def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float, float]:
-    """Mean of a minus mean of b, its Welch 95 % interval (low, high) and p value, over trials.
+def difference_over_trials(a: np.ndarray, b: np.ndarray) -> tuple[Interval, float]:
+    """Mean of a minus mean of b with its Welch 95 % interval, and the p value, over trials.
 
-    Interval and p value are NaN where either side is a single trial.
+    Half width and p value are NaN where either side is a single trial.
     """
-    difference = float(np.mean(a) - np.mean(b))
-    if min(len(a), len(b)) < 2:
-        return difference, math.nan, math.nan, math.nan
-    p_value = welch(a, b).p_value
-    if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return difference, difference, difference, p_value
-    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(1 - LEVEL)
-    return difference, float(interval.low), float(interval.high), p_value
+    difference, n = float(np.mean(a) - np.mean(b)), min(len(a), len(b))
+    if n < 2:
+        return Interval(difference, math.nan, n, 1 - LEVEL), math.nan
+    half_width = 0.0
+    if np.ptp(a) or np.ptp(b):
+        welch_interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(1 - LEVEL)
+        half_width = float(welch_interval.high - welch_interval.low) / 2
+    return Interval(difference, half_width, n, 1 - LEVEL), welch(a, b).p_value
 
 
 def over_trials_and_queries(
-    names: tuple[str, str],
-    trials: tuple[np.ndarray, np.ndarray],
-    queries: tuple[pd.Series, pd.Series],
+    a: Method,
+    b: Method,
+    metric: str,
     stream: np.random.Generator,
-    folder: Path,
+    split: str = "test",
     *,
-    what: str,
+    heading: str,
     expected: Expected,
-    dataset: Dataset,
-    sample: str,
-    unit: str,
 ) -> Finding:
-    """One method less another: Welch over trials and a paired test over queries, the larger p.
+    """One method minus another, in per cent: the larger p value of two tests.
+
+    Welch's test over trials gives effect and interval, beside a paired one over the queries.
 
     Args:
-        names: of the methods.
-        trials: of each, the mean of every trial; they give the effect and its interval.
-        queries: of each, the value of every query.
+        a, b: the methods.
+        metric: column of the results.
         stream: of the randomisation test.
-        folder: the first one's results, for an error.
-        what: the comparison's name.
-        expected, dataset, sample, unit: of the finding.
+        split: where they are compared.
+        heading: the metric in print.
+        expected: what is claimed.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
-    if not queries[0].index.equals(queries[1].index):
-        raise DataError(
-            f"{names[0]} and {names[1]} were not evaluated on the same queries",
-            "train both on the same prepared data",
-            file=folder,
-        )
-    difference, low, high, p_trials = difference_over_trials(*trials)
+    queries = paired_values([a, b], metric, split)
+    trials = [100 * method.trial_means(metric, split) for method in (a, b)]
+    estimate, p_trials = difference_over_trials(*trials)
     p_queries = paired_randomisation(*queries, stream).p_value
-    return Finding(
-        comparison=what,
+    return Finding.of(
+        estimate,
+        float(np.maximum(p_trials, p_queries)),
+        comparison=f"{a.label} − {b.label}, {heading}",
         expected=expected,
-        dataset=dataset,
-        sample=sample,
+        dataset=a.dataset,
+        sample=f"{len(trials[0])} against {len(trials[1])} trials, {len(queries[0])} queries"
+        + (f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""),
         test="Welch's t test over trials and paired randomisation test over queries, the larger p",
-        effect=difference,
-        low=low,
-        high=high,
-        unit=unit,
-        p_value=float(np.maximum(p_trials, p_queries)),
+        unit="NDCG (%)",
     )
 
 
@@ -259,16 +274,16 @@ def evaluate(
             "printed_numbers": claim.status_in_printed_numbers,
         }
         outcome = None
-        measured = _claims_of(claim.paper).get(claim.id)
+        measured = claims_of(claim.paper).get(claim.id)
         if measured is not None:
-            wanted = [by_product.get((claim.paper, product)) for product in measured.needs]
-            if all(plan is not None for plan in wanted):
-                wanted += [by_product.get((claim.paper, name)) for name in measured.optional]
+            plans_of = [by_product.get((claim.paper, name)) for name in measured.needs]
+            if all(plan is not None for plan in plans_of):
+                plans_of += [by_product.get((claim.paper, name)) for name in measured.optional]
                 evidence: list[Evidence | None] = [
                     None if plan is None else gather(plan, runs_folder, published_folder)
-                    for plan in wanted
+                    for plan in plans_of
                 ]
-                outcome = measured.evaluate(*evidence)
+                outcome = call(claim.paper, measured.function, *evidence, **measured.options)
         rows += [common | row for row in _rows(outcome, _why_not(measured))]
     frame = pd.DataFrame(rows).reindex(columns=[*COLUMNS, "timed"])
     return frame.assign(timed=frame["timed"].eq(True))
@@ -411,7 +426,19 @@ def _where(kind: str, dataset: str) -> str:
     return f"real: {dataset}" if kind == "real" else kind
 
 
-def _claims_of(paper: str) -> Mapping[str, Claim]:
+def modules_of(papers: Iterable[str]) -> list[str]:
+    """The modules of directrank that the verdicts on the claims of ``papers`` depend on, sorted."""
+    found = set(imported_modules(__name__))
+    for paper in papers:
+        measured = claims_of(paper).values()
+        found |= code_behind(paper, (claim.function for claim in measured))
+        for name in {name for claim in measured for name in (*claim.needs, *claim.optional)}:
+            found |= computed_by(product(paper, name))
+    return sorted(found)
+
+
+def claims_of(paper: str) -> Mapping[str, Claim]:
+    """How the claims of ``paper`` are measured, by their ids; none for an unknown paper."""
     if find_spec(f"directrank.papers.{paper}") is None:
         return {}
     return getattr(paper_module(paper), "CLAIMS", {})
@@ -518,19 +545,13 @@ def _details(part: pd.DataFrame) -> list[str]:
             [
                 row.comparison,
                 row.dataset,
-                f"{row.effect:+.4g} {row.unit}".strip().replace("-", "−"),
-                "" if math.isnan(row.low) else f"{row.low:.4g} to {row.high:.4g}".replace("-", "−"),
-                _p(row.p_value),
-                _p(row.p_holm),
+                minus(f"{row.effect:+.4g} {row.unit}".strip()),
+                "" if math.isnan(row.low) else minus(f"{row.low:.4g} to {row.high:.4g}"),
+                p_value(row.p_value),
+                p_value(row.p_holm),
                 f"{row.verdict} ({row.remark})",
             ]
         )
     how = dict.fromkeys(zip(part["sample"], part["test"], strict=True))
     note = " ".join(f"{sample}: {test}." for sample, test in how)
     return [*markdown_rows(columns, rows, left=2), "", note]
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -8,6 +8,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from directrank.papers.shared.format import signed
+
+#: The status of a computed value that is the printed one to its digits.
+MET = "met"
+
+#: The status of a value that did not survive in a paper's text.
+LOST = "published: lost"
+
+#: The status of a row about a data set that the edition does not prepare.
+UNPREPARED = "not prepared here"
+
 #: Ours minus the printed value; the joint standard error of the two; the one in units of the other.
 COLUMNS = ("difference", "difference_se", "difference_in_se")
 
@@ -72,4 +83,16 @@ def beside(printed: str, in_errors: float, kind: str) -> str:
     """
     if not printed or kind == "stand-in" or math.isnan(in_errors):
         return printed
-    return f"{printed} ({in_errors:+.1f} SE)".replace("-", "−")
+    return f"{printed} ({signed(in_errors, 1)} SE)"
+
+
+def add_status(data: pd.DataFrame, unprinted: str) -> pd.DataFrame:
+    """``data`` with the column ``status``: what each row can be used for.
+
+    Args:
+        data: with the columns ``mean``, ``published`` and ``data``.
+        unprinted: the status of a value that the paper does not have, or that is lost.
+    """
+    conditions = [data["mean"].isna(), data["published"].isna(), data["data"] == "stand-in"]
+    names = ["not run here", unprinted, "stand-in: levels not comparable"]
+    return data.assign(status=np.select(conditions, names, "compared"))

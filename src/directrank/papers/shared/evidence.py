@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from directrank.data.prepared import read_record
+from directrank.papers.shared.format import count
 from directrank.stats.means import mean_metric
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError, DataError
@@ -75,8 +76,13 @@ class PlannedRun:
         return self.settings[name]
 
     @property
+    def fold(self) -> int | None:
+        """The fold of the data set; None for data with a single split."""
+        return self.result.spec["fold"]
+
+    @property
     def trained_on(self) -> str:
-        """Size of the training part, in words."""
+        """Size of the training set, in words."""
         size = self.result.record["data"]["splits"]["train"]
         return f"{count(size['queries'])} queries ({count(size['documents'])} documents)"
 
@@ -168,6 +174,33 @@ class Evidence:
             )
         return self.experiments[experiment]
 
+    def only_run(self, experiment: str) -> PlannedRun:
+        """The run of an experiment that has one; a :class:`DataError` where it has not."""
+        runs = self.runs(experiment)
+        if len(runs) != 1:
+            raise DataError(f"'{experiment}' has {len(runs)} runs", "it must be one run that tunes")
+        return runs[0]
+
+    def about(self, dataset: Dataset | None, **first: Any) -> dict[str, Any]:
+        """What every row of a CSV file begins with: edition, data set and kind of data.
+
+        Args:
+            dataset: the data set; None where there is none here.
+            first: columns between the edition and the data set.
+        """
+        return {
+            "edition": self.edition,
+            **first,
+            "dataset": None if dataset is None else dataset.title,
+            "data": None if dataset is None else dataset.kind,
+        }
+
+    def sources(
+        self, runs: Sequence[PlannedRun], part: str = "test part", split: str = "test"
+    ) -> str:
+        """The end of a caption: :func:`data_sentence` and the edition."""
+        return f"{data_sentence(runs, split, part)} Edition {self.edition}."
+
     def prepared_dataset(self, name: str) -> Dataset:
         """What a reader must know of the prepared data set ``name``."""
         record = self.prepared[name]
@@ -239,19 +272,6 @@ def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
     return PlannedRun(entry["settings"], dataset, result)
 
 
-def count(number: int) -> str:
-    """A count as it is printed: thousands set apart by a thin gap, as in ``18 919``."""
-    return f"{number:,}".replace(",", "\u00a0")
-
-
-def spread(numbers: Sequence[int], what: str) -> str:
-    """``5 trials``, or ``3 to 5 trials`` where they differ; ``a single trial`` for one."""
-    low, high = min(numbers), max(numbers)
-    if high == 1:
-        return f"a single {what}"
-    return f"{low} {what}s" if low == high else f"{low} to {high} {what}s"
-
-
 _KINDS = {
     "real": "real data",
     "standin": "generated in the place of the paper's data",
@@ -287,3 +307,18 @@ def standin_line(datasets: Sequence[Dataset], edition: str) -> str:
         return ""
     names = ", ".join(titles)
     return f"{names[0].upper()}{names[1:]}: generated, not the paper's data (edition {edition})"
+
+
+def order_note(data: pd.DataFrame, what: str = "methods") -> list[str]:
+    """The paragraph that says what can be compared, where some rows of a table are a stand-in's."""
+    if not (data["data"] == "stand-in").any():
+        return []
+    return [
+        f"A stand-in has the shape of the paper's data, not its content: the order of the {what} "
+        "may be compared with the paper's, the levels may not."
+    ]
+
+
+def here(title: str, kind: str) -> str:
+    """The paper's name of a data set, and which kind of data replaces it where that is not real."""
+    return title if kind == "real" else f"{title} (here: {kind})"

@@ -38,19 +38,6 @@ SERIES: tuple[dict[str, Any], ...] = (
     {"color": BLACK, "marker": "X", "linestyle": (0, (1, 2))},
 )
 
-#: How a value measured here is drawn where it stands beside a printed one.
-REPRODUCED: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "none"}
-
-#: How a value printed in a paper is drawn beside ours.
-PUBLISHED: dict[str, Any] = {
-    "color": BLACK,
-    "marker": "d",
-    "linestyle": "none",
-    "markerfacecolor": "white",
-    "markersize": 5,
-    "markeredgewidth": 0.9,
-}
-
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # shipped with matplotlib, so the same everywhere
     "font.size": 7.5,
@@ -106,6 +93,11 @@ def new_figure(width: float = COLUMN, height: float = 2.3, **subplots: Any) -> t
     return figure, figure.subplots(**subplots)
 
 
+def line(number: int) -> dict[str, Any]:
+    """The look of curve number ``number`` without its marker."""
+    return {key: value for key, value in SERIES[number].items() if key != "marker"}
+
+
 def small_print(figure: Figure, text: str) -> None:
     """Small text at the figure's foot, such as the warning that the data are a stand-in."""
     lines = textwrap.fill(text, int(21 * figure.get_figwidth()))  # 21 such letters fit an inch
@@ -134,27 +126,6 @@ def interval_line(
         **look,
     )
     bars.lines[0].set_label(label)  # the line alone: a legend is easier to read without the bars
-
-
-def row_points(
-    axes: Axes,
-    positions: Sequence[float] | np.ndarray,
-    values: Sequence[float] | np.ndarray,
-    half_widths: Sequence[float] | np.ndarray,
-    *,
-    label: str,
-    look: dict[str, Any],
-) -> None:
-    """Points with horizontal error bars, one per row; a NaN value draws none."""
-    bars = axes.errorbar(
-        values,
-        positions,
-        xerr=np.nan_to_num(np.asarray(half_widths, dtype=float)),
-        elinewidth=0.8,
-        capthick=0.8,
-        **look,
-    )
-    bars.lines[0].set_label(label)
 
 
 def legend_above(axes: Axes) -> None:

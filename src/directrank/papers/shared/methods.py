@@ -1,200 +1,181 @@
-"""What Qin2010's tables of methods share: a method's runs over the folds, and comparing two."""
+"""A method's runs, one per fold, and methods compared on the same queries."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from directrank.papers.shared.evidence import Empty, Evidence, PlannedRun
-from directrank.stats.intervals import mean_interval
+from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
+from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import paired_randomisation
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
 
-OWN = "ApproxNDCG"
-
-#: The same algorithm from smaller random weights: the paper leaves their distribution open.
-SMALL_START = "ApproxNDCG (small start)"
-
-#: Column heading → (metric with LETOR's discount, metric with the printed discount).
-TABLE4_METRICS = {
-    "NDCG@1": ("ndcg@1/letor", "ndcg@1"),
-    "NDCG@3": ("ndcg@3/letor", "ndcg@3"),
-    "NDCG@5": ("ndcg@5/letor", "ndcg@5"),
-    "NDCG@10": ("ndcg@10/letor", "ndcg@10"),
-    "NDCG@n": ("ndcg/letor", "ndcg"),
-}
-DISCOUNTS = {
-    "letor": "LETOR's discount (1, 1, 1/log2 3, 1/log2 4, …)",
-    "log2": "the printed discount, 1/log2(1 + rank)",
-}
-
-#: Names of the baselines file where they are not those of the paper's table.
-LETOR_NAMES = {
-    "Ranking SVM": "RankSVM",
-    "AdaRank.MAP": "AdaRank-MAP",
-    "AdaRank.NDCG": "AdaRank-NDCG",
-}
-
-#: Gains in NDCG@1 that the paper's text gives (section 5.4): method → at least.
-NDCG1_GAINS = {"Ranking SVM": 0.08, "AdaRank.NDCG": 0.04, "SoftRank": 0.04}
-
-#: Gains are printed to two decimals.
-ROUNDING = 0.005
-
-SIGNIFICANT = 0.05
-
 
 @dataclass(frozen=True)
-class Folds:
-    """The runs of one method, one per fold."""
+class Method:
+    """The runs of one method, one per fold.
 
-    method: str
+    Attributes:
+        name: the method's name.
+        runs: in the order of their folds.
+        empty: what a query without a relevant document counts, unless a caller says otherwise.
+        variant: what else distinguishes it where a method was run in several variants, such as its
+            architecture; empty for none.
+        suffix: what its label has after the name.
+    """
+
+    name: str
     runs: Sequence[PlannedRun]
+    empty: Empty
+    variant: str = ""
+    suffix: str = ""
 
-    def trial_means(self, metric: str, empty: Empty = "zero") -> np.ndarray:
-        """The mean of the folds' test means, one per trial: ``[trials]``."""
-        means = mean_of_fold_means([run.result.per_query for run in self.runs], metric, empty)
-        return means.loc[means["split"] == "test", "value"].to_numpy()
+    @property
+    def label(self) -> str:
+        """Its name in print where methods in several variants stand together."""
+        return self.name + self.suffix
 
-    def pooled(self, metric: str) -> pd.Series:
-        """The value of every test query of all folds, averaged over trials; by query id."""
-        return pd.concat([run.query_values("test", metric, "zero") for run in self.runs])
+    @property
+    def dataset(self) -> Dataset:
+        """The data set of all its runs."""
+        return self.runs[0].dataset
+
+    @property
+    def folds(self) -> list[int | None]:
+        """The fold of each run; None for data with a single split."""
+        return [run.fold for run in self.runs]
+
+    def trial_means(
+        self, metric: str, split: str = "test", empty: Empty | None = None
+    ) -> np.ndarray:
+        """The mean over the folds of their means over ``split``, one per trial: ``[trials]``."""
+        per_query = [run.result.per_query for run in self.runs]
+        means = mean_of_fold_means(per_query, metric, empty or self.empty)
+        return means.loc[means["split"] == split, "value"].to_numpy()
+
+    def mean(self, metric: str, split: str = "test") -> float:
+        """The mean of :meth:`trial_means`."""
+        return float(self.trial_means(metric, split).mean())
+
+    def query_values(
+        self, metric: str, split: str = "test", empty: Empty | None = None
+    ) -> pd.Series:
+        """The value of every query of all folds, averaged over trials; by fold and query id."""
+        empty = empty or self.empty
+        values = {run.fold or 0: run.query_values(split, metric, empty) for run in self.runs}
+        return pd.concat(values, names=["fold"])
 
 
-def methods_by_fold(runs: Sequence[PlannedRun], order: Sequence[str]) -> dict[str, Folds]:
+def by_method(
+    runs: Sequence[PlannedRun],
+    empty: Empty,
+    *,
+    order: Sequence[str] = (),
+    setting: str = "method",
+    variant: str = "",
+    suffix: str = "",
+) -> dict[str, Method]:
     """The methods of an experiment, those of ``order`` first and the others as they come.
 
+    Args:
+        runs: of the experiment.
+        empty: what a query without a relevant document counts.
+        order: names of methods.
+        setting: the setting that holds a method's name.
+        variant, suffix: of every method.
+
     Raises:
-        DataError: a method that lacks a fold which another has, or has one twice.
+        DataError: a method has a fold twice, or lacks one that another has.
     """
-    grouped: dict[str, dict[int, PlannedRun]] = {}
+    grouped: dict[str, list[PlannedRun]] = {}
     for run in runs:
-        folds = grouped.setdefault(run.setting("method"), {})
-        if run.setting("fold") in folds:
+        grouped.setdefault(str(run.setting(setting)), []).append(run)
+    names = [*(name for name in order if name in grouped), *grouped]
+    methods = {
+        name: Method(
+            name, sorted(grouped[name], key=lambda run: run.fold or 0), empty, variant, suffix
+        )
+        for name in dict.fromkeys(names)
+    }
+    require_equal_folds(methods.values())
+    return methods
+
+
+def require_equal_folds(methods: Iterable[Method]) -> None:
+    """Raise a :class:`DataError` where a method has a fold twice, or other folds than the rest."""
+    methods = list(methods)
+    every = sorted(
+        {fold for method in methods for fold in method.folds}, key=lambda fold: fold or 0
+    )
+    for method in methods:
+        if len(set(method.folds)) < len(method.folds):
             raise DataError(
-                f"'{run.setting('method')}' has fold {run.setting('fold')} twice",
+                f"'{method.label}' has a fold twice, its folds are {method.folds}",
                 "give each run of the experiment its own method and fold",
             )
-        folds[run.setting("fold")] = run
-    every = sorted({fold for folds in grouped.values() for fold in folds})
-    for method, folds in grouped.items():
-        if sorted(folds) != every:
+        if method.folds != every:
             raise DataError(
-                f"'{method}' was run on the folds {sorted(folds)}, others on {every}",
-                "run every method on the same folds",
+                f"'{method.label}' was run on the folds {method.folds}, others on {every}",
+                "run every method once on each fold",
             )
-    names = [*(m for m in order if m in grouped), *(m for m in grouped if m not in order)]
-    return {name: Folds(name, [grouped[name][fold] for fold in every]) for name in names}
+
+
+def paired_values(
+    methods: Iterable[Method], metric: str, split: str = "test", empty: Empty | None = None
+) -> list[pd.Series]:
+    """The query values of each method, all of the same queries in the same order.
+
+    Every comparison of methods query by query takes its values from here.
+
+    Raises:
+        DataError: two methods were not evaluated on the same queries of the same folds.
+    """
+    methods = list(methods)
+    values = [method.query_values(metric, split, empty) for method in methods]
+    for method, series in zip(methods, values, strict=True):
+        if not series.index.equals(values[0].index):
+            raise DataError(
+                f"'{method.label}' and '{methods[0].label}' were not evaluated on the same queries",
+                "train both on the same prepared data",
+                file=method.runs[0].result.folder,
+            )
+    return values
 
 
 @dataclass(frozen=True)
 class Paired:
-    """One method against ApproxNDCG on the same queries; positive where ApproxNDCG is better.
+    """Values of two methods on the same queries, the first minus the second.
 
     Attributes:
-        difference: mean over the pooled queries.
-        half_width: of its 95 % t interval.
+        difference: the mean difference with its 95 % interval.
         p_value: of the paired randomisation test.
-        queries: number of pairs.
     """
 
-    difference: float
-    half_width: float
+    difference: Interval
     p_value: float
-    queries: int
 
 
-def compare(own: Folds, other: Folds, metric: str) -> Paired:
-    """ApproxNDCG against ``other`` in ``metric``, paired by query over all folds' test parts.
-
-    Raises:
-        DataError: the two were not evaluated on the same queries.
-    """
-    stream = ("qin2010", "table4", own.method, other.method, metric)
-    return compare_values(own.pooled(metric), other.pooled(metric), stream)
-
-
-def compare_values(a: pd.Series, b: pd.Series, stream: tuple[str, ...]) -> Paired:
-    """``a`` against ``b``, values by query id.
+def paired_test(
+    a: pd.Series | np.ndarray,
+    b: pd.Series | np.ndarray,
+    stream: tuple[str | int, ...],
+    *,
+    interval: Callable[[np.ndarray], Interval] = mean_interval,
+    resamples: int = 100_000,
+) -> Paired:
+    """``a`` against ``b``, values that belong together by their order; see :func:`paired_values`.
 
     Args:
         a, b: the values.
         stream: names the random stream of the test: paper, what is compared, the methods.
-
-    Raises:
-        DataError: the two are not of the same queries.
+        interval: of the mean difference.
+        resamples: sign patterns that the test draws.
     """
-    if not a.index.equals(b.index):
-        raise DataError(
-            f"methods were not evaluated on the same queries ({', '.join(stream)})",
-            "train both on the same prepared data",
-        )
-    interval = mean_interval(a.to_numpy() - b.to_numpy())
-    test = paired_randomisation(a, b, numpy_stream(*stream))
-    return Paired(interval.mean, interval.half_width, test.p_value, interval.n)
-
-
-def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
-    """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN where it is lost."""
-    site = evidence.published("letor3_baselines")
-    found = site[
-        (site["dataset"] == dataset)
-        & (site["algorithm"] == LETOR_NAMES.get(method, method))
-        & (site["metric"] == metric)
-        & (site["rounding"] == "4 decimals")
-    ]
-    return float(found["value"].iloc[0]) if len(found) else math.nan
-
-
-def scale_caption(methods: Mapping[str, Folds], metric: str) -> str:
-    """What the intervals of a table of methods are, and on which data they stand."""
-    first = next(iter(methods.values()))
-    queries, folds = len(first.pooled(metric)), len(first.runs)
-    mean = f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
-    return (
-        f"{mean}, ± the half width of the 95% t interval over the {queries} test queries; queries "
-        "without a relevant document count as 0."
-    )
-
-
-def standin_note(run: PlannedRun) -> list[str]:
-    """A paragraph that warns of generated data, where they are."""
-    if not run.dataset.standin:
-        return []
-    return [
-        f"The {run.dataset.title} is generated data: no number here can be compared with "
-        "the paper's, and what follows is about the generated data only."
-    ]
-
-
-def estimate(folds: Folds, metric: str) -> dict[str, float]:
-    """The mean of the fold means, averaged over trials, with its intervals and what they count."""
-    over_trials = mean_interval(folds.trial_means(metric))
-    over_queries = mean_interval(folds.pooled(metric))
-    return {
-        "mean": over_trials.mean,
-        "half_width": over_queries.half_width,
-        "half_width_over_trials": over_trials.half_width,
-        "trials": over_trials.n,
-        "folds": len(folds.runs),
-        "queries": over_queries.n,
-    }
-
-
-def is_standin(data: pd.DataFrame) -> bool:
-    return bool((data["data"] == "stand-in").any())
-
-
-def signed(value: float, digits: int = 4) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def listed(names: Sequence[str]) -> str:
-    names = list(names)
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    a, b = np.asarray(a), np.asarray(b)
+    test = paired_randomisation(a, b, numpy_stream(*stream), resamples)
+    return Paired(interval(a - b), test.p_value)

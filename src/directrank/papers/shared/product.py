@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,6 +17,7 @@ from directrank.papers.shared import figures, tables
 from directrank.papers.shared.evidence import PREPARED, PUBLISHED, Evidence, gather
 from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
+from directrank.system.registry import imported_modules
 from directrank.system.schema import suggest
 
 #: Ending of the file of measured times that stands beside a timed product's files.
@@ -31,8 +32,8 @@ class FigureResult:
         figure: drawn within :func:`directrank.papers.shared.figures.style`.
         data: the plotted numbers, intervals included.
         caption: data set (real or stand-in), scale, trials, interval and edition, in sentences.
-        times: of a product that is ``timed``: the measured times that it plots. They are kept apart
-            because no two runs measure the same.
+        times: of a product that is ``timed``: the measured times that it plots. They have a file
+            of their own because no two runs measure the same.
     """
 
     figure: Figure
@@ -64,20 +65,25 @@ class Product:
         kind: ``figure`` or ``table``.
         title: what it is called, e.g. ``Figure 2 of Bruch et al. (2019): …``.
         needs: the names of the experiments that it is drawn from.
-        build: draws it; called within the figures' style.
+        function: ``module:function`` below the paper's package. It takes :class:`Evidence` and
+            returns a :class:`FigureResult` or a :class:`TableResult`; imported when it is drawn.
+        options: further arguments of the function.
         data: the names of data sets that it describes, as far as the edition prepares them.
         timed: whether it has measured times, which go to a file of their own (:data:`TIMES`).
         repeats: products of the paper whose cells it shows again. It needs what they need, as far
             as the edition makes them, and no run of its own.
+        computes: functions of the library that it evaluates by name, as ``losses.approx_ap``.
     """
 
     kind: Literal["figure", "table"]
     title: str
     needs: tuple[str, ...]
-    build: Callable[[Evidence], FigureResult | TableResult]
+    function: str
+    options: Mapping[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     timed: bool = False
     repeats: tuple[str, ...] = ()
+    computes: tuple[str, ...] = ()
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -88,29 +94,80 @@ class Product:
 
 
 def paper_module(paper: str) -> ModuleType:
-    """The module of ``paper``, found by its name; a :class:`ConfigError` where there is none."""
+    """The package of ``paper``, found by its name; a :class:`ConfigError` where there is none."""
     name = f"directrank.papers.{paper}"
     if not paper.isidentifier() or find_spec(name) is None:
-        raise ConfigError(f"no paper '{paper}'", f"write the module {name}, or mend the name")
+        raise ConfigError(f"no paper '{paper}'", f"write the package {name}, or correct the name")
     return import_module(name)
 
 
 def products(paper: str) -> Mapping[str, Product]:
     """The products of ``paper`` by name."""
-    found = getattr(paper_module(paper), "PRODUCTS", None)
-    if found is None:
+    table = getattr(paper_module(paper), "PRODUCTS", None)
+    if table is None:
         raise ConfigError(
-            f"the module of '{paper}' has no PRODUCTS", "see directrank.papers.shared.product"
+            f"the package of '{paper}' has no PRODUCTS", "see directrank.papers.shared.product"
         )
-    return found
+    return table
 
 
 def product(paper: str, name: str) -> Product:
-    """One product; a :class:`ConfigError` that names the known ones where there is none such."""
+    """One product; an unknown name is a :class:`ConfigError` that lists the known ones."""
     known = products(paper)
     if name not in known:
         raise ConfigError(f"'{paper}' has no product '{name}'", suggest(name, known))
     return known[name]
+
+
+def target(paper: str, function: str) -> tuple[str, str]:
+    """Module and name of a function that a paper's tables give as ``module:function``."""
+    module, name = function.split(":")
+    return f"directrank.papers.{paper}.{module}", name
+
+
+def call(paper: str, function: str, *arguments: Any, **options: Any) -> Any:
+    """Import a function of a paper, given as for :func:`target`, and call it."""
+    module, name = target(paper, function)
+    return getattr(import_module(module), name)(*arguments, **options)
+
+
+def modules_of(paper: str, name: str) -> list[str]:
+    """The modules of directrank that the files of a product depend on, sorted.
+
+    The paper's tables of products and claims are not among them: an entry is part of its product,
+    not of all the others.
+    """
+    item = product(paper, name)
+    shown = [item, *(product(paper, other) for other in item.repeats)]
+    found = set(imported_modules(__name__))
+    found |= code_behind(paper, (part.function for part in shown))
+    return sorted(found.union(*(computed_by(part) for part in shown)))
+
+
+def code_behind(paper: str, functions: Iterable[str]) -> set[str]:
+    """The modules that functions of a paper are in, and all that these import."""
+    return {
+        module for function in functions for module in imported_modules(target(paper, function)[0])
+    }
+
+
+def computed_by(item: Product) -> set[str]:
+    """The modules of the losses and metrics that a product evaluates by name."""
+    pairs = [name.split(".") for name in item.computes]
+    return {
+        module
+        for registry, name in pairs
+        for module in import_module(f"directrank.{registry}").modules_of(name)
+    }
+
+
+def draw(evidence: Evidence, name: str | None = None) -> FigureResult | TableResult:
+    """The product of ``evidence``, or another one of its paper, from the same evidence.
+
+    Call it within the figures' style.
+    """
+    item = product(evidence.paper, name or evidence.product)
+    return call(evidence.paper, item.function, evidence, **item.options)
 
 
 def build(
@@ -144,7 +201,7 @@ def build(
         evidence.runs(experiment)
     stem = Path(out_stem)
     with figures.style():
-        result = item.build(evidence)
+        result = draw(evidence)
         files: dict[str, bytes | str | pd.DataFrame]
         if isinstance(result, FigureResult):
             rendered = figures.render(result.figure, item.title, result.caption)
@@ -177,9 +234,8 @@ def build_times(
         ConfigError: the product has no measured times.
     """
     evidence = gather(read_json(plan_file), runs_folder, **folders)
-    item = product(evidence.paper, evidence.product)
     with figures.style():
-        times = item.build(evidence).times
+        times = draw(evidence).times
     if times is None:
         raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
     write_csv(out, times)

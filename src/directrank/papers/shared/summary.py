@@ -6,9 +6,8 @@ The cells are those of the tables that the edition makes; nothing is run or comp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,8 @@ from scipy import stats
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.product import FigureResult, Product, TableResult
+from directrank.papers.shared.format import signed
+from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
 
 #: Statuses of a value that is computed exactly and either is the printed one or is not.
@@ -39,7 +39,7 @@ class Panel:
     Attributes:
         title: e.g. ``Table 4, OHSUMED``.
         axis: what is measured, with its unit.
-        tables: the tables that the cells are of: product → its build function.
+        tables: the products of the paper that the cells are of.
         series: column of the tables whose values are told apart by colour and marker; or what
             makes those values of a table's rows.
         cell: columns that together name a cell.
@@ -54,7 +54,7 @@ class Panel:
 
     title: str
     axis: str
-    tables: Mapping[str, Callable[[Evidence], TableResult]]
+    tables: Sequence[str]
     series: str | Callable[[pd.DataFrame], pd.Series]
     cell: Sequence[str]
     bars: str = ""
@@ -65,39 +65,22 @@ class Panel:
     timed: bool = False
 
 
-def product(name: str, panels: Sequence[Panel]) -> Product:
-    """The product ``summary`` of a paper.
-
-    Args:
-        name: how the paper is cited, e.g. ``Yu (2020)``.
-        panels: its cells, frame by frame.
-    """
-    return Product(
-        "figure",
-        f"{name} in one picture: published against reproduced",
-        (),
-        partial(figure, panels=panels),
-        timed=any(panel.timed for panel in panels),
-        repeats=tuple(dict.fromkeys(name for panel in panels for name in panel.tables)),
-    )
-
-
 def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     """Draw the panels of which the edition makes a table.
 
     Raises:
         DataError: no cell has both a printed and a reproduced value.
     """
-    built: dict[str, TableResult] = {}
+    tables: dict[str, TableResult] = {}
     drawn = []
     for panel in panels:
-        cells = _cells(evidence, panel, built)
+        cells = _cells(evidence, panel, tables)
         if len(cells):
             drawn.append((panel, cells))
     if not drawn:
         raise DataError(
             "no table of this edition has a value that the paper prints too",
-            f"let the edition make one of {', '.join(dict.fromkeys(_names(panels)))}",
+            f"let the edition make one of {', '.join(tables_of(panels))}",
         )
     rows = math.ceil(len(drawn) / 2)
     picture, axes = figures.new_figure(
@@ -119,19 +102,25 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
 
 
-def _names(panels: Sequence[Panel]) -> list[str]:
-    return [name for panel in panels for name in panel.tables]
+def rows_where(column: str, value: str) -> Callable[[pd.DataFrame], pd.Series]:
+    """For a panel's ``where``: the rows with ``value`` in ``column``."""
+    return lambda rows: rows[column] == value
 
 
-def _cells(evidence: Evidence, panel: Panel, built: dict[str, TableResult]) -> pd.DataFrame:
+def tables_of(panels: Sequence[Panel]) -> tuple[str, ...]:
+    """The products whose cells the panels show: what the product ``summary`` repeats."""
+    return tuple(dict.fromkeys(name for panel in panels for name in panel.tables))
+
+
+def _cells(evidence: Evidence, panel: Panel, tables: dict[str, TableResult]) -> pd.DataFrame:
     """The panel's cells that have a printed and a reproduced value, one row each."""
     frames = []
-    for name, build in panel.tables.items():
+    for name in panel.tables:
         if name not in evidence.repeats:
             continue
-        if name not in built:
-            built[name] = build(evidence)
-        source = built[name].times if panel.timed else built[name].data
+        if name not in tables:
+            tables[name] = draw(evidence, name)
+        source = tables[name].times if panel.timed else tables[name].data
         rows = source[source["published"].notna() & source[panel.value].notna()]
         if panel.where is not None:
             rows = rows[panel.where(rows)]
@@ -241,7 +230,7 @@ def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
         taus = [tau for tau in taus if not math.isnan(tau)]
         if not taus:
             return f"{panel.title}: too few methods to compare an order."
-        mean = f"{np.mean(taus):+.2f}".replace("-", "−")
+        mean = signed(np.mean(taus), 2)
         columns = "one column" if len(taus) == 1 else f"mean of {len(taus)} columns"
         return f"{panel.title}: Kendall's τ between the two orders {mean} ({columns})."
     if set(cells["status"]) <= EXACT:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 
 #: What LaTeX needs in the place of a character; mark-up is handled apart.
 _LATEX = {
@@ -83,6 +86,12 @@ class Layout:
     columns: Sequence[str]
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+
+
+def in_front(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """``data`` with constant columns in front of its own."""
+    own = [name for name in data if name not in columns]
+    return data.assign(**columns)[[*columns, *own]]
 
 
 def markdown(layout: Layout, title: str) -> str:

@@ -1,164 +1,143 @@
 """Yu (2020): direct metric optimisation through twin-sigmoid ranks; its products and claims.
 
-What needs no training is in :mod:`directrank.papers.yu2020.ranks`; the grid of trained methods in
+What needs no training is in :mod:`directrank.papers.yu2020.ranks` and
+:mod:`directrank.papers.yu2020.curves`; the grid of trained methods in
 :mod:`directrank.papers.yu2020.grid`, and what is made of it in the modules beside that.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
-from directrank.papers.shared import summary
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
-from directrank.papers.shared.summary import Panel
-from directrank.papers.yu2020 import claims, ranks, tables
-from directrank.papers.yu2020 import figures as trained
-from directrank.papers.yu2020 import more_tables as more
-from directrank.papers.yu2020.grid import ARCHITECTURES, GRID
+
+
+def _on_grid(function: str, table: str) -> Claim:
+    """A claim that is measured on a table of the grid, or else on OHSUMED."""
+    return Claim((), f"claims:{function}", optional=(table, "table_ohsumed"))
+
 
 CLAIMS: dict[str, Claim] = {
-    "C11": Claim((), claims.claim_trees, optional=("table4", "table_ohsumed")),
-    "C12": Claim((), claims.claim_listmle, optional=("table4", "table_ohsumed")),
-    "C13": Claim((), claims.claim_approx_ndcg, optional=("table4", "table_ohsumed")),
-    "C14": Claim((), claims.claim_type1, optional=("table5", "table_ohsumed")),
-    "C15": Claim((), claims.claim_types, optional=("table5", "table_ohsumed")),
-    "C16": Claim((), claims.claim_direct, optional=("table7", "table_ohsumed")),
-    "C17": Claim(("ties",), claims.claim_output),
-    "C18": Claim(("table2", "table3"), ranks.claim_ranks),
-    "D09": Claim((), claims.claim_map, optional=("table4", "table_ohsumed")),
-    "D10": Claim((), claims.claim_poor, optional=("table5", "table_ohsumed")),
-    "D11": Claim(("figure2a",), claims.claim_consistency),
-    "D12": Claim(("figure2e",), claims.claim_smoothness),
+    "C11": _on_grid("claim_trees", "table4"),
+    "C12": _on_grid("claim_listmle", "table4"),
+    "C13": _on_grid("claim_approx_ndcg", "table4"),
+    "C14": _on_grid("claim_type1", "table5"),
+    "C15": _on_grid("claim_types", "table5"),
+    "C16": _on_grid("claim_direct", "table7"),
+    "C17": Claim(("ties",), "claims:claim_output"),
+    "C18": Claim(("table2", "table3"), "ranks:claim_ranks"),
+    "D09": _on_grid("claim_map", "table4"),
+    "D10": _on_grid("claim_poor", "table5"),
+    "D11": Claim(("figure2a",), "claims:claim_consistency"),
+    "D12": Claim(("figure2e",), "claims:claim_smoothness"),
 }
 
-_METHODS = {
-    f"table{number}": partial(tables.methods_table, number=number) for number in (4, 5, 6, 7)
-}
-_KINDS = {"table4": "baselines", "table5": "type 1", "table6": "type 2", "table7": "type 3"}
+#: The experiments of the grid.
+_GRID = ("web30k_r5", "web30k_ce5", "web30k_r4l", "web30k_ce4l", "web30k_trees")
 
-#: What the paper prints and the edition measures, frame by frame.
-SUMMARY = (
-    Panel(
-        title="Table 1, permutation",
-        axis="value",
-        tables={"table1": ranks.table1},
-        series="quantity",
-        cell=("quantity", "place"),
-        value="value",
-    ),
-    Panel(
-        title="Table 2, sigmoid ranks",
-        axis="error",
-        tables={"table2": ranks.table2},
-        series=lambda rows: rows["documents"].astype(str) + " documents",
-        cell=("documents", "alpha"),
-        bars="95% intervals over lists",
-        log=True,
-    ),
-    Panel(
-        title="Table 3, twin-sigmoid ranks",
-        axis="error",
-        tables={"table3": ranks.table3},
-        series="ranks",
-        cell=("documents", "ranks"),
-        bars="95% intervals over lists",
-    ),
-    *(
-        Panel(
-            title=f"Tables 4 to 7, {name}",
-            axis=name,
-            tables=_METHODS,
-            series=lambda rows: rows["table"].map(_KINDS),
-            cell=("method", "metric"),
-            bars="95% intervals over queries",
-            where=partial(tables.rows_of, prefix=f"{name}@"),
-            ranked="metric",
-        )
-        for name in ("nDCG", "MAP")
-    ),
-)
+#: Panels of Figure 2: letter → method.
+_FIGURE2 = {
+    "a": "WassRank",
+    "b": "ListNet",
+    "c": "ListMLE",
+    "d": "LambdaMART(L)",
+    "e": "ApproxNDCG",
+    "f": "nERR@10-type3",
+    "g": "AP-type3",
+    "h": "nDCG-type3",
+}
 
 _OBJECTIVES = "precision, average precision, nERR@10 and nDCG"
 
+#: What is drawn of the grid: name → kind, title, function, its further arguments.
+_TRAINED = {
+    **{
+        f"figure2{panel}": (
+            f"Figure 2 ({panel}) of Yu (2020): nDCG@5 as {method} is optimised",
+            "figures:figure2",
+            {"method": method},
+        )
+        for panel, method in _FIGURE2.items()
+    },
+    "ties": (
+        "Section 7.1 of Yu (2020), measured: tied scores per output activation",
+        "figures:ties",
+        {},
+    ),
+    "table4": ("Table 4 of Yu (2020): baselines", "tables:methods_table", {"number": 4}),
+    **{
+        f"table{4 + kind}": (
+            f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
+            "tables:methods_table",
+            {"number": 4 + kind},
+        )
+        for kind in (1, 2, 3)
+    },
+    "table_nerr": ("Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr", {}),
+    "table_selection": (
+        "Section 6.1 of Yu (2020), measured: the architecture chosen by validation or by test",
+        "tables:table_selection",
+        {},
+    ),
+}
+
+#: What is computed without training: name → title, function, its further arguments.
+_COMPUTED = {
+    "figure1a": (
+        "Figure 1 (a) of Yu (2020): the sigmoid function",
+        "curves:sigmoid_figure",
+        {"derivative": False},
+    ),
+    "figure1b": (
+        "Figure 1 (b) of Yu (2020): the derivative of the sigmoid",
+        "curves:sigmoid_figure",
+        {"derivative": True},
+    ),
+    "figure1c": (
+        "Figure 1 (c) of Yu (2020): the twin-sigmoid function",
+        "curves:twin_figure",
+        {},
+    ),
+    "table1": ("Table 1 of Yu (2020): permutation and sorting", "ranks:table1", {}),
+    "table2": ("Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2", {}),
+    "table3": ("Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3", {}),
+}
+
 PRODUCTS: dict[str, Product] = {
-    "summary": summary.product("Yu (2020)", SUMMARY),
-    "figure1a": Product(
-        "figure", "Figure 1 (a) of Yu (2020): the sigmoid function", (), ranks.figure1a
-    ),
-    "figure1b": Product(
-        "figure", "Figure 1 (b) of Yu (2020): the derivative of the sigmoid", (), ranks.figure1b
-    ),
-    "figure1c": Product(
-        "figure", "Figure 1 (c) of Yu (2020): the twin-sigmoid function", (), ranks.figure1c
+    "summary": Product(
+        "figure",
+        "Yu (2020) in one picture: published against reproduced",
+        (),
+        "summary:figure",
+        repeats=tuple(f"table{number}" for number in range(1, 8)),
     ),
     **{
-        f"figure2{panel}": Product(
-            "figure",
-            f"Figure 2 ({panel}) of Yu (2020): nDCG@5 as {method} is optimised",
-            GRID,
-            partial(trained.figure2, panel=panel),
-        )
-        for panel, method in trained.FIGURE2.items()
+        name: Product("table" if name.startswith("table") else "figure", title, needs, *how)
+        for needs, entries in (((), _COMPUTED), (_GRID, _TRAINED))
+        for name, (title, *how) in entries.items()
     },
     "inconsistency": Product(
         "figure",
         "Section 5 of Yu (2020), measured: gradients that pull against the labels",
-        (ARCHITECTURES["R4.L"],),
-        trained.inconsistency,
+        ("web30k_r4l",),
+        "figures:inconsistency",
     ),
     "difficulty": Product(
         "figure",
         "Section 5 of Yu (2020), measured: gradients of badly ordered pairs",
-        (ARCHITECTURES["R4.L"],),
-        trained.difficulty,
-    ),
-    "ties": Product(
-        "figure",
-        "Section 7.1 of Yu (2020), measured: tied scores per output activation",
-        GRID,
-        trained.ties,
-    ),
-    "table1": Product("table", "Table 1 of Yu (2020): permutation and sorting", (), ranks.table1),
-    "table2": Product("table", "Table 2 of Yu (2020): error of sigmoid ranks", (), ranks.table2),
-    "table3": Product(
-        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", (), ranks.table3
-    ),
-    "table4": Product(
-        "table",
-        "Table 4 of Yu (2020): baselines",
-        GRID,
-        partial(tables.methods_table, number=4),
-    ),
-    **{
-        f"table{4 + kind}": Product(
-            "table",
-            f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
-            GRID,
-            partial(tables.methods_table, number=4 + kind),
-        )
-        for kind in (1, 2, 3)
-    },
-    "table_nerr": Product(
-        "table", "Section 6.1 of Yu (2020), measured: nERR", GRID, tables.table_nerr
-    ),
-    "table_selection": Product(
-        "table",
-        "Section 6.1 of Yu (2020), measured: the architecture chosen by validation or by test",
-        GRID,
-        tables.table_selection,
+        ("web30k_r4l",),
+        "figures:difficulty",
     ),
     "table_ablation": Product(
         "table",
         "Section 6.2 of Yu (2020), measured: the text against the released code",
         ("web30k_ablation",),
-        more.table_ablation,
+        "more_tables:table_ablation",
         timed=True,
     ),
     "table_ohsumed": Product(
         "table",
         "The methods of Yu (2020) on OHSUMED",
         ("ohsumed_methods", "ohsumed_trees"),
-        more.table_ohsumed,
+        "more_tables:table_ohsumed",
     ),
 }

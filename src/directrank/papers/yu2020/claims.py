@@ -20,13 +20,14 @@ from directrank.papers.shared.claims import (
     has_runs,
 )
 from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import signed
+from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.yu2020.figures import tied_share
 from directrank.papers.yu2020.grid import (
     GRID,
     OHSUMED,
     TABLES,
     TWIN,
-    Cell,
     grid,
     ohsumed_cells,
     reported,
@@ -98,7 +99,7 @@ def claim_output(evidence: Evidence) -> Outcome | None:
             continue
         findings.append(finding(linear, relu, "nDCG@5", NDCG["nDCG@5"], "more"))
         shares.append([tied_share(relu), tied_share(linear)])
-        worth.append(relu.mean("test", "ndcg@5") - relu.mean("test", "ndcg@5/expected"))
+        worth.append(relu.mean("ndcg@5") - relu.mean("ndcg@5/expected"))
     if not findings:
         return None
     lower = sum(item.effect > 0 for item in findings)
@@ -106,9 +107,9 @@ def claim_output(evidence: Evidence) -> Outcome | None:
     remark = (
         f"R5 is below R4.L for {lower} of {len(findings)} methods. On average {with_relu:.1f}% of "
         f"a test query's pairs of documents are tied in R5 and {without:.1f}% in R4.L; the order "
-        f"of the file shifts nDCG@5 in R5 by {100 * np.mean(worth):+.2f} points against the mean "
-        "over all orders of ties."
-    ).replace("-", "−")
+        f"of the file shifts nDCG@5 in R5 by {signed(100 * np.mean(worth), 2)} points against the "
+        "mean over all orders of ties."
+    )
     return Outcome(findings, missing, remark)
 
 
@@ -145,22 +146,22 @@ def claim_consistency(evidence: Evidence) -> Outcome | None:
         if len(epochs) < 4:
             continue
         expected = "same" if method == UNFAITHFUL else "more"
-        found = stats.spearmanr(-epochs["train_loss"], epochs["vali_metric"])
+        rank_correlation = stats.spearmanr(-epochs["train_loss"], epochs["vali_metric"])
         # Fisher's transformation, with the variance that Spearman's coefficient has.
-        middle = np.arctanh(np.clip(found.statistic, -0.999999, 0.999999))
+        middle = np.arctanh(np.clip(rank_correlation.statistic, -0.999999, 0.999999))
         wide = 1.96 * np.sqrt(1.06 / (len(epochs) - 3))
         findings.append(
             Finding(
                 comparison=f"correlation of −train loss and nDCG@5, {cells[method].label}",
                 expected=expected,
-                dataset=cells[method].runs[0].dataset,
+                dataset=cells[method].dataset,
                 sample=f"{len(epochs)} epochs",
                 test="Spearman's rank correlation over epochs, which are not independent",
-                effect=float(found.statistic),
+                effect=float(rank_correlation.statistic),
                 low=float(np.tanh(middle - wide)),
                 high=float(np.tanh(middle + wide)),
                 unit="",
-                p_value=float(found.pvalue),
+                p_value=float(rank_correlation.pvalue),
             )
         )
     missing = [name for name in (*FAITHFUL, UNFAITHFUL) if name not in cells]
@@ -179,31 +180,27 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
     }
     findings = []
     for name in smooth:
-        effect, low, high, p_value = difference_over_trials(jumps[OWN_BASELINE], jumps[name])
         findings.append(
-            Finding(
+            Finding.of(
+                *difference_over_trials(jumps[OWN_BASELINE], jumps[name]),
                 comparison=f"mean |change| per epoch, {OWN_BASELINE} − {cells[name].label}",
                 expected="more",
-                dataset=cells[name].runs[0].dataset,
+                dataset=cells[name].dataset,
                 sample=f"{len(jumps[OWN_BASELINE])} against {len(jumps[name])} steps",
                 test="Welch's t test over the steps from epoch to epoch",
-                effect=effect,
-                low=low,
-                high=high,
                 unit="nDCG@5",
-                p_value=p_value,
             )
         )
     return Outcome(findings, (), "Fold 1.")
 
 
-def _epochs(cell: Cell) -> pd.DataFrame:
+def _epochs(cell: Method) -> pd.DataFrame:
     """Training loss and validation metric per epoch of the first fold's run, over its trials."""
     history = cell.runs[0].result.history
     return history.groupby("epoch")[["train_loss", "vali_metric"]].mean()
 
 
-def finding(a: Cell, b: Cell, heading: str, metric: str, expected: Expected) -> Finding:
+def finding(a: Method, b: Method, heading: str, metric: str, expected: Expected) -> Finding:
     """One cell against another, paired by query over the pooled test folds.
 
     Args:
@@ -213,19 +210,16 @@ def finding(a: Cell, b: Cell, heading: str, metric: str, expected: Expected) -> 
         expected: what is claimed.
     """
     folds = len(a.runs)
-    ours, theirs = a.pooled(metric), b.pooled(metric)
-    interval = mean_interval(ours.to_numpy() - theirs.loc[ours.index].to_numpy())
-    return Finding(
+    ours, theirs = paired_values([a, b], metric)
+    return Finding.of(
+        mean_interval(ours.to_numpy() - theirs.to_numpy()),
+        wilcoxon(ours, theirs).p_value,
         comparison=f"{a.label} − {b.label}, {heading}",
         expected=expected,
-        dataset=a.runs[0].dataset,
+        dataset=a.dataset,
         sample=f"{len(ours)} test queries" + (f" of {folds} folds" if folds > 1 else ""),
         test="Wilcoxon's signed-rank test over the pooled queries; 95% t interval of the mean",
-        effect=interval.mean,
-        low=interval.low,
-        high=interval.high,
         unit=heading.partition("@")[0],
-        p_value=wilcoxon(ours, theirs.loc[ours.index]).p_value,
     )
 
 

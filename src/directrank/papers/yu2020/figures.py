@@ -13,26 +13,14 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import (
     Evidence,
     PlannedRun,
-    count,
     data_sentence,
-    spread,
     standin_line,
 )
+from directrank.papers.shared.format import count, minus, signed, spread
+from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
-from directrank.papers.yu2020.grid import ARCHITECTURES, Cell, by_method, grid, kept_epochs, select
+from directrank.papers.yu2020.grid import ARCHITECTURES, grid, kept_epochs, select
 from directrank.system.errors import DataError
-
-#: Panels of Figure 2: letter → method.
-FIGURE2 = {
-    "a": "WassRank",
-    "b": "ListNet",
-    "c": "ListMLE",
-    "d": "LambdaMART(L)",
-    "e": "ApproxNDCG",
-    "f": "nERR@10-type3",
-    "g": "AP-type3",
-    "h": "nDCG-type3",
-}
 
 #: What the methods that minimise a metric's negative are said to optimise.
 METRIC_VALUES = {
@@ -50,13 +38,12 @@ _VALI = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
 _TEST = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
 
 
-def figure2(evidence: Evidence, panel: str) -> FigureResult:
+def figure2(evidence: Evidence, method: str) -> FigureResult:
     """A panel of Figure 2: what training minimises, and nDCG@5 of validation and test part.
 
     Raises:
         DataError: the method was not run.
     """
-    method = FIGURE2[panel]
     cells = grid(evidence).get(method)
     if not cells:
         raise DataError(f"{method} was not run", "let the edition run it in any architecture")
@@ -91,11 +78,11 @@ def figure2(evidence: Evidence, panel: str) -> FigureResult:
     figures.small_print(figure, standin_line([run.dataset], evidence.edition))
     data = curves.assign(
         method=method,
-        architecture=cell.architecture,
+        architecture=cell.variant,
         dataset=run.dataset.title,
         data=run.dataset.kind,
     )
-    architecture = f" in {cell.architecture}" if cell.architecture else ""
+    architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (
         f"{method}{architecture}: how nDCG@5 of the validation and test part goes with what is "
         f"optimised on the training part, {spread([run.n_trials], 'trial')}. {remark} "
@@ -157,11 +144,11 @@ def _epoch_curves(history: pd.DataFrame, what: str, sign: float) -> tuple[pd.Dat
         for column in (1, 2)
     )
     rough = both.iloc[:, 2].diff().abs().mean()
-    remark = (
+    remark = minus(
         f"Over {len(both)} epochs the rank correlation of progress in training with nDCG@5 is "
         f"{with_vali:.2f} on validation and {with_test:.2f} on test; from one epoch to the next "
         f"test nDCG@5 changes by {rough:.4f} on average."
-    ).replace("-", "−")
+    )
     return frame, remark
 
 
@@ -198,8 +185,8 @@ def difficulty(evidence: Evidence) -> FigureResult:
 def _gradients(
     evidence: Evidence, rows: Mapping[str, str], what: str, scale: float
 ) -> FigureResult:
-    by_fold = by_method(evidence.runs(ARCHITECTURES["R4.L"]))
-    runs = {method: some[0] for method, some in by_fold.items()}
+    cells = by_method(evidence.runs(ARCHITECTURES["R4.L"]), "exclude")
+    runs = {name: cell.runs[0] for name, cell in cells.items()}
     frames = []
     for objective in OBJECTIVES:
         curves = [f"{objective}-type{kind}" for kind in (1, 2, 3)]
@@ -270,8 +257,7 @@ def ties(evidence: Evidence) -> FigureResult:
                         "architecture": architecture,
                         "tied_pairs": tied_share(cell),
                         **{
-                            f"ndcg@{k}": cell.mean("test", f"ndcg@{k}")
-                            - cell.mean("test", f"ndcg@{k}/expected")
+                            f"ndcg@{k}": cell.mean(f"ndcg@{k}") - cell.mean(f"ndcg@{k}/expected")
                             for k in (1, 5, 20)
                         },
                     }
@@ -309,8 +295,8 @@ def ties(evidence: Evidence) -> FigureResult:
         "queries, at the kept epoch. Middle and right: nDCG with tied documents in the order of "
         "the file minus its exact mean over all their orders. Means over methods of tied "
         f"pairs: {', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
-        f"The largest effect is {100 * largest['ndcg@5']:+.2f} points of nDCG@5 ".replace("-", "−")
-        + f"({largest['method']} in {largest['architecture']}). "
+        f"The largest effect is {signed(100 * largest['ndcg@5'], 2)} points of nDCG@5 "
+        f"({largest['method']} in {largest['architecture']}). "
         f"{data_sentence(runs, 'test', 'test part')} Not in the paper, whose released code orders "
         "every list by its labels before training and testing, so that a stable sort would favour "
         f"ties. Edition {evidence.edition}."
@@ -323,7 +309,7 @@ def _present(shares: pd.Series) -> list[str]:
     return [name for name in ARCHITECTURES if name in shares.index]
 
 
-def tied_share(cell: Cell) -> float:
+def tied_share(cell: Method) -> float:
     """Share of tied pairs on the test part at the kept epochs, mean over folds and trials."""
     return float(
         np.mean([_column(kept_epochs(run), "test_tied_pairs").mean() for run in cell.runs])

@@ -9,13 +9,12 @@ out of every part; a mean is that of the folds' means.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import pandas as pd
 
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.system.errors import ConfigError, DataError
+from directrank.papers.shared.methods import Method, by_method, require_equal_folds
+from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
 #: Architecture → experiment.
@@ -42,112 +41,48 @@ TWIN = (*TABLES[5], *TABLES[6], *TABLES[7])
 #: Other readings of a baseline's configuration; the paper prints none of them.
 READINGS = ("WassRank (20 rounds, gap 100)", "LambdaMART(L), as in 2020")
 
+#: Every method, in the order of the tables.
+_ORDER = (*TABLES[4], *TWIN, *READINGS)
+
 CUTOFFS = (1, 3, 5, 10, 20)
 SELECTED_BY = "ndcg@5"
 SELECTIONS = ("validation", "test", "printed")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A method in one architecture.
-
-    Attributes:
-        method: its name.
-        architecture: a key of :data:`ARCHITECTURES`; empty for trees.
-        runs: one per fold, in their order.
-    """
-
-    method: str
-    architecture: str
-    runs: Sequence[PlannedRun]
-
-    @property
-    def label(self) -> str:
-        """``AP-type3 (CE4.L)``, as the paper's tables have it."""
-        return f"{self.method} ({self.architecture})" if self.architecture else self.method
-
-    def mean(self, split: str, metric: str) -> float:
-        """The mean of the folds' means over queries and trials."""
-        return float(self._values(split, metric).groupby(level=0).mean().mean())
-
-    def pooled(self, metric: str) -> pd.Series:
-        """The value of every test query of all folds, averaged over trials, by fold and id."""
-        return self._values("test", metric)
-
-    def _values(self, split: str, metric: str) -> pd.Series:
-        if metric not in self._by_query:
-            raise DataError(
-                f"this run holds no metric '{metric}'",
-                "add it to the run's evaluation",
-                file=self.runs[0].result.folder,
-            )
-        return self._by_query.loc[split, metric].dropna()
-
-    @cached_property
-    def _by_query(self) -> pd.DataFrame:
-        """Every metric averaged over trials, by split, fold and query id."""
-        frames = {run.setting("fold"): run.result.per_query for run in self.runs}
-        rows = pd.concat(frames, names=["fold"]).reset_index("fold")
-        return rows.groupby(["split", "fold", "query_id"]).mean(numeric_only=True)
+Grid = Mapping[str, Mapping[str, Method]]
+"""Method → architecture (empty for trees) → what was run: a cell."""
 
 
-Grid = Mapping[str, Mapping[str, Cell]]
-"""Method → architecture → what was run."""
-
-
-def grid(evidence: Evidence) -> dict[str, dict[str, Cell]]:
+def grid(evidence: Evidence) -> dict[str, dict[str, Method]]:
     """Everything that was run of section 7, the methods in the order of the tables.
 
     Raises:
         DataError: cells of different folds, which no mean could be compared over.
     """
-    known = [name for names in TABLES.values() for name in names]
-    found: dict[str, dict[str, Cell]] = {name: {} for name in (*known, *READINGS)}
+    cells: dict[str, dict[str, Method]] = {name: {} for name in _ORDER}
     for architecture, experiment in (*ARCHITECTURES.items(), ("", TREES)):
-        for name, runs in by_method(evidence.runs(experiment)).items():
-            found.setdefault(name, {})[architecture] = Cell(name, architecture, runs)
-    cells = {name: cells for name, cells in found.items() if cells}
-    require_equal_folds([cell for some in cells.values() for cell in some.values()])
-    return cells
+        suffix = f" ({architecture})" if architecture else ""
+        methods = by_method(
+            evidence.runs(experiment), "exclude", variant=architecture, suffix=suffix
+        )
+        for name, cell in methods.items():
+            cells.setdefault(name, {})[architecture] = cell
+    require_equal_folds(cell for some in cells.values() for cell in some.values())
+    return {name: some for name, some in cells.items() if some}
 
 
-def ohsumed_cells(evidence: Evidence) -> dict[str, Cell]:
+def ohsumed_cells(evidence: Evidence) -> dict[str, Method]:
     """The methods that were run on OHSUMED, in the order of the paper's tables.
 
     Raises:
         DataError: methods of different folds.
     """
     runs = [run for experiment in OHSUMED for run in evidence.runs(experiment)]
-    found = {name: Cell(name, "", some) for name, some in by_method(runs).items()}
-    order = [*(name for names in TABLES.values() for name in names), *READINGS]
-    cells = {name: found[name] for name in order if name in found}
-    require_equal_folds([*cells.values()])
-    return cells
+    methods = by_method(runs, "exclude")
+    return {name: methods[name] for name in _ORDER if name in methods}
 
 
-def by_method(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
-    """The runs of each method by fold."""
-    grouped: dict[str, list[PlannedRun]] = {}
-    for run in sorted(runs, key=lambda run: run.setting("fold")):
-        grouped.setdefault(run.setting("method"), []).append(run)
-    return grouped
-
-
-def require_equal_folds(cells: Sequence[Cell]) -> None:
-    """Raise a :class:`DataError` where two cells were not run on the same folds."""
-    first: tuple[Cell, list[int]] | None = None
-    for cell in cells:
-        folds = [run.setting("fold") for run in cell.runs]
-        if first is None:
-            first = cell, folds
-        elif folds != first[1]:
-            raise DataError(
-                f"{cell.label} was run on the folds {folds}, {first[0].label} on {first[1]}",
-                "run every method once on each fold",
-            )
-
-
-def select(cells: Mapping[str, Cell], by: str, printed: str = "") -> Cell | None:
+def select(cells: Mapping[str, Method], by: str, printed: str = "") -> Method | None:
     """The cell of a method that is reported.
 
     Args:
@@ -167,10 +102,10 @@ def select(cells: Mapping[str, Cell], by: str, printed: str = "") -> Cell | None
     if by == "printed":
         return cells.get(printed)
     split = "vali" if by == "validation" else "test"
-    return max(cells.values(), key=lambda cell: cell.mean(split, SELECTED_BY))
+    return max(cells.values(), key=lambda cell: cell.mean(SELECTED_BY, split))
 
 
-def reported(cells: Grid, methods: Sequence[str] | None = None) -> dict[str, Cell]:
+def reported(cells: Grid, methods: Sequence[str] | None = None) -> dict[str, Method]:
     """The cell with the best validation nDCG@5 of each method that was run, or of ``methods``."""
     chosen = {
         method: select(some, "validation")

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.evidence import Evidence, order_note
+from directrank.papers.shared.format import number, signed
+from directrank.papers.shared.methods import Method, by_method, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.papers.yu2020.grid import TABLES, Cell, ohsumed_cells, require_equal_folds
+from directrank.papers.yu2020.grid import TABLES, ohsumed_cells
 from directrank.papers.yu2020.tables import (
     NDCG,
     SIGNIFICANT,
     compared,
-    four_digits,
     method_groups,
     method_lines,
     runs_of,
-    signed,
-    standin_notes,
     with_origin,
 )
 from directrank.stats.tests import wilcoxon
@@ -28,25 +27,21 @@ from directrank.system.errors import DataError
 
 def table_ablation(evidence: Evidence) -> TableResult:
     """AP-type3 with what the released code adds to the text taken away, and other steps."""
-    grouped: dict[str, list[PlannedRun]] = {}
-    for run in sorted(evidence.runs("web30k_ablation"), key=lambda run: run.setting("fold")):
-        grouped.setdefault(run.setting("setting"), []).append(run)
-    cells = {name: Cell(name, "R4.L", runs) for name, runs in grouped.items()}
+    cells = by_method(evidence.runs("web30k_ablation"), "exclude", setting="setting")
     if not cells:
         raise DataError("no setting was run", "let the edition run 'web30k_ablation'")
-    require_equal_folds(list(cells.values()))
     base = next(iter(cells.values()))
     metrics = {heading: NDCG[heading] for heading in ("nDCG@1", "nDCG@5", "nDCG@10", "nDCG@20")}
     rows, times = [], []
     for name, cell in cells.items():
         for heading, metric in metrics.items():
-            values, reference = cell.pooled(metric), base.pooled(metric)
+            values, reference = paired_values([cell, base], metric)
             rows.append(
                 {
                     "setting": name,
                     "metric": heading,
-                    "mean": cell.mean("test", metric),
-                    "difference": cell.mean("test", metric) - base.mean("test", metric),
+                    "mean": cell.mean(metric),
+                    "difference": cell.mean(metric) - base.mean(metric),
                     "p_value": wilcoxon(values, reference).p_value if cell is not base else 1.0,
                     "queries": len(values),
                     "folds": len(cell.runs),
@@ -60,11 +55,11 @@ def table_ablation(evidence: Evidence) -> TableResult:
     lines = []
     for name, part in data.groupby("setting", sort=False):
         at_five = part[part["metric"] == "nDCG@5"].iloc[0]
-        is_base = name == base.method
+        is_base = name == base.name
         lines.append(
             [
                 str(name),
-                *(four_digits(value) for value in part["mean"]),
+                *(number(value) for value in part["mean"]),
                 "" if is_base else signed(at_five["difference"]),
                 "" if is_base else f"{at_five['p_value']:.3f}",
                 f"{duration[name]:.2f}",
@@ -75,11 +70,10 @@ def table_ablation(evidence: Evidence) -> TableResult:
         "output, a falling learning rate, dropout), and several queries per step, each query with "
         "statistics of its own or all with common ones. Difference in nDCG@5 from the first row, "
         "with Wilcoxon's p; seconds per epoch, monitoring apart, on the machine that ran it. "
-        f"{data_sentence(runs_of(list(cells.values())), 'test', 'test part')} "
-        f"Edition {evidence.edition}."
+        f"{evidence.sources(runs_of(list(cells.values())))}"
     )
     columns = ["", *metrics, "difference", "p", "s / epoch"]
-    layout = Layout(caption, columns, [Section("", lines)], standin_notes(data))
+    layout = Layout(caption, columns, [Section("", lines)], order_note(data))
     return TableResult(data, layout, pd.DataFrame(times))
 
 
@@ -94,7 +88,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         "nERR@10": "nerr@10",
     }
     data = compared(cells, metrics).drop(columns="architecture")
-    architectures = {cell.method: _tuned_architectures(cell) for cell in cells}
+    architectures = {cell.name: _tuned_architectures(cell) for cell in cells}
     data["architectures"] = data["method"].map(architectures)
     data = with_origin(evidence, cells, data)
     columns = ["", *metrics, "architectures chosen"]
@@ -113,15 +107,14 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         "The paper's methods on OHSUMED, which it does not use: per fold the architecture with the "
         "best validation nDCG@5 of R5, CE5, R4.L and CE4.L. Means of the folds' means; bold: the "
         "best of the column; asterisk: Wilcoxon's signed-rank test against it over the pooled test "
-        f"queries, p < 0.01. {data_sentence(runs_of(cells), 'test', 'test parts')} "
-        f"Edition {evidence.edition}."
+        f"queries, p < 0.01. {evidence.sources(runs_of(cells), 'test parts')}"
     )
     return TableResult(data, Layout(caption, columns, sections, [_types_note(data, cells)]))
 
 
-def _types_note(data: pd.DataFrame, cells: Sequence[Cell]) -> str:
+def _types_note(data: pd.DataFrame, cells: Sequence[Method]) -> str:
     """Whether types 2 and 3 are ahead of type 1 in nDCG@5, and for how many it is certain."""
-    at = {cell.method: cell for cell in cells}
+    at = {cell.name: cell for cell in cells}
     parts = []
     for kind in ("type2", "type3"):
         pairs = [
@@ -132,9 +125,9 @@ def _types_note(data: pd.DataFrame, cells: Sequence[Cell]) -> str:
         if not pairs:
             continue
         metric = NDCG["nDCG@5"]
-        ahead = sum(a.mean("test", metric) > b.mean("test", metric) for a, b in pairs)
+        ahead = sum(a.mean(metric) > b.mean(metric) for a, b in pairs)
         certain = sum(
-            wilcoxon(a.pooled(metric), b.pooled(metric)).p_value < SIGNIFICANT for a, b in pairs
+            wilcoxon(*paired_values([a, b], metric)).p_value < SIGNIFICANT for a, b in pairs
         )
         parts.append(
             f"{kind} is above type1 for {ahead} of {len(pairs)} metrics (p < 0.01 for {certain})"
@@ -145,7 +138,7 @@ def _types_note(data: pd.DataFrame, cells: Sequence[Cell]) -> str:
     )
 
 
-def _tuned_architectures(cell: Cell) -> str:
+def _tuned_architectures(cell: Method) -> str:
     """How often each architecture was chosen within the runs, e.g. ``R4.L ×3, CE5 ×2``."""
     names: list[str] = []
     for run in cell.runs:

@@ -1,4 +1,4 @@
-"""Yu (2020): direct metric optimisation through twin-sigmoid ranks; what needs no training.
+"""Tables 1 to 3 of Yu2020, which need no training, and claim C18.
 
 Tables 2 and 3 measure ranks by the sum over a list's documents of the absolute error, averaged over
 random lists. Scores are float32: the ties behind Table 3's 0.03 are those of that type.
@@ -15,18 +15,18 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from directrank.papers.shared import figures
 from directrank.papers.shared.claims import Finding, Outcome, without_sampling
-from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.differences import MET, add_differences, standard_error
 from directrank.papers.shared.evidence import Dataset, Evidence
-from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.format import headings, interval, number, signed
+from directrank.papers.shared.methods import paired_test
+from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.sorting import descending_order, inverse
 from directrank.relaxations.twin import TwinRanking
 from directrank.stats.intervals import mean_interval
-from directrank.stats.tests import paired_randomisation
-from directrank.system.seeds import numpy_stream, torch_stream
+from directrank.system.seeds import torch_stream
 
 #: Lists and documents per list of Tables 2 and 3.
 VECTORS = 100
@@ -40,9 +40,6 @@ LONG_RUN = 150_000_000
 #: Table 2 is met within 5 %; a cell that is smaller than its own sampling error, within 0.1.
 RELATIVE_TOLERANCE = 0.05
 ABSOLUTE_TOLERANCE = {(123, 100_000): 0.1}
-
-#: Steepness of the curves of Figure 1 (a) and (b); the paper's values did not survive in its text.
-FIGURE1_ALPHAS = (1, 5, 10)
 
 #: A uniform float32 of PyTorch is a multiple of this.
 RESOLUTION = 2.0**-24
@@ -175,7 +172,7 @@ def table2(evidence: Evidence) -> TableResult:
     for (_, theirs), n in zip(printed.iterrows(), SIZES, strict=True):
         for alpha in ALPHAS:
             published = float(str(theirs[f"{alpha:,}"]).replace(",", ""))
-            interval = mean_interval(sigmoid_errors(n, alpha))
+            errors = mean_interval(sigmoid_errors(n, alpha))
             tolerance = ABSOLUTE_TOLERANCE.get((n, alpha), RELATIVE_TOLERANCE * published)
             rows.append(
                 {
@@ -184,11 +181,11 @@ def table2(evidence: Evidence) -> TableResult:
                     "vectors": VECTORS,
                     "documents": n,
                     "alpha": alpha,
-                    "mean": interval.mean,
-                    "half_width": interval.half_width,
+                    "mean": errors.mean,
+                    "half_width": errors.half_width,
                     "published": published,
                     "tolerance": tolerance,
-                    "status": _met(abs(interval.mean - published) <= tolerance),
+                    "status": _met(abs(errors.mean - published) <= tolerance),
                 }
             )
     data = pd.DataFrame(rows)
@@ -213,7 +210,7 @@ def table2(evidence: Evidence) -> TableResult:
 def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
     rows = list(part.itertuples())
     return [
-        ["here", *(f"{row.mean:.2f} (±{row.half_width:.2f})" for row in rows)],
+        ["here", *(interval(number(row.mean, 2), row.half_width, 2) for row in rows)],
         ["paper", *(f"{row.published:.2f}" for row in rows)],
         ["difference", *(_signed(row.difference, 2) for row in rows)],
         ["in per cent", *(_signed(100 * row.difference / row.published, 1) for row in rows)],
@@ -241,8 +238,8 @@ def _table2_notes(data: pd.DataFrame) -> list[str]:
 def _long_run(n: int, alpha: float) -> str:
     """The mean error of many more lists, in words: where between the two means the truth lies."""
     lists = LONG_RUN // n**2
-    interval = mean_interval(sigmoid_errors(n, alpha, lists))
-    return f"{lists} lists give {interval.mean:.2f} ±{interval.half_width:.2f}"
+    errors = mean_interval(sigmoid_errors(n, alpha, lists))
+    return f"{lists} lists give {errors.mean:.2f} ±{errors.half_width:.2f}"
 
 
 def table3(evidence: Evidence) -> TableResult:
@@ -251,8 +248,7 @@ def table3(evidence: Evidence) -> TableResult:
     rows = []
     for name, break_ties in (("Eq-12", False), ("Eq-12 plus tie breaking", True)):
         for n in SIZES:
-            interval = mean_interval(twin_errors(n, break_ties))
-            mean = interval.mean
+            errors = mean_interval(twin_errors(n, break_ties))
             published = float(printed.loc[name, f"(v1 = {VECTORS}, v2 = {n})"])
             expected = 0.0 if break_ties else expected_ties(n)
             # Ties are rare, so the sum over the lists is a Poisson count, here and in the paper.
@@ -264,12 +260,12 @@ def table3(evidence: Evidence) -> TableResult:
                     "vectors": VECTORS,
                     "documents": n,
                     "ranks": name,
-                    "mean": mean,
-                    "half_width": interval.half_width,
+                    "mean": errors.mean,
+                    "half_width": errors.half_width,
                     "expected": expected,
                     "published": published,
                     "tolerance": tolerance,
-                    "status": _met(abs(mean - published) <= tolerance),
+                    "status": _met(abs(errors.mean - published) <= tolerance),
                 }
             )
     data = pd.DataFrame(rows)
@@ -288,9 +284,8 @@ def table3(evidence: Evidence) -> TableResult:
                 row.status,
             ]
         lines.append(cells)
-    columns = ["Twin sigmoid"]
-    for n in SIZES:
-        columns += [f"{n} documents", "expected", "paper", "difference", "verdict"]
+    beside = ("expected", "paper", "difference", "verdict")
+    columns = headings("Twin sigmoid", (f"{n} documents" for n in SIZES), *beside)
     caption = (
         "Error of twin-sigmoid ranks, the sum over a list's documents of the absolute rank error, "
         f"mean of the {VECTORS} lists of Table 2. Without tie breaking two equal scores share the "
@@ -302,130 +297,23 @@ def table3(evidence: Evidence) -> TableResult:
     return TableResult(data, Layout(caption, columns, [Section("", lines)]))
 
 
-def sigmoid_of_pair(z: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """What the sigmoid makes of a score difference, and its derivative, from the library's ranks.
-
-    Args:
-        z: score differences ``[n]``.
-        alpha: steepness.
-
-    Returns:
-        Output and derivative, ``[n]`` each.
-    """
-    scores, everyone = _pairs(z)
-    ranks = SigmoidRanking(scores, everyone, alpha=alpha).ranks(everyone)[:, 0]
-    return _output_and_slope(ranks, scores)
-
-
-def twin_of_pair(z: Tensor, gradient: str) -> tuple[Tensor, Tensor]:
-    """Likewise of the twin sigmoid with a gradient type, for a document that is better (u = 1)."""
-    scores, everyone = _pairs(z)
-    labels = torch.tensor([1.0, 0.0], dtype=scores.dtype).expand_as(scores)
-    ranking = TwinRanking(scores, labels, everyone, gradient=gradient, break_ties=False)
-    return _output_and_slope(ranking.ranks[:, 0], scores)
-
-
-def _pairs(z: Tensor) -> tuple[Tensor, Tensor]:
-    """Lists of two documents whose scores are z apart."""
-    scores = torch.stack([z, torch.zeros_like(z)], 1).requires_grad_()
-    return scores, torch.ones_like(scores, dtype=torch.bool)
-
-
-def _output_and_slope(ranks: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    (gradient,) = torch.autograd.grad(ranks.sum(), scores)
-    return 2 - ranks.detach(), -gradient[:, 0]
-
-
-def figure1a(evidence: Evidence) -> FigureResult:
-    """Figure 1 (a): the sigmoid gets steeper with α."""
-    what = "The sigmoid 1 / (1 + exp(−αz)), which stands for the indicator z > 0, for several α."
-    return _sigmoid_panel(evidence, derivative=False, axis="σ(z)", what=what)
-
-
-def figure1b(evidence: Evidence) -> FigureResult:
-    """Figure 1 (b): the peak of the sigmoid's derivative grows with α."""
-    what = "The derivative of the sigmoid 1 / (1 + exp(−αz)) for several α; its peak is α / 4."
-    return _sigmoid_panel(evidence, derivative=True, axis="dσ(z) / dz", what=what)
-
-
-def _sigmoid_panel(evidence: Evidence, *, derivative: bool, axis: str, what: str) -> FigureResult:
-    z = _differences()
-    figure, axes = figures.new_figure(height=2.0)
-    frames = []
-    for number, alpha in enumerate(FIGURE1_ALPHAS):
-        values = sigmoid_of_pair(z, float(alpha))[derivative].numpy()
-        label = f"α = {alpha}"
-        axes.plot(z.numpy(), values, label=label, **_line(number))
-        frames.append(pd.DataFrame({"curve": label, "z": z.numpy(), "value": values}))
-    axes.set(xlabel="z", ylabel=axis, xticks=range(-4, 5, 2))
-    axes.legend(loc="upper left")
-    caption = (
-        f"{what} The paper's values of α and range of z did not survive in its text; these are "
-        f"chosen here. Analytic: no data, no training. Edition {evidence.edition}."
-    )
-    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
-
-
-def figure1c(evidence: Evidence) -> FigureResult:
-    """Figure 1 (c): the twin sigmoid's output and its two gradients."""
-    z = _differences()
-    output, type1 = twin_of_pair(z, "type1")
-    curves = {
-        "output": output,
-        "gradient, type 1": type1,
-        "gradient, type 3": twin_of_pair(z, "type3")[1],
-    }
-    looks = (
-        {"color": figures.BLUE, "linestyle": "-", "linewidth": 1.6},
-        {"color": figures.GREEN, "linestyle": "--"},
-        {"color": figures.VERMILLION, "linestyle": "-."},
-    )
-    figure, axes = figures.new_figure(height=2.0)
-    frames = []
-    for (label, values), look in zip(curves.items(), looks, strict=True):
-        axes.plot(z.numpy(), values.numpy(), label=label, **look)
-        frames.append(pd.DataFrame({"curve": label, "z": z.numpy(), "value": values.numpy()}))
-    axes.set(xlabel="z", ylabel="twin sigmoid", xticks=range(-4, 5, 2))
-    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95))
-    caption = (
-        "The twin sigmoid of a score difference z: its output forward, 1 for z > 0, 1/2 for z = 0 "
-        "and 0 for z < 0, and the gradients it passes backward instead, with α_b = 1: "
-        "type 1 (equation 11) and type 3 for the better document (equation 21, u = 1), which does "
-        "not vanish where the pair is badly ordered but tends to 2α_b. Type 2 equals "
-        f"type 1 there. Analytic: no data, no training. Edition {evidence.edition}."
-    )
-    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
-
-
-def _differences() -> Tensor:
-    """From -5 to 5 in steps of 1/40, 0 among them exactly."""
-    return torch.arange(-200, 201, dtype=torch.float64) / 40
-
-
-def _line(number: int) -> dict[str, object]:
-    return {key: value for key, value in figures.SERIES[number].items() if key != "marker"}
-
-
 def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome:
     """The error falls with α, and the twin sigmoid with tie breaking is exact (C18)."""
     findings = []
     for n in SIZES:
         for low, high in itertools.pairwise(ALPHAS):
             a, b = sigmoid_errors(n, low), sigmoid_errors(n, high)
-            interval = mean_interval(a - b)
-            generator = numpy_stream("yu2020", "claims", n, low)
+            paired = paired_test(a, b, ("yu2020", "claims", n, low))
             findings.append(
-                Finding(
+                Finding.of(
+                    paired.difference,
+                    paired.p_value,
                     comparison=f"error at α = {low:g} − at α = {high:g}, {n} documents",
                     expected="more",
                     dataset=SCORES,
                     sample=f"{VECTORS} lists",
                     test="paired randomisation test over the lists; 95% t interval",
-                    effect=interval.mean,
-                    low=interval.low,
-                    high=interval.high,
                     unit="ranks",
-                    p_value=paired_randomisation(a, b, generator).p_value,
                 )
             )
     for n in SIZES:
@@ -446,13 +334,11 @@ def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome
     return Outcome(findings, remark=remark + ".")
 
 
-MET = "met"
-
-
 def _met(agrees: bool) -> str:
     return MET if agrees else "not met"
 
 
 def _signed(value: float, digits: int) -> str:
+    """``value`` with its sign; 0 where it rounds to that."""
     rounded = round(value, digits)
-    return f"{rounded:+.{digits}f}".replace("-", "−") if rounded else "0"
+    return signed(rounded, digits) if rounded else "0"

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.differences import add_differences, add_status, standard_error
+from directrank.papers.shared.evidence import Evidence, PlannedRun, order_note
+from directrank.papers.shared.format import number, signed
+from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.papers.yu2020.grid import (
     CUTOFFS,
     GRID,
@@ -23,7 +25,6 @@ from directrank.papers.yu2020.grid import (
     SELECTED_BY,
     SELECTIONS,
     TABLES,
-    Cell,
     Grid,
     grid,
     printed_architectures,
@@ -44,17 +45,11 @@ MAP_CODE = {f"MAP@{k}": f"ap@{k}/graded_ideal" for k in CUTOFFS}
 MAP_TEXT = {**{f"AP@{k}": f"ap@{k}" for k in CUTOFFS}, "AP": "ap"}
 NERR = {f"nERR@{k}": f"nerr@{k}" for k in CUTOFFS}
 
-STANDIN_NOTE = (
-    "A stand-in has the shape of the paper's data, not its content: the order of the methods may "
-    "be compared with the paper's, the levels may not."
-)
-
-
 #: Heading of the differences from print.
 UNITS = "here − paper (in brackets: in standard errors of ours over the queries)"
 
 
-def compared(cells: Sequence[Cell], metrics: Mapping[str, str]) -> pd.DataFrame:
+def compared(cells: Sequence[Method], metrics: Mapping[str, str]) -> pd.DataFrame:
     """Every cell in every metric against the best of the column.
 
     Args:
@@ -69,30 +64,23 @@ def compared(cells: Sequence[Cell], metrics: Mapping[str, str]) -> pd.DataFrame:
     """
     rows = []
     for heading, metric in metrics.items():
-        means = {cell.method: cell.mean("test", metric) for cell in cells}
-        best = max(
-            (cell for cell in cells if cell.method not in READINGS),
-            key=lambda cell: means[cell.method],
-        )
-        reference = best.pooled(metric)
+        means = {cell.name: cell.mean(metric) for cell in cells}
+        values = dict(zip(means, paired_values(cells, metric), strict=True))
+        best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
         for cell in cells:
-            values = cell.pooled(metric)
-            if not values.index.equals(reference.index):
-                raise DataError(
-                    f"{cell.label} and {best.label} were not evaluated on the same queries",
-                    "train both on the same prepared data",
-                )
-            p_value = wilcoxon(values, reference).p_value if cell is not best else math.nan
+            own = values[cell.name]
+            is_best = cell.name == best
+            p_value = math.nan if is_best else wilcoxon(own, values[best]).p_value
             rows.append(
                 {
-                    "method": cell.method,
-                    "architecture": cell.architecture,
+                    "method": cell.name,
+                    "architecture": cell.variant,
                     "metric": heading,
-                    "mean": means[cell.method],
-                    "half_width": mean_interval(values.to_numpy()).half_width,
-                    "queries": len(values),
+                    "mean": means[cell.name],
+                    "half_width": mean_interval(own.to_numpy()).half_width,
+                    "queries": len(own),
                     "folds": len(cell.runs),
-                    "best": cell is best,
+                    "best": is_best,
                     "p_value": p_value,
                     "star": int(p_value < SIGNIFICANT),
                 }
@@ -106,11 +94,11 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     Raises:
         DataError: no method of the table was run.
     """
-    wanted = (*TABLES[number], *(READINGS if number == 4 else ()))
+    methods = (*TABLES[number], *(READINGS if number == 4 else ()))
     everything = grid(evidence)
-    chosen = reported(everything, wanted)
-    cells = [chosen[method] for method in wanted if method in chosen]
-    if not any(cell.method in TABLES[number] for cell in cells):
+    chosen = reported(everything, methods)
+    cells = [chosen[method] for method in methods if method in chosen]
+    if not any(cell.name in TABLES[number] for cell in cells):
         raise DataError(
             f"no method of Table {number} was run",
             f"let the edition run some of {', '.join(TABLES[number])} in {', '.join(GRID)}",
@@ -122,8 +110,7 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         "column among the table's methods; asterisk: Wilcoxon's signed-rank test against it over "
         "the pooled test queries, p < 0.01. MAP@k is what the released code computes, which "
         "divides by the sum of the k largest graded labels and is no mean of average precisions; "
-        f"AP@k is the text's (equation 7). {data_sentence(runs_of(cells), 'test', 'test part')} "
-        f"Edition {evidence.edition}."
+        f"AP@k is the text's (equation 7). {evidence.sources(runs_of(cells))}"
     )
     columns = ["", *NDCG, *MAP_CODE]
     ours = data[data["mean"].notna()]
@@ -144,11 +131,6 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     return TableResult(data, Layout(caption, columns, sections, _table_notes(data, number)))
 
 
-def rows_of(data: pd.DataFrame, prefix: str) -> pd.Series:
-    """Which rows of a table of methods are of a metric, by the start of its heading."""
-    return data["metric"].str.startswith(prefix)
-
-
 def table_nerr(evidence: Evidence) -> TableResult:
     """The nERR results that the paper leaves out as consistent with nDCG."""
     everything = grid(evidence)
@@ -159,7 +141,7 @@ def table_nerr(evidence: Evidence) -> TableResult:
         "says that it agrees with nDCG and prints nothing; nDCG@10 beside it. "
         f"{_grid_caption(everything, cells)} Bold: the best of the column; asterisk: Wilcoxon's "
         "signed-rank test against it over the pooled test queries, p < 0.01. "
-        f"{data_sentence(runs_of(cells), 'test', 'test part')} Edition {evidence.edition}."
+        f"{evidence.sources(runs_of(cells))}"
     )
     columns = ["", *NERR, "nDCG@10"]
     means = data.pivot(index="method", columns="metric", values="mean")
@@ -177,7 +159,7 @@ def table_nerr(evidence: Evidence) -> TableResult:
         Section(title, method_lines(data[data["method"].isin(names)], columns[1:]))
         for title, names in method_groups(data).items()
     ]
-    return TableResult(data, Layout(caption, columns, sections, notes + standin_notes(data)))
+    return TableResult(data, Layout(caption, columns, sections, notes + order_note(data)))
 
 
 def table_selection(evidence: Evidence) -> TableResult:
@@ -194,9 +176,9 @@ def table_selection(evidence: Evidence) -> TableResult:
                 {
                     "method": method,
                     "selection": by,
-                    "architecture": cell.architecture if cell else printed.get(method, ""),
-                    "validation": cell.mean("vali", SELECTED_BY) if cell else math.nan,
-                    "test": cell.mean("test", SELECTED_BY) if cell else math.nan,
+                    "architecture": cell.variant if cell else printed.get(method, ""),
+                    "validation": cell.mean(SELECTED_BY, "vali") if cell else math.nan,
+                    "test": cell.mean(SELECTED_BY) if cell else math.nan,
                     "architectures": len(cells),
                 }
             )
@@ -208,11 +190,11 @@ def table_selection(evidence: Evidence) -> TableResult:
     data["gain_over_validation"] = data["test"] - data["method"].map(test["validation"])
     lines = []
     for method, part in data.groupby("method", sort=False):
-        cellsof = [str(method)]
+        line = [str(method)]
         for row in part.itertuples():
-            cellsof += [row.architecture, four_digits(row.test)]
+            line += [row.architecture, number(row.test)]
         by_test = part.loc[part["selection"] == "test", "gain_over_validation"].iloc[0]
-        lines.append([*cellsof, signed(by_test)])
+        lines.append([*line, signed(by_test)])
     gains = test["test"] - test["validation"]
     several = data.loc[data["architectures"] > 1, "method"].nunique()
     notes = [
@@ -229,11 +211,11 @@ def table_selection(evidence: Evidence) -> TableResult:
         "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (the "
         "text), by test nDCG@5 (the released code), and in the one that the paper's table names; "
         "empty where that one was not run. "
-        f"{data_sentence(runs_of(cells), 'test', 'test part')} Edition {evidence.edition}."
+        f"{evidence.sources(runs_of(cells))}"
     )
     columns = ["", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5", "gain"]
     return TableResult(
-        data, Layout(caption, columns, [Section("", lines)], notes + standin_notes(data))
+        data, Layout(caption, columns, [Section("", lines)], notes + order_note(data))
     )
 
 
@@ -245,35 +227,22 @@ def _beside_published(evidence: Evidence, data: pd.DataFrame, number: int) -> pd
         data = pd.concat([data, pd.DataFrame(empty)], ignore_index=True)
     values, stars, architectures = [], [], []
     for row in data.itertuples():
-        there = row.method in printed.index and row.metric in printed.columns
-        values.append(float(printed.loc[row.method, row.metric]) if there else math.nan)
-        stars.append(printed.loc[row.method, f"{row.metric}_star"] if there else math.nan)
-        architectures.append(printed.loc[row.method, "architecture"] if there else "")
+        in_print = row.method in printed.index and row.metric in printed.columns
+        values.append(float(printed.loc[row.method, row.metric]) if in_print else math.nan)
+        stars.append(printed.loc[row.method, f"{row.metric}_star"] if in_print else math.nan)
+        architectures.append(printed.loc[row.method, "architecture"] if in_print else "")
     data["published"] = values
     data["published_star"] = pd.array(stars, dtype="Int64")
     data["published_architecture"] = architectures
     return data
 
 
-def with_origin(evidence: Evidence, cells: Sequence[Cell], data: pd.DataFrame) -> pd.DataFrame:
+def with_origin(evidence: Evidence, cells: Sequence[Method], data: pd.DataFrame) -> pd.DataFrame:
     """``data`` with the edition and the data set in front, and what each row can be used for."""
-    dataset = cells[0].runs[0].dataset
-    data.insert(0, "edition", evidence.edition)
-    data.insert(1, "dataset", dataset.title)
-    data.insert(2, "data", dataset.kind)
+    data = in_front(data, evidence.about(cells[0].dataset))
     if "published" in data:
-        real = dataset.kind == "real"
         data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-        data["status"] = [
-            "not run here"
-            if math.isnan(row.mean)
-            else "not in the paper's table"
-            if math.isnan(row.published)
-            else "compared"
-            if real
-            else "stand-in: levels not comparable"
-            for row in data.itertuples()
-        ]
+        data = add_status(data, "not in the paper's table")
         for column in ("queries", "folds", "star"):
             data[column] = data[column].astype("Int64")
     return data
@@ -291,7 +260,7 @@ def method_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]
 
 
 def _marked(row: pd.Series) -> str:
-    text = four_digits(row["mean"])
+    text = number(row["mean"])
     if row["best"]:
         return f"**{text}**"
     return text + ("*" if row["star"] else "")
@@ -321,11 +290,11 @@ def _difference_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[
 
 def _distance(row: pd.Series) -> str:
     text = signed(row["difference"])
-    return f"{text} ({row['difference_in_se']:+.1f})".replace("-", "−") if text else ""
+    return f"{text} ({signed(row['difference_in_se'], 1)})" if text else ""
 
 
 def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
-    notes = standin_notes(data)
+    notes = order_note(data)
     if number == 4 and set(READINGS) & set(data["method"]):
         notes.append(
             "The paper takes WassRank's “suggested” configuration without naming it; the released "
@@ -338,16 +307,12 @@ def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
     return notes
 
 
-def standin_notes(data: pd.DataFrame) -> list[str]:
-    return [STANDIN_NOTE] if (data["data"] == "stand-in").any() else []
-
-
-def _grid_caption(everything: Grid, cells: Sequence[Cell]) -> str:
+def _grid_caption(everything: Grid, cells: Sequence[Method]) -> str:
     """How the architecture of each method came about."""
     tried = {
         method: sorted(some)
         for method, some in everything.items()
-        if "" not in some and method in {cell.method for cell in cells}
+        if "" not in some and method in {cell.name for cell in cells}
     }
     counts = {len(some) for some in tried.values()}
     if not counts:
@@ -361,20 +326,12 @@ def _grid_caption(everything: Grid, cells: Sequence[Cell]) -> str:
 
 def method_groups(data: pd.DataFrame) -> dict[str, list[str]]:
     """Methods in sections: baselines, then the three types."""
-    present = list(dict.fromkeys(data["method"]))
+    present = set(data["method"])
     groups = {"baselines": (*TABLES[4], *READINGS)}
     groups |= {f"type {kind}": TABLES[4 + kind] for kind in (1, 2, 3)}
-    found = {title: [name for name in names if name in present] for title, names in groups.items()}
-    return {title: names for title, names in found.items() if names}
+    run = {title: [name for name in names if name in present] for title, names in groups.items()}
+    return {title: names for title, names in run.items() if names}
 
 
-def runs_of(cells: Sequence[Cell]) -> list[PlannedRun]:
+def runs_of(cells: Sequence[Method]) -> list[PlannedRun]:
     return [run for cell in cells for run in cell.runs]
-
-
-def four_digits(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.4f}"
-
-
-def signed(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")

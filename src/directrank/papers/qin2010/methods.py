@@ -1,0 +1,136 @@
+"""What Qin2010's tables of methods share: names, metrics, comparisons and captions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.methods import (
+    Method,
+    Paired,
+    by_method,
+    paired_test,
+    paired_values,
+)
+from directrank.stats.intervals import mean_interval
+
+OWN = "ApproxNDCG"
+
+#: The same algorithm from smaller random weights: the paper leaves their distribution open.
+SMALL_START = "ApproxNDCG (small start)"
+
+AP = "ap"
+
+#: Column heading → (metric with LETOR's discount, metric with the printed discount).
+TABLE4_METRICS = {
+    "NDCG@1": ("ndcg@1/letor", "ndcg@1"),
+    "NDCG@3": ("ndcg@3/letor", "ndcg@3"),
+    "NDCG@5": ("ndcg@5/letor", "ndcg@5"),
+    "NDCG@10": ("ndcg@10/letor", "ndcg@10"),
+    "NDCG@n": ("ndcg/letor", "ndcg"),
+}
+DISCOUNTS = {
+    "letor": "LETOR's discount (1, 1, 1/log2 3, 1/log2 4, …)",
+    "log2": "the printed discount, 1/log2(1 + rank)",
+}
+
+#: Names of the baselines file where they are not those of the paper's table.
+LETOR_NAMES = {
+    "Ranking SVM": "RankSVM",
+    "AdaRank.MAP": "AdaRank-MAP",
+    "AdaRank.NDCG": "AdaRank-NDCG",
+}
+
+#: Gains in NDCG@1 that the paper's text gives (section 5.4): method → at least.
+NDCG1_GAINS = {"Ranking SVM": 0.08, "AdaRank.NDCG": 0.04, "SoftRank": 0.04}
+
+#: Gains are printed to two decimals.
+ROUNDING = 0.005
+
+SIGNIFICANT = 0.05
+
+#: Columns that count something.
+COUNTS = {"trials": "Int64", "folds": "Int64", "queries": "Int64"}
+
+
+def methods_of(
+    evidence: Evidence, *experiments: str, order: Sequence[str] = ()
+) -> dict[str, Method]:
+    """The methods of experiments together, those of ``order`` first, empty queries as zero."""
+    runs = [run for experiment in experiments for run in evidence.runs(experiment)]
+    return by_method(runs, "zero", order=order)
+
+
+def table4_order(evidence: Evidence) -> list[str]:
+    """The methods in the order of the paper's Table 4."""
+    return list(evidence.published("qin2010_table4")["Algorithm"])
+
+
+def compare(a: Method, b: Method, metric: str) -> Paired:
+    """``a`` against ``b`` in ``metric``, paired by query over all folds' test sets.
+
+    Raises:
+        DataError: the two were not evaluated on the same queries.
+    """
+    values = paired_values([a, b], metric)
+    return paired_test(*values, ("qin2010", "table4", a.name, b.name, metric))
+
+
+def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
+    """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN where it is lost."""
+    site = evidence.published("letor3_baselines")
+    rows = site[
+        (site["dataset"] == dataset)
+        & (site["algorithm"] == LETOR_NAMES.get(method, method))
+        & (site["metric"] == metric)
+        & (site["rounding"] == "4 decimals")
+    ]
+    return float(rows["value"].iloc[0]) if len(rows) else math.nan
+
+
+def folds_mean(method: Method) -> str:
+    """What the mean of a table of methods is taken over."""
+    folds = len(method.runs)
+    return f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
+
+
+def scale_caption(methods: Mapping[str, Method]) -> str:
+    """What the intervals of a table of methods are, and on which data they stand."""
+    first = next(iter(methods.values()))
+    return (
+        f"{folds_mean(first)}, ± the half width of the 95% t interval over the "
+        f"{len(first.query_values(AP))} test queries; queries "
+        "without a relevant document count as 0."
+    )
+
+
+def standin_note(run: PlannedRun) -> list[str]:
+    """A paragraph that warns of generated data, where they are."""
+    if not run.dataset.standin:
+        return []
+    return [
+        f"The {run.dataset.title} is generated data: no number here can be compared with "
+        "the paper's, and what follows is about the generated data only."
+    ]
+
+
+def estimate(method: Method, metric: str) -> dict[str, float]:
+    """The mean of the fold means, averaged over trials, with its intervals and what they count."""
+    over_trials = mean_interval(method.trial_means(metric))
+    over_queries = mean_interval(method.query_values(metric))
+    return {
+        "mean": over_trials.mean,
+        "half_width": over_queries.half_width,
+        "half_width_over_trials": over_trials.half_width,
+        "trials": over_trials.n,
+        "folds": len(method.runs),
+        "queries": over_queries.n,
+    }
+
+
+def is_standin(data: pd.DataFrame) -> bool:
+    """Whether some rows are of a stand-in."""
+    return bool((data["data"] == "stand-in").any())

@@ -1,0 +1,59 @@
+"""How numbers and names are set in print: signs, intervals, p values, counts, lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+
+def minus(text: str) -> str:
+    """``text`` with the sign − in the place of every hyphen."""
+    return text.replace("-", "−")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """``value`` to ``digits`` decimals; empty for NaN."""
+    return "" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """``value`` with its sign, to ``digits`` decimals; empty for NaN."""
+    return "" if math.isnan(value) else minus(f"{value:+.{digits}f}")
+
+
+def interval(text: str, half_width: float, digits: int = 3) -> str:
+    """A mean that is already set, with the half width of its interval in brackets.
+
+    Without a half width (NaN) the mean stands alone; an empty ``text`` stays empty.
+    """
+    return f"{text} (±{half_width:.{digits}f})" if text and not math.isnan(half_width) else text
+
+
+def p_value(value: float, digits: int = 4) -> str:
+    """A p value to ``digits`` decimals, or below which power of ten it is; empty for NaN."""
+    least = 10.0**-digits
+    return f"< {least:.{digits}f}" if value < least else number(value, digits)
+
+
+def count(value: int) -> str:
+    """A count with thousands separated by a no-break space, as in ``18 919``."""
+    return f"{value:,}".replace(",", "\u00a0")
+
+
+def spread(numbers: Sequence[int], what: str) -> str:
+    """``5 trials``, or ``3 to 5 trials`` where they differ; ``a single trial`` for one."""
+    low, high = min(numbers), max(numbers)
+    if high == 1:
+        return f"a single {what}"
+    return f"{low} {what}s" if low == high else f"{low} to {high} {what}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, or ``a, b and c``."""
+    names = list(names)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def headings(first: str, names: Iterable[str], *beside: str) -> list[str]:
+    """A table's headings: ``first``, then every name, each followed by the headings ``beside``."""
+    return [first, *(heading for name in names for heading in (name, *beside))]
