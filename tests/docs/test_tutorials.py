@@ -91,9 +91,15 @@ def test_a_metric_is_one_file_and_one_line(copy):
 
 
 @pytest.mark.long
-def test_a_paper_is_a_module_and_an_experiments_file(copy):
+def test_a_paper_is_a_folder_and_a_configuration_file(copy):
     before = digests(copy)
     follow("add_a_paper", copy)
+    folder = "src/directrank/papers/mine2026"
+    added = {name for name in digests(copy) if name not in before}
+    assert {name for name in added if name.startswith(("src/", "config/papers/"))} == {
+        "config/papers/mine2026.yaml",
+        *(f"{folder}/{module}.py" for module in ("__init__", "table1", "claims")),
+    }
     table = pd.read_csv(copy / "paper_tables/mine/mine2026/table1.csv")
     assert table["method"].tolist() == ["ListNet", "RankNet"]
     assert table["published"].tolist() == [0.41, 0.40]
