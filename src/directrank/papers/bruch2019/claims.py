@@ -97,17 +97,17 @@ def claim_depth(evidence: Evidence) -> Outcome | None:
 def claim_sigmoid(evidence: Evidence) -> Outcome:
     """A larger α brings the sigmoid closer to the indicator (D01); computed from Figure 1."""
     curves = sigmoid_curves()
-    away = {
+    distances = {
         alpha: float(np.abs(values - (delta > 0)).mean())
         for alpha, (delta, values) in curves.items()
     }
     findings = [
         without_sampling(
             f"mean distance from the indicator at α = {low} − at α = {high}",
+            distances[low] - distances[high],
             expected="more",
             dataset=Dataset("bruch2019_figure1", "score differences of Figure 1", "generated"),
             sample=f"{len(curves[low][0])} values of Δ",
-            effect=away[low] - away[high],
             unit="",
         )
         for low, high in itertools.pairwise(curves)

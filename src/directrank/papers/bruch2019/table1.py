@@ -20,9 +20,9 @@ from directrank.papers.shared.evidence import (
     order_note,
 )
 from directrank.papers.shared.format import headings, interval, number, signed, spread
+from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
 #: Experiment of Table 1 → what the paper calls the data set.
@@ -129,13 +129,7 @@ def _table1_rows(
                 row["published"] = published.loc[name, column]
                 row["published_half_width"] = published.loc[name, f"{column}_ci95"]
             if method in runs:
-                over_trials = mean_interval(ndcg(runs[method], "test", cutoff))
-                row |= {
-                    "mean": over_trials.mean,
-                    "half_width": over_trials.half_width,
-                    "trials": over_trials.n,
-                    "queries": queries,
-                }
+                row |= over_trials(ndcg(runs[method], "test", cutoff)) | {"queries": queries}
             row["status"] = _status(method, method in runs, in_print, dataset.standin)
             rows.append(row)
     frame = pd.DataFrame(rows).reindex(columns=TABLE1_COLUMNS)

@@ -77,6 +77,12 @@ class Protocol:
         """The first columns of every CSV file."""
         return self.evidence.about(self.dataset)
 
+    @cached_property
+    def names(self) -> pd.DataFrame:
+        """Columns ``method`` and ``scorer``, a row per method: how each is called."""
+        rows = [(method.name, SCORERS[method.variant]) for method in self.methods]
+        return pd.DataFrame(rows, columns=["method", "scorer"])
+
     def of(self, *scorers: str) -> list[int]:
         """Positions of the methods of these scorers."""
         return [n for n, method in enumerate(self.methods) if method.variant in scorers]

@@ -101,8 +101,7 @@ def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.Data
     frame = pd.DataFrame(
         {
             "panel": SCORERS[scorer],
-            "method": [study.methods[number].name for number in numbers],
-            "scorer": [SCORERS[study.methods[number].variant] for number in numbers],
+            **study.names.iloc[list(numbers)].to_dict("list"),
             "mean_rank": test.mean_ranks,
             "critical_difference": critical_difference(len(numbers), test.blocks, SIGNIFICANT),
             "friedman": test.statistic,
@@ -170,20 +169,12 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     difference = critical_difference(len(study.methods), test.blocks, SIGNIFICANT)
     order = np.argsort(test.mean_ranks, kind="stable")
     ranks = test.mean_ranks[order]
-    data = pd.DataFrame(
-        [
-            study.about
-            | {
-                "method": study.methods[number].name,
-                "scorer": SCORERS[study.methods[number].variant],
-                "mean_rank": test.mean_ranks[number],
-                "low": test.mean_ranks[number] - difference / 2,
-                "high": test.mean_ranks[number] + difference / 2,
-                "critical_difference": difference,
-                "queries": test.blocks,
-            }
-            for number in order
-        ]
+    data = in_front(study.names.iloc[order], study.about).assign(
+        mean_rank=ranks,
+        low=ranks - difference / 2,
+        high=ranks + difference / 2,
+        critical_difference=difference,
+        queries=test.blocks,
     )
     figure, axes = figures.new_figure(height=0.7 + 0.098 * len(order))
     axes.axvspan(ranks[0] - difference / 2, ranks[0] + difference / 2, color="#DDEBF5", zorder=0)
@@ -229,10 +220,8 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     pairs = study.pairs
     data = pd.DataFrame(
         {
-            "method": [study.methods[n].name for n in pairs["a"]],
-            "scorer": [SCORERS[study.methods[n].variant] for n in pairs["a"]],
-            "other": [study.methods[n].name for n in pairs["b"]],
-            "other_scorer": [SCORERS[study.methods[n].variant] for n in pairs["b"]],
+            **study.names.iloc[pairs["a"]].to_dict("list"),
+            **study.names.iloc[pairs["b"]].add_prefix("other_").to_dict("list"),
             "metric": "NDCG@10",
             "queries": len(study.values),
             "difference": pairs["difference"],
@@ -242,7 +231,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
         }
     )
-    data = in_front(data, study.about)
+    data = in_front(data.rename(columns={"other_method": "other"}), study.about)
     data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > difference
     groups = {
         scorer: study.of(scorer, "trees") for scorer in NEURAL if len(study.of(scorer, "trees")) > 1

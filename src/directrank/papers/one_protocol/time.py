@@ -74,7 +74,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         half_width=[interval.half_width for interval in quality],
         trials=[interval.n for interval in quality],
     )
-    times = pd.DataFrame(named).assign(
+    times = named.assign(
         seconds=seconds, on_front=[number in front for number in range(len(seconds))]
     )
     figure, axes = figures.new_figure(height=2.9)

@@ -120,10 +120,6 @@ PRODUCTS: dict[str, Product] = {
         "network:table_network",
     ),
     "table_time": Product(
-        "table",
-        f"{_TO}: what each loss costs in training",
-        _TABLE3,
-        "time:table_time",
-        timed=True,
+        "table", f"{_TO}: what each loss costs in training", _TABLE3, "time:table_time", timed=True
     ),
 }

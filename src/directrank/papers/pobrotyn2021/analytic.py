@@ -171,10 +171,10 @@ def claim_curves(figure1_evidence: Evidence, figure2_evidence: Evidence) -> Outc
     findings.append(
         without_sampling(
             f"largest error at τ = {COLD:g}, to nine decimals",
+            round(errors[f"{COLD:g}"], 9),
             expected="same",
             dataset=EXAMPLE["figure2"],
             sample=f"{len(x)} values of x",
-            effect=round(errors[f"{COLD:g}"], 9),
             unit="NDCG",
         )
     )
@@ -188,9 +188,9 @@ def claim_curves(figure1_evidence: Evidence, figure2_evidence: Evidence) -> Outc
 def _certain(comparison: str, figure: str, points: int, effect: float) -> Finding:
     return without_sampling(
         comparison,
+        effect,
         expected="more",
         dataset=EXAMPLE[figure],
         sample=f"{points} values of x",
-        effect=effect,
         unit="NDCG",
     )

@@ -135,7 +135,7 @@ def finding(
     """
     a, b = methods[first], methods[second]
     stream = ("pobrotyn2021", "claims", first, second, metric(cutoff), a.dataset.name)
-    found = over_trials_and_queries(
+    finding = over_trials_and_queries(
         a,
         b,
         metric(cutoff),
@@ -143,7 +143,7 @@ def finding(
         heading=f"NDCG@{cutoff}",
         expected=expected,
     )
-    return replace(found, comparison=what + found.comparison)
+    return replace(finding, comparison=what + finding.comparison)
 
 
 def _parts(table3: Evidence | None, ohsumed: Evidence | None) -> tuple[dict[str, Methods], str]:

@@ -15,6 +15,7 @@ from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg, st
 from directrank.papers.shared.claims import difference_over_trials
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import interval, minus, number, signed, spread
+from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
@@ -46,9 +47,9 @@ def candidates(run: PlannedRun) -> pd.DataFrame:
         )
     epochs = run.result.history.sort_values("epoch").groupby(["trial", "candidate"])["train_loss"]
     losses = pd.DataFrame({"first_loss": epochs.first(), "last_loss": epochs.last()}).reset_index()
-    found = fits.merge(losses, on=["trial", "candidate"])
-    found["vali"] *= 100
-    return found[["trial", "form", "rounds", "vali", "first_loss", "last_loss"]]
+    merged = fits.merge(losses, on=["trial", "candidate"])
+    merged["vali"] *= 100
+    return merged[["trial", "form", "rounds", "vali", "first_loss", "last_loss"]]
 
 
 def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableResult:
@@ -68,20 +69,20 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
             name: float((part[name, PLAIN] - part[name, TRANSPOSED]).abs().max())
             for name in ("first_loss", "last_loss")
         }
-        over_trials = mean_interval(difference)
+        estimate = mean_interval(difference)
         entries.append(
             evidence.about(run.dataset)
             | {
                 "comparison": _rounds(rounds),
                 "how": "same weights, batches and dropout",
                 "metric": "validation NDCG@5",
-                "difference": over_trials.mean,
-                "half_width": over_trials.half_width,
+                "difference": estimate.mean,
+                "half_width": estimate.half_width,
                 "mean_absolute": float(np.abs(difference).mean()),
                 "seed_deviation": _deviation(part["vali", PLAIN].to_numpy()),
                 "first_epoch_loss_gap": round(loss["first_loss"], 9),
                 "last_epoch_loss_gap": round(loss["last_loss"], 9),
-                "trials": over_trials.n,
+                "trials": estimate.n,
             }
         )
     if rows is not None:
@@ -194,14 +195,8 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
             )
         lines = []
         for rounds in by_rounds:
-            level = mean_interval(by_rounds[rounds].to_numpy())
-            entry = evidence.about(run.dataset) | {
-                "loss": title,
-                "rounds": int(rounds),
-                "mean": level.mean,
-                "half_width": level.half_width,
-                "trials": level.n,
-            }
+            entry = evidence.about(run.dataset) | {"loss": title, "rounds": int(rounds)}
+            entry |= over_trials(by_rounds[rounds].to_numpy())
             if rounds != PAPER_ROUNDS:
                 gain = mean_interval((by_rounds[rounds] - by_rounds[PAPER_ROUNDS]).to_numpy())
                 entry |= {"gain": gain.mean, "gain_half_width": gain.half_width}
@@ -210,7 +205,7 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
             lines.append(
                 [
                     name + (" (the paper's)" if rounds == PAPER_ROUNDS else ""),
-                    interval(f"{level.mean:.2f}", level.half_width, 2),
+                    interval(f"{entry['mean']:.2f}", entry["half_width"], 2),
                     interval(
                         signed(entry.get("gain", math.nan), 2),
                         entry.get("gain_half_width", math.nan),

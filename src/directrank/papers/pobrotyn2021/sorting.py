@@ -142,21 +142,21 @@ def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
     gains = gains / (gains.sort(descending=True).values * weights).sum(1, keepdim=True)
     plain = neural_sort(scores, mask, 1.0)
     transposed = plain.mT.contiguous()
-    found = []
+    stages = []
     for before, after in itertools.pairwise((0, *rounds, CONVERGED)):
         plain = sinkhorn(plain, after - before, 0.0)
         transposed = sinkhorn(transposed, after - before, 0.0)
         sums = torch.cat([plain.sum(1), plain.sum(2)], 1)
-        found.append(
+        stages.append(
             {
                 "off": (sums - 1).abs().amax(1),
                 "value": torch.einsum("r,bri,bi->b", weights, plain, gains),
                 "gap": torch.einsum("r,bri,bi->b", weights, plain - transposed.mT, gains).abs(),
             }
         )
-    last = found.pop()["value"]
+    last = stages.pop()["value"]
     rows = []
-    for count, each in zip(rounds, found, strict=True):
+    for count, each in zip(rounds, stages, strict=True):
         row = {"documents": length, "rounds": count}
         for name, values in {**each, "error": (each["value"] - last).abs()}.items():
             if name != "value":

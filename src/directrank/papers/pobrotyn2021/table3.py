@@ -25,10 +25,9 @@ from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import WORDS, add_differences, beside, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here, order_note
 from directrank.papers.shared.format import headings, interval, number, spread
-from directrank.papers.shared.methods import Method, paired_test, paired_values
+from directrank.papers.shared.methods import Method, over_trials, paired_test, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
 COLUMNS = (
@@ -88,13 +87,8 @@ def _rows(evidence: Evidence, experiment: str, methods: Mapping[str, Method]) ->
             if method in published.index:
                 row["published"] = published.loc[method, f"{column} NDCG@{cutoff}"]
             if method in methods:
-                over_trials = mean_interval(ndcg(methods[method], cutoff))
-                row |= {
-                    "mean": over_trials.mean,
-                    "half_width": over_trials.half_width,
-                    "trials": over_trials.n,
-                    "queries": methods[method].runs[0].scale("test").queries,
-                }
+                row |= over_trials(ndcg(methods[method], cutoff))
+                row["queries"] = methods[method].runs[0].scale("test").queries
             rows.append(row)
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
     frame = add_differences(frame, error=standard_error(frame["half_width"], frame["trials"]))
@@ -178,15 +172,12 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     rows = []
     for name, method in methods.items():
         for cutoff in cutoffs:
-            over_trials = mean_interval(ndcg(method, cutoff))
             rows.append(
                 evidence.about(method.dataset)
                 | {
                     "method": name,
                     "metric": "NDCG" if cutoff is None else f"NDCG@{cutoff}",
-                    "mean": over_trials.mean,
-                    "half_width": over_trials.half_width,
-                    "trials": over_trials.n,
+                    **over_trials(ndcg(method, cutoff)),
                     "folds": len(method.runs),
                     "queries": sum(run.scale("test").queries for run in method.runs),
                     **_against_own(methods, name, metric(cutoff)),

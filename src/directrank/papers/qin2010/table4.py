@@ -335,7 +335,7 @@ def _ndcg1_gains(letor: pd.DataFrame) -> str:
 
 
 def _gains(letor: pd.DataFrame) -> pd.DataFrame:
-    """ApproxNDCG's gains in NDCG@1 over the methods that the paper's text names, here and there."""
+    """ApproxNDCG's gains in NDCG@1, measured and as the paper's text gives them."""
     at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
     rows = [
         {

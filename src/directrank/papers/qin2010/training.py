@@ -231,7 +231,7 @@ def epoch_seconds(run: PlannedRun) -> np.ndarray:
 
 
 def table6(evidence: Evidence) -> TableResult:
-    """Table 6: seconds per iteration of ApproxNDCG and of SoftRank; the times are kept apart."""
+    """Table 6: seconds per iteration of ApproxNDCG and of SoftRank."""
     runs = {run.setting("method"): run for run in evidence.runs("iteration_time")}
     if not runs:
         raise DataError("nothing was run of iteration_time", "add its runs to the edition")

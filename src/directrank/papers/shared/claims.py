@@ -76,7 +76,7 @@ COLUMNS = (
 
 #: What a finding about measured times says in a file of its own: no two runs measure the same.
 MEASURED = ["sample", "effect", "low", "high", "p_value", "p_holm", "remark"]
-#: What tells such findings apart.
+#: The columns that identify such a finding.
 _KEY = ["claim", "comparison", "dataset"]
 
 
@@ -121,7 +121,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one claim.
+    """The outcome of measuring one claim.
 
     Attributes:
         findings: at least one.
@@ -216,24 +216,21 @@ def over_trials_and_queries(
     )
 
 
-def without_sampling(
-    comparison: str, *, expected: Expected, dataset: Dataset, sample: str, effect: float, unit: str
-) -> Finding:
+def without_sampling(comparison: str, effect: float, **facts: Any) -> Finding:
     """A finding about something computed exactly, so that no chance is in it.
 
     Its interval is the effect itself; its p value is 1 where the effect is 0, else 0.
+
+    Args:
+        comparison, effect: of the finding.
+        facts: its other attributes.
     """
-    return Finding(
+    return Finding.of(
+        Interval(effect, 0.0, 1, 1 - LEVEL),
+        float(effect == 0),
         comparison=comparison,
-        expected=expected,
-        dataset=dataset,
-        sample=sample,
         test="computed, nothing is left to chance",
-        effect=effect,
-        low=effect,
-        high=effect,
-        unit=unit,
-        p_value=float(effect == 0),
+        **facts,
     )
 
 
@@ -242,7 +239,7 @@ def evaluate(
     runs_folder: str | Path,
     published_folder: str | Path = PUBLISHED,
 ) -> pd.DataFrame:
-    """Every published claim with what was found of it.
+    """Every published claim with its outcome.
 
     Args:
         plans: the plans of an edition's products, by any name; each says its paper and product.
@@ -330,8 +327,8 @@ def read_claims(path: str | Path) -> pd.DataFrame:
     """
     path = Path(path)
     claims, times = pd.read_csv(path), pd.read_csv(path.with_name(path.stem + TIMES))
-    found = claims[_KEY].merge(times, on=_KEY, how="left", validate="many_to_one")
-    claims[MEASURED] = claims[MEASURED].combine_first(found[MEASURED])
+    measured = claims[_KEY].merge(times, on=_KEY, how="left", validate="many_to_one")
+    claims[MEASURED] = claims[MEASURED].combine_first(measured[MEASURED])
     return claims
 
 
@@ -411,8 +408,8 @@ def _in_short(overall: pd.DataFrame, papers: Sequence[str]) -> list[str]:
     for paper in papers:
         cells = [paper]
         for verdict in (HOLDS, FAILS, UNCLEAR, UNMEASURED):
-            found = overall["claim"][(overall["paper"] == paper) & (overall["verdict"] == verdict)]
-            cells.append(f"{len(found)}: {', '.join(found)}" if len(found) else "–")
+            ids = overall["claim"][(overall["paper"] == paper) & (overall["verdict"] == verdict)]
+            cells.append(f"{len(ids)}: {', '.join(ids)}" if len(ids) else "–")
         rows.append(cells)
     return [text, "", *markdown_rows(columns, rows, left=len(columns)), ""]
 
@@ -428,13 +425,13 @@ def _where(kind: str, dataset: str) -> str:
 
 def modules_of(papers: Iterable[str]) -> list[str]:
     """The modules of directrank that the verdicts on the claims of ``papers`` depend on, sorted."""
-    found = set(imported_modules(__name__))
+    modules = set(imported_modules(__name__))
     for paper in papers:
         measured = claims_of(paper).values()
-        found |= code_behind(paper, (claim.function for claim in measured))
+        modules |= code_behind(paper, (claim.function for claim in measured))
         for name in {name for claim in measured for name in (*claim.needs, *claim.optional)}:
-            found |= computed_by(product(paper, name))
-    return sorted(found)
+            modules |= computed_by(product(paper, name))
+    return sorted(modules)
 
 
 def claims_of(paper: str) -> Mapping[str, Claim]:
@@ -465,21 +462,13 @@ def _rows(outcome: Outcome | None, why_not: str = "") -> list[dict[str, Any]]:
     rows = []
     for finding, p_holm in zip(outcome.findings, corrected, strict=True):
         rows.append(
-            {
-                "comparison": finding.comparison,
+            vars(finding)
+            | {
                 "dataset": finding.dataset.title,
                 "data": finding.dataset.kind,
-                "sample": finding.sample,
-                "test": finding.test,
-                "effect": finding.effect,
-                "low": finding.low,
-                "high": finding.high,
-                "unit": finding.unit,
-                "p_value": finding.p_value,
                 "p_holm": p_holm,
                 "verdict": _verdict(finding, p_holm),
                 "remark": f"claimed: {_CLAIMED[finding.expected]}",
-                "timed": finding.timed,
             }
         )
     return [_overall(outcome, rows), *rows]

@@ -147,6 +147,12 @@ def paired_values(
     return values
 
 
+def over_trials(values: np.ndarray) -> dict[str, float]:
+    """The columns of a mean over trials: ``mean``, ``half_width`` (95 % t interval), ``trials``."""
+    estimate = mean_interval(values)
+    return {"mean": estimate.mean, "half_width": estimate.half_width, "trials": estimate.n}
+
+
 @dataclass(frozen=True)
 class Paired:
     """Values of two methods on the same queries, the first minus the second.

@@ -139,9 +139,9 @@ def modules_of(paper: str, name: str) -> list[str]:
     """
     item = product(paper, name)
     shown = [item, *(product(paper, other) for other in item.repeats)]
-    found = set(imported_modules(__name__))
-    found |= code_behind(paper, (part.function for part in shown))
-    return sorted(found.union(*(computed_by(part) for part in shown)))
+    modules = set(imported_modules(__name__))
+    modules |= code_behind(paper, (part.function for part in shown))
+    return sorted(modules.union(*(computed_by(part) for part in shown)))
 
 
 def code_behind(paper: str, functions: Iterable[str]) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-#: What LaTeX needs in the place of a character; mark-up is handled apart.
+#: What LaTeX needs in the place of a character; mark-up is handled separately.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",

@@ -92,11 +92,7 @@ _COMPUTED = {
         "curves:sigmoid_figure",
         {"derivative": True},
     ),
-    "figure1c": (
-        "Figure 1 (c) of Yu (2020): the twin-sigmoid function",
-        "curves:twin_figure",
-        {},
-    ),
+    "figure1c": ("Figure 1 (c) of Yu (2020): the twin-sigmoid function", "curves:twin_figure", {}),
     "table1": ("Table 1 of Yu (2020): permutation and sorting", "ranks:table1", {}),
     "table2": ("Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2", {}),
     "table3": ("Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3", {}),

@@ -40,7 +40,7 @@ def twin_of_pair(z: Tensor, gradient: str) -> tuple[Tensor, Tensor]:
 
 
 def _pairs(z: Tensor) -> tuple[Tensor, Tensor]:
-    """Lists of two documents whose scores are z apart."""
+    """Lists of two documents whose scores differ by z."""
     scores = torch.stack([z, torch.zeros_like(z)], 1).requires_grad_()
     return scores, torch.ones_like(scores, dtype=torch.bool)
 

@@ -133,10 +133,10 @@ def table1(evidence: Evidence) -> TableResult:
     printed = evidence.published("yu2020_table1").set_index("quantity")
     places = list(printed.columns)
     z = torch.tensor(printed.loc["z"].to_numpy(), dtype=torch.float32)
-    found = permutation_example(z)
+    quantities = permutation_example(z)
     rows, lines = [], []
     for name, title in TABLE1_ROWS.items():
-        values = found[name]
+        values = quantities[name]
         theirs = printed.loc[name].tolist()
         for place, ours, published in zip(places, values, theirs, strict=True):
             rows.append(
@@ -320,10 +320,10 @@ def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome
         findings.append(
             without_sampling(
                 f"largest error of the twin sigmoid with tie breaking, {n} documents",
+                float(twin_errors(n, True).max()),
                 expected="same",
                 dataset=SCORES,
                 sample=f"{VECTORS} lists",
-                effect=float(twin_errors(n, True).max()),
                 unit="ranks",
             )
         )
