@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +77,6 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
     return (
         (len(weight) > 1 or documents >= LEAST)
         and usable(weight)
-        and _blas_is_installed()
         and all(layer.bias is None for layer, _ in layers)
     )
 
@@ -97,11 +95,6 @@ def _allow_blocks(
         and not torch.is_autocast_enabled("cpu")
         and all(norm.training and norm.weight.dtype == x.dtype for _, norm in layers)
     )
-
-
-@cache
-def _blas_is_installed() -> bool:
-    return all(find_spec(name) is not None for name in ("scipy", "threadpoolctl"))
 
 
 @cache
