@@ -1,4 +1,4 @@
-"""The package without the study: built, and installed where only torch and numpy are."""
+"""The package without the study: built, and installed with its own dependencies alone."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ import pytest
 from losses_cases import LOSSES
 from workflow_runs import ROOT
 
+#: What `pip install .` brings.
+NEEDED = {"numba", "numpy", "scipy", "threadpoolctl", "torch"}
+
 #: Packages of the study; none may be needed by losses and metrics.
-STUDY = ("jsonschema", "lightgbm", "matplotlib", "numba", "pandas", "scipy", "snakemake", "yaml")
+STUDY = ("jsonschema", "lightgbm", "matplotlib", "pandas", "snakemake", "yaml")
 
 
 def run(command: list[str | Path], **options) -> str:
@@ -44,7 +47,7 @@ def built(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def clean_python(built, tmp_path_factory) -> Path:
-    """The interpreter of an environment with the wheel, torch, and what torch asks for."""
+    """The interpreter of an environment with the wheel, what it needs, and what that needs."""
     folder = tmp_path_factory.mktemp("clean")
     venv.create(folder / "env", with_pip=False)
     python = folder / "env/bin/python"
@@ -53,7 +56,7 @@ def clean_python(built, tmp_path_factory) -> Path:
     run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel])
     visible = folder / "visible"
     visible.mkdir()
-    for place in installed_places({"torch", "numpy"}):
+    for place in installed_places(NEEDED):
         (visible / place.name).symlink_to(place)
     (site_packages,) = (folder / "env/lib").glob("python*/site-packages")
     (site_packages / "visible.pth").write_text(f"{visible}\n", encoding="utf-8")
@@ -62,12 +65,12 @@ def clean_python(built, tmp_path_factory) -> Path:
 
 def installed_places(names: set[str]) -> set[Path]:
     """The files and folders of site-packages that belong to distributions and all they need."""
-    found, places, waiting = set(), set(), list(names)
+    seen, places, waiting = set(), set(), list(names)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in seen:
             continue
-        found.add(name)
+        seen.add(name)
         distribution = importlib.metadata.distribution(name)
         root = Path(distribution.locate_file(""))
         tops = {file.parts[0] for file in distribution.files if ".." not in file.parts}
@@ -112,13 +115,13 @@ def test_the_wheel_carries_every_file_that_the_package_reads(built):
     with zipfile.ZipFile(wheel) as archive:
         requires = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.M)
     unconditional = {re.match(r"[\w-]+", line)[0] for line in requires if "extra" not in line}
-    assert unconditional == {"numpy", "torch"}
+    assert unconditional == NEEDED
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in expected} <= inside
 
 
-def test_every_loss_and_metric_works_where_only_torch_and_numpy_are(clean_python, tmp_path):
+def test_every_loss_and_metric_works_without_the_study(clean_python, tmp_path):
     code = f"""
 import importlib.util
 import directrank, torch
@@ -166,9 +169,9 @@ def test_the_readme_example_runs_in_the_clean_environment(clean_python, tmp_path
     assert "tensor(0." in in_clean(clean_python, example, tmp_path)
 
 
-def test_importing_takes_less_than_a_second_beyond_torch(clean_python, tmp_path):
+def test_importing_does_not_wait_for_the_compiler(clean_python, tmp_path):
     code = (
-        "import time, torch; start = time.perf_counter(); from directrank import losses, metrics;"
-        "losses.approx_ndcg; metrics.ndcg; print(time.perf_counter() - start)"
+        "import sys; from directrank import losses, metrics; losses.approx_ndcg; metrics.ndcg;"
+        "print(sorted({'torch', 'numba', 'scipy'} & sys.modules.keys()))"
     )
-    assert float(in_clean(clean_python, code, tmp_path)) < 1.0
+    assert in_clean(clean_python, code, tmp_path) == "['torch']\n"

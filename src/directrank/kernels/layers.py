@@ -1,10 +1,10 @@
-"""The work of :mod:`.blocks` as compiled loops over blocks of documents.
+"""Layers with batch norm and ReLU as compiled loops over blocks of documents.
 
 A block is a row of ``items``: its model m, its first document, and the one after its last. Arrays:
 documents ``[M, N, W]``, one number per column ``[M, W]``, sums of each block's documents
 ``[blocks, W]``, weights ``[M, in, out]``. Products are BLAS's.
 
-What layers have of their own lies in one array, layer after layer, and :class:`Plan` says where.
+Arrays of a quantity that each layer has are one array, layer after layer; :class:`Plan` says where.
 :func:`forward` and :func:`backward` take a layer of some runs of blocks at a time, so that threads
 can share the documents of a model, or all layers of some models.
 """
@@ -34,18 +34,18 @@ class Plan(NamedTuple):
         first: int64 ``[M + 1]``, each model's first run, and the number of runs.
         counts: int64 ``[M]``, each model's documents.
         layers: int64 ``[L, 6]``, of each layer: the widths of its input and of its output; how many
-            columns of norms, numbers of weights, columns of outputs and columns of their slopes
+            columns of norms, numbers of weights, columns of outputs and columns of their gradients
             come before its own.
         epsilons: float64 ``[norms]``; that of the norm of the input, if there is one, is first.
         x, rows: the input is ``x`` ``[M, N, F]`` where ``rows`` is ``[M, 0]``; else ``x`` is
             ``[1, T, F]``, and ``rows`` ``[M, N]`` says which of its rows each document is.
         weights: those of all layers.
         affine: weights of all norms, and their biases, ``[2, columns]``.
-        norms: what a step makes of a norm, ``[5, columns]``: mean, variance, one over the standard
+        norms: a step's statistics of norms, ``[5, columns]``: mean, variance, one over the standard
             deviation, and ``scale`` and ``shift``: the norm is ``z · scale + shift``.
         z: outputs of the products of all layers, ``M · N`` for each column.
         parts: two sums of each block, ``[2, blocks, widest]``.
-        y: ``[M, N, out]``, the output; in :func:`backward` its slopes.
+        y: ``[M, N, out]``, the output; in :func:`backward` its gradient.
     """
 
     items: np.ndarray
@@ -64,22 +64,22 @@ class Plan(NamedTuple):
     y: np.ndarray
 
 
-class Slopes(NamedTuple):
-    """What :func:`backward` makes.
+class Gradients(NamedTuple):
+    """The gradients that :func:`backward` computes.
 
     Attributes:
-        behind: slopes behind norms, as ``z``; layers of one width use one place.
-        ahead: of norms, ``along`` and ``offset`` of :func:`before_norm`, ``[2, columns]``.
-        of_runs: each run's part of the weights' gradients, as the weights of so many models.
-        to_weights: as the weights; ``of_runs`` itself where each model has one run.
-        to_affine: as their weights and biases ``[2, columns]``.
+        of_norms: of the norms' outputs, as ``z``; neighbouring layers of one width share a place.
+        terms: of norms, ``along`` and ``offset`` of :func:`through_norm`, ``[2, columns]``.
+        of_runs: each run's share of the weights' gradients, as the weights of so many models.
+        of_weights: as the weights; ``of_runs`` itself where each model has one run.
+        of_affine: of the norms' weights and biases, ``[2, columns]``.
     """
 
-    behind: np.ndarray
-    ahead: np.ndarray
+    of_norms: np.ndarray
+    terms: np.ndarray
     of_runs: np.ndarray
-    to_weights: np.ndarray
-    to_affine: np.ndarray
+    of_weights: np.ndarray
+    of_affine: np.ndarray
 
 
 @compiled
@@ -124,10 +124,10 @@ def pages(values, before, models, height, width):
 
 
 @inlined
-def taken(block, x, rows, into):
+def gather(block, x, rows, into):
     """The documents of a block of the input.
 
-    One after the other, which is how memory is read ahead: BLAS goes through several at once.
+    One after the other, as the processor prefetches memory; BLAS goes through several at once.
     """
     m, first, last = block
     for i in range(last - first):
@@ -172,7 +172,7 @@ def moments(z, mean, squares):
 
 
 @inlined
-def normed(z, scale, shift, a):
+def normalise(z, scale, shift, a):
     """``a = z · scale + shift``."""
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
@@ -180,7 +180,7 @@ def normed(z, scale, shift, a):
 
 
 @inlined
-def activated(z, scale, shift, a):
+def activate(z, scale, shift, a):
     """``a = relu(z · scale + shift)``; NaN stays NaN."""
     zero = a.dtype.type(0)
     for i in range(z.shape[0]):
@@ -190,13 +190,13 @@ def activated(z, scale, shift, a):
 
 
 @inlined
-def before_norm(block, slopes, z, mean, scale, along, offset, result):
-    """From a block's slopes behind a norm those before it.
+def through_norm(block, gradient, z, mean, scale, along, offset, result):
+    """Back through a norm: from the gradient of a block's output that of its input.
 
-    They are ``scale · slopes - offset - along (z - mean)``.
+    It is ``scale · gradient - offset - along (z - mean)``.
     """
     m, first, last = block
-    own, at = slopes[m][first:last], z[m][first:last]
+    own, at = gradient[m][first:last], z[m][first:last]
     for i in range(last - first):
         for j in range(z.shape[2]):
             result[i, j] = (
@@ -205,20 +205,20 @@ def before_norm(block, slopes, z, mean, scale, along, offset, result):
 
 
 @inlined
-def before_relu(slopes, a, z, mean, to_shift, to_scale):
-    """Take out of ``slopes`` what the ReLU with the values ``a`` did not let through.
+def through_relu(gradient, a, z, mean, to_shift, to_scale):
+    """Back through a ReLU, in place: its output ``a`` says where the gradient is zero.
 
-    ``to_shift`` is the sum of what is left, ``to_scale`` its sum times ``z - mean``.
+    ``to_shift`` is the sum of the gradient, ``to_scale`` its sum times ``z - mean``.
     """
     zero = a.dtype.type(0)
     to_shift[:] = 0
     to_scale[:] = 0
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
-            slope = zero if a[i, j] <= zero else slopes[i, j]
-            slopes[i, j] = slope
-            to_shift[j] += slope
-            to_scale[j] += slope * (z[i, j] - mean[j])
+            passed = zero if a[i, j] <= zero else gradient[i, j]
+            gradient[i, j] = passed
+            to_shift[j] += passed
+            to_scale[j] += passed * (z[i, j] - mean[j])
 
 
 @inlined
@@ -234,33 +234,46 @@ def add_product(a, g, anew, part, total):
 
 
 @inlined
-def place_of_norm(plan, layer):
-    """How many columns of norms come before the one behind a layer, and its width."""
+def columns_of_norm(plan, layer):
+    """How many columns of norms come before the one after a layer, and its width."""
     if layer < 0:
         return 0, plan.x.shape[2]
     return plan.layers[layer, 2], plan.layers[layer, 1]
 
 
 @inlined
-def find_norm(plan, m, layer):
-    """What the moments of a model's blocks make of the norm behind a layer.
+def norm_of(plan, layer):
+    """A step's statistics of the norm after a layer, each ``[M, width]``.
+
+    Mean, variance, one over the standard deviation, scale and shift: see :class:`Plan`.
+    """
+    models = len(plan.counts)
+    before, width = columns_of_norm(plan, layer)
+    return (
+        columns(plan.norms[0], before, models, width),
+        columns(plan.norms[1], before, models, width),
+        columns(plan.norms[2], before, models, width),
+        columns(plan.norms[3], before, models, width),
+        columns(plan.norms[4], before, models, width),
+    )
+
+
+@inlined
+def finish_norm(plan, m, layer):
+    """The statistics of the norm after a layer, from the moments of a model's blocks.
 
     Means of blocks (Chan et al., 1979) do not lose the digits that sums of squares do.
     """
     models = len(plan.counts)
     number = layer + len(plan.epsilons) - len(plan.layers)
-    before, width = place_of_norm(plan, layer)
+    before, width = columns_of_norm(plan, layer)
     weight = columns(plan.affine[0], before, models, width)
     bias = columns(plan.affine[1], before, models, width)
-    mean = columns(plan.norms[0], before, models, width)
-    variance = columns(plan.norms[1], before, models, width)
-    inverse = columns(plan.norms[2], before, models, width)
-    scale = columns(plan.norms[3], before, models, width)
-    shift = columns(plan.norms[4], before, models, width)
+    mean, variance, inverse, scale, shift = norm_of(plan, layer)
     means, squares = plan.parts[0], plan.parts[1]
     begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
     total = np.zeros(width)
-    spread = np.zeros(width)
+    squared = np.zeros(width)
     for item in range(begin, end):
         _, first, last = plan.items[item]
         for j in range(width):
@@ -268,10 +281,10 @@ def find_norm(plan, m, layer):
     for item in range(begin, end):
         _, first, last = plan.items[item]
         for j in range(width):
-            apart = means[item, j] - total[j] / plan.counts[m]
-            spread[j] += squares[item, j] + (last - first) * apart * apart
+            distance = means[item, j] - total[j] / plan.counts[m]
+            squared[j] += squares[item, j] + (last - first) * distance * distance
     for j in range(width):
-        centre, square = total[j] / plan.counts[m], spread[j] / plan.counts[m]
+        centre, square = total[j] / plan.counts[m], squared[j] / plan.counts[m]
         over = 1 / np.sqrt(square + plan.epsilons[number])
         mean[m, j], variance[m, j], inverse[m, j] = centre, square, over
         scale[m, j] = weight[m, j] * over
@@ -279,19 +292,18 @@ def find_norm(plan, m, layer):
 
 
 @inlined
-def find_norm_slopes(plan, slopes, m, layer):
-    """The slopes of a norm's weight and bias from the sums that :func:`before_relu` leaves.
+def finish_norm_gradient(plan, gradients, m, layer):
+    """The gradients of a norm's weight and bias, from the sums of :func:`through_relu`.
 
-    And what :func:`before_norm` needs.
+    And the terms of :func:`through_norm`.
     """
     models = len(plan.counts)
-    before, width = place_of_norm(plan, layer)
-    inverse = columns(plan.norms[2], before, models, width)
-    scale = columns(plan.norms[3], before, models, width)
-    along = columns(slopes.ahead[0], before, models, width)
-    offset = columns(slopes.ahead[1], before, models, width)
-    to_weight = columns(slopes.to_affine[0], before, models, width)
-    to_bias = columns(slopes.to_affine[1], before, models, width)
+    before, width = columns_of_norm(plan, layer)
+    _, _, inverse, scale, _ = norm_of(plan, layer)
+    along = columns(gradients.terms[0], before, models, width)
+    offset = columns(gradients.terms[1], before, models, width)
+    to_weight = columns(gradients.of_affine[0], before, models, width)
+    to_bias = columns(gradients.of_affine[1], before, models, width)
     begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
     sums = np.zeros((2, width))
     for item in range(begin, end):
@@ -306,7 +318,7 @@ def find_norm_slopes(plan, slopes, m, layer):
 
 
 @inlined
-def sum_of_runs(plan, slopes, m, layer, begin, end):
+def sum_of_runs(plan, gradients, m, layer, begin, end):
     """The gradient of a model's weights of a layer is the sum of its runs'.
 
     Of the numbers from ``begin`` to ``end`` of ``in · out``. Nothing is to do where each model has
@@ -316,8 +328,8 @@ def sum_of_runs(plan, slopes, m, layer, begin, end):
         return
     width_in, width, _, before, _, _ = plan.layers[layer]
     size = width_in * width
-    parts = columns(slopes.of_runs, before, len(plan.runs), size)
-    total = columns(slopes.to_weights, before, len(plan.counts), size)
+    parts = columns(gradients.of_runs, before, len(plan.runs), size)
+    total = columns(gradients.of_weights, before, len(plan.counts), size)
     for j in range(begin, end):
         total[m, j] = parts[plan.first[m], j]
     for run in range(plan.first[m] + 1, plan.first[m + 1]):
@@ -333,7 +345,7 @@ def input_moments(plan, begin, end):
     for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         _, first, last = plan.items[item]
         own = scratch[: last - first]
-        taken(plan.items[item], plan.x, plan.rows, own)
+        gather(plan.items[item], plan.x, plan.rows, own)
         moments(own, plan.parts[0, item, :width], plan.parts[1, item, :width])
 
 
@@ -347,16 +359,15 @@ def first_product(plan, begin, end):
     scratch = np.empty((2, BLOCK, width_in), z.dtype)
     for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         m, first, last = plan.items[item]
-        own, made = scratch[0, : last - first], z[m][first:last]
-        taken(plan.items[item], plan.x, plan.rows, own)
+        own, result = scratch[0, : last - first], z[m][first:last]
+        gather(plan.items[item], plan.x, plan.rows, own)
         if len(plan.epsilons) > len(plan.layers):
-            scale = columns(plan.norms[3], 0, models, width_in)
-            shift = columns(plan.norms[4], 0, models, width_in)
-            behind = scratch[1, : last - first]
-            normed(own, scale[m], shift[m], behind)
-            own = behind
-        np.dot(own, weight[m], made)
-        moments(made, plan.parts[0, item, :width], plan.parts[1, item, :width])
+            _, _, _, scale, shift = norm_of(plan, -1)
+            normed = scratch[1, : last - first]
+            normalise(own, scale[m], shift[m], normed)
+            own = normed
+        np.dot(own, weight[m], result)
+        moments(result, plan.parts[0, item, :width], plan.parts[1, item, :width])
 
 
 @inlined
@@ -364,32 +375,30 @@ def product(plan, layer, begin, end):
     """A later layer's product of activations, and the moments of its blocks."""
     models, N = len(plan.counts), plan.y.shape[1]
     width_in, width, _, at_weights, at_z, _ = plan.layers[layer]
-    _, _, at_norm, _, at_x, _ = plan.layers[layer - 1]
+    at_x = plan.layers[layer - 1, 4]
     weight = pages(plan.weights, at_weights, models, width_in, width)
     x = pages(plan.z, at_x * N, models, N, width_in)
     z = pages(plan.z, at_z * N, models, N, width)
-    scale = columns(plan.norms[3], at_norm, models, width_in)
-    shift = columns(plan.norms[4], at_norm, models, width_in)
+    _, _, _, scale, shift = norm_of(plan, layer - 1)
     scratch = np.empty((BLOCK, width_in), z.dtype)
     for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         m, first, last = plan.items[item]
-        a, made = scratch[: last - first], z[m][first:last]
-        activated(x[m][first:last], scale[m], shift[m], a)
-        np.dot(a, weight[m], made)
-        moments(made, plan.parts[0, item, :width], plan.parts[1, item, :width])
+        a, result = scratch[: last - first], z[m][first:last]
+        activate(x[m][first:last], scale[m], shift[m], a)
+        np.dot(a, weight[m], result)
+        moments(result, plan.parts[0, item, :width], plan.parts[1, item, :width])
 
 
 @inlined
 def output(plan, begin, end):
-    """``y = relu(z · scale + shift)`` of the last layer; zero behind a model's documents."""
+    """``y = relu(z · scale + shift)`` of the last layer; zero at padding."""
     models, N = len(plan.counts), plan.y.shape[1]
-    _, width, at_norm, _, at_z, _ = plan.layers[-1]
+    _, width, _, _, at_z, _ = plan.layers[-1]
     z = pages(plan.z, at_z * N, models, N, width)
-    scale = columns(plan.norms[3], at_norm, models, width)
-    shift = columns(plan.norms[4], at_norm, models, width)
+    _, _, _, scale, shift = norm_of(plan, len(plan.layers) - 1)
     for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         m, first, last = plan.items[item]
-        activated(z[m][first:last], scale[m], shift[m], plan.y[m][first:last])
+        activate(z[m][first:last], scale[m], shift[m], plan.y[m][first:last])
         if last == plan.counts[m]:
             for i in range(last, N):
                 for j in range(width):
@@ -418,61 +427,71 @@ def forward(begin, end, layer, plan):
             else:
                 output(plan, runs[0], runs[1])
             if whole and each < depth:
-                find_norm(plan, m, each)
+                finish_norm(plan, m, each)
 
 
 @compiled
 def norm(layer, plan):
-    """The norm behind a layer, of all models."""
+    """The norm after a layer, of all models."""
     for m in range(len(plan.counts)):
-        find_norm(plan, m, layer)
+        finish_norm(plan, m, layer)
 
 
 @inlined
-def through_output(plan, slopes, begin, end):
-    """Back through :func:`output`: slopes behind the last norm, and the sums of their blocks."""
+def through_output(plan, gradients, begin, end):
+    """Back through :func:`output`: the gradient of the last norm's output, and its blocks' sums."""
     models, N = len(plan.counts), plan.y.shape[1]
-    _, width, at_norm, _, at_z, at_behind = plan.layers[-1]
+    _, width, _, _, at_z, at_gradient = plan.layers[-1]
     z = pages(plan.z, at_z * N, models, N, width)
-    behind = pages(slopes.behind, at_behind * N, models, N, width)
-    mean = columns(plan.norms[0], at_norm, models, width)
-    scale = columns(plan.norms[3], at_norm, models, width)
-    shift = columns(plan.norms[4], at_norm, models, width)
+    gradient = pages(gradients.of_norms, at_gradient * N, models, N, width)
+    mean, _, _, scale, shift = norm_of(plan, len(plan.layers) - 1)
     scratch = np.empty((BLOCK, width), z.dtype)
     for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         m, first, last = plan.items[item]
-        a, own, made = scratch[: last - first], z[m][first:last], behind[m][first:last]
-        activated(own, scale[m], shift[m], a)
+        a, own, result = scratch[: last - first], z[m][first:last], gradient[m][first:last]
+        activate(own, scale[m], shift[m], a)
         for i in range(last - first):
             for j in range(width):
-                made[i, j] = plan.y[m, first + i, j]
+                result[i, j] = plan.y[m, first + i, j]
         to_shift, to_scale = plan.parts[0, item, :width], plan.parts[1, item, :width]
-        before_relu(made, a, own, mean[m], to_shift, to_scale)
+        through_relu(result, a, own, mean[m], to_shift, to_scale)
 
 
 @inlined
-def through_product(plan, slopes, layer, begin, end):
-    """Back through the norm behind a layer and through :func:`product`.
+def gradients_of(plan, gradients, layer):
+    """Where a layer's gradients are, ``[M, height, width]``: its runs' weights, its norm's output.
 
-    From the slopes behind that norm come those behind the norm of the layer below, the sums of
-    their blocks, and each run's part of the weights' gradient.
+    And what :func:`through_norm` needs beside the latter.
     """
     models, N = len(plan.counts), plan.y.shape[1]
-    width_x, width, at_norm, at_weights, at_z, at_behind = plan.layers[layer]
-    _, _, at_norm_x, _, at_x, at_behind_x = plan.layers[layer - 1]
+    width_in, width, at_norm, at_weights, at_z, at_gradient = plan.layers[layer]
+    mean, _, _, scale, _ = norm_of(plan, layer)
+    return (
+        pages(gradients.of_runs, at_weights, len(plan.runs), width_in, width),
+        pages(gradients.of_norms, at_gradient * N, models, N, width),
+        pages(plan.z, at_z * N, models, N, width),
+        mean,
+        scale,
+        columns(gradients.terms[0], at_norm, models, width),
+        columns(gradients.terms[1], at_norm, models, width),
+    )
+
+
+@inlined
+def through_product(plan, gradients, layer, begin, end):
+    """Back through the norm after a layer and through :func:`product`.
+
+    From the gradient of that norm's output come that of the norm of the layer below, its blocks'
+    sums, and each run's share of the weights' gradient.
+    """
+    models, N = len(plan.counts), plan.y.shape[1]
+    width_x, width, _, at_weights, _, _ = plan.layers[layer]
+    _, _, _, _, at_x, at_gradient_x = plan.layers[layer - 1]
     weight = pages(plan.weights, at_weights, models, width_x, width)
-    to_weight = pages(slopes.of_runs, at_weights, len(plan.runs), width_x, width)
-    z = pages(plan.z, at_z * N, models, N, width)
-    behind = pages(slopes.behind, at_behind * N, models, N, width)
-    z_mean = columns(plan.norms[0], at_norm, models, width)
-    z_scale = columns(plan.norms[3], at_norm, models, width)
-    along = columns(slopes.ahead[0], at_norm, models, width)
-    offset = columns(slopes.ahead[1], at_norm, models, width)
     x = pages(plan.z, at_x * N, models, N, width_x)
-    behind_x = pages(slopes.behind, at_behind_x * N, models, N, width_x)
-    mean = columns(plan.norms[0], at_norm_x, models, width_x)
-    scale = columns(plan.norms[3], at_norm_x, models, width_x)
-    shift = columns(plan.norms[4], at_norm_x, models, width_x)
+    gradient_x = pages(gradients.of_norms, at_gradient_x * N, models, N, width_x)
+    mean, _, _, scale, shift = norm_of(plan, layer - 1)
+    to_weight, gradient, z, z_mean, z_scale, along, offset = gradients_of(plan, gradients, layer)
     of_z = np.empty((BLOCK, width), z.dtype)
     of_x = np.empty((BLOCK, width_x), z.dtype)
     part = np.empty((width_x, width), z.dtype)
@@ -480,31 +499,24 @@ def through_product(plan, slopes, layer, begin, end):
         for item in range(plan.runs[run, 0], plan.runs[run, 1]):
             m, first, last = plan.items[item]
             g, a = of_z[: last - first], of_x[: last - first]
-            own, made = x[m][first:last], behind_x[m][first:last]
-            before_norm(plan.items[item], behind, z, z_mean, z_scale, along, offset, g)
-            activated(own, scale[m], shift[m], a)
+            own, result = x[m][first:last], gradient_x[m][first:last]
+            through_norm(plan.items[item], gradient, z, z_mean, z_scale, along, offset, g)
+            activate(own, scale[m], shift[m], a)
             first_of_run = item == plan.runs[run, 0]
             add_product(a, g, first_of_run, part, to_weight[run])
-            np.dot(g, weight[m].T, made)
+            np.dot(g, weight[m].T, result)
             to_shift, to_scale = plan.parts[0, item, :width_x], plan.parts[1, item, :width_x]
-            before_relu(made, a, own, mean[m], to_shift, to_scale)
+            through_relu(result, a, own, mean[m], to_shift, to_scale)
 
 
 @inlined
-def through_input(plan, slopes, begin, end):
+def through_input(plan, gradients, begin, end):
     """Back through the first layer's norm and through :func:`first_product`.
 
-    Gives each run's part of ``x.T @ slopes``; of an input that is normed, with ``x - mean``.
+    Gives each run's share of ``x.T @ gradient``; of an input that is normed, with ``x - mean``.
     """
-    models, N = len(plan.counts), plan.y.shape[1]
-    width_x, width, at_norm, at_weights, at_z, at_behind = plan.layers[0]
-    to_weight = pages(slopes.of_runs, at_weights, len(plan.runs), width_x, width)
-    z = pages(plan.z, at_z * N, models, N, width)
-    behind = pages(slopes.behind, at_behind * N, models, N, width)
-    z_mean = columns(plan.norms[0], at_norm, models, width)
-    z_scale = columns(plan.norms[3], at_norm, models, width)
-    along = columns(slopes.ahead[0], at_norm, models, width)
-    offset = columns(slopes.ahead[1], at_norm, models, width)
+    width_x, width = plan.layers[0, 0], plan.layers[0, 1]
+    to_weight, gradient, z, z_mean, z_scale, along, offset = gradients_of(plan, gradients, 0)
     of_z = np.empty((BLOCK, width), z.dtype)
     of_x = np.empty((2, BLOCK, width_x), z.dtype)
     part = np.empty((width_x, width), z.dtype)
@@ -512,10 +524,10 @@ def through_input(plan, slopes, begin, end):
         for item in range(plan.runs[run, 0], plan.runs[run, 1]):
             m, first, last = plan.items[item]
             g, own = of_z[: last - first], of_x[0, : last - first]
-            before_norm(plan.items[item], behind, z, z_mean, z_scale, along, offset, g)
-            taken(plan.items[item], plan.x, plan.rows, own)
+            through_norm(plan.items[item], gradient, z, z_mean, z_scale, along, offset, g)
+            gather(plan.items[item], plan.x, plan.rows, own)
             if len(plan.epsilons) > len(plan.layers):
-                mean = columns(plan.norms[0], 0, models, width_x)
+                mean, _, _, _, _ = norm_of(plan, -1)
                 centred = of_x[1, : last - first]
                 for i in range(last - first):
                     for j in range(width_x):
@@ -526,11 +538,11 @@ def through_input(plan, slopes, begin, end):
 
 
 @compiled
-def backward(begin, end, layer, plan, slopes):
+def backward(begin, end, layer, plan, gradients):
     """Back through all layers of the models from ``begin`` to ``end``, or one of so many runs.
 
-    The layer after the last is the output. Where it is one layer, :func:`norm_slopes` of the layer
-    below has to follow, and :func:`weights_gradient` in the end.
+    The layer after the last is the output. After one layer :func:`norm_gradient` of the layer below
+    has to follow, and :func:`weights_gradient` in the end.
     """
     depth = len(plan.layers)
     whole = layer == ALL
@@ -538,31 +550,31 @@ def backward(begin, end, layer, plan, slopes):
         runs = (plan.first[m], plan.first[m + 1]) if whole else (begin, end)
         for each in range(depth if whole else layer, -1 if whole else layer - 1, -1):
             if each == depth:
-                through_output(plan, slopes, runs[0], runs[1])
+                through_output(plan, gradients, runs[0], runs[1])
             elif each > 0:
-                through_product(plan, slopes, each, runs[0], runs[1])
+                through_product(plan, gradients, each, runs[0], runs[1])
             else:
-                through_input(plan, slopes, runs[0], runs[1])
+                through_input(plan, gradients, runs[0], runs[1])
             if whole and each < depth:
                 size = plan.layers[each, 0] * plan.layers[each, 1]
-                sum_of_runs(plan, slopes, m, each, 0, size)
+                sum_of_runs(plan, gradients, m, each, 0, size)
             if whole and each > 0:
-                find_norm_slopes(plan, slopes, m, each - 1)
+                finish_norm_gradient(plan, gradients, m, each - 1)
 
 
 @compiled
-def norm_slopes(layer, plan, slopes):
-    """:func:`find_norm_slopes` of the norm behind a layer, of all models."""
+def norm_gradient(layer, plan, gradients):
+    """:func:`finish_norm_gradient` of the norm after a layer, of all models."""
     for m in range(len(plan.counts)):
-        find_norm_slopes(plan, slopes, m, layer)
+        finish_norm_gradient(plan, gradients, m, layer)
 
 
 @compiled
-def weights_gradient(begin, end, plan, slopes):
+def weights_gradient(begin, end, plan, gradients):
     """:func:`sum_of_runs` of all models, of the numbers from ``begin`` to ``end`` of all layers."""
     for layer in range(len(plan.layers)):
         width_in, width, _, before, _, _ = plan.layers[layer]
         first, last = max(begin, before), min(end, before + width_in * width)
         if first < last:
             for m in range(len(plan.counts)):
-                sum_of_runs(plan, slopes, m, layer, first - before, last - before)
+                sum_of_runs(plan, gradients, m, layer, first - before, last - before)

@@ -1,4 +1,4 @@
-"""Documents of a batch as rows of the data set part that they come from."""
+"""Documents of a batch as rows of the split that they come from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Documents:
-    """Features ``[M, N, F]`` that are copied out of a table by who works them.
+    """Features ``[M, N, F]`` that are copied out of a table where they are used.
 
     Attributes:
         table: ``[T, F]``, on the CPU.

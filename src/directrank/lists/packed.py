@@ -1,9 +1,9 @@
 """The packed container of ranked lists.
 
 Outside of losses and metrics everything is *packed*: the documents of all queries lie one after
-the other, and ``offsets`` says where each query's list begins and ends. Plans and figures need
-lists as well and nothing of PyTorch, whose import takes longer than most of them;
-:mod:`directrank.lists.padding` makes padded tensors.
+the other, and ``offsets`` says where each query's list begins and ends. Nothing here needs PyTorch,
+whose import takes longer than most plans and figures; :mod:`directrank.lists.padding` makes padded
+tensors.
 """
 
 from __future__ import annotations
@@ -22,6 +22,19 @@ class RankedLists:
         labels: float32 ``[N]``, graded relevance, 0 = not relevant.
         offsets: int64 ``[Q + 1]``; query ``q`` has the rows ``offsets[q]:offsets[q + 1]``.
         query_ids: int64 ``[Q]``, the data set's own numbers.
+
+    >>> lists = RankedLists(
+    ...     features=np.zeros((5, 3), np.float32),
+    ...     labels=np.array([0, 2, 1, 0, 1], np.float32),
+    ...     offsets=np.array([0, 3, 5]),
+    ...     query_ids=np.array([11, 12]),
+    ... )
+    >>> lists.n_queries, lists.n_documents, lists.n_features
+    (2, 5, 3)
+    >>> lists.lengths, lists.relevant_counts()
+    (array([3, 2]), array([2, 1]))
+    >>> lists.select([1]).labels
+    array([0., 1.], dtype=float32)
     """
 
     features: np.ndarray
@@ -68,7 +81,11 @@ class RankedLists:
 
 
 def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """``[starts[0], …, starts[0]+lengths[0]-1, starts[1], …]`` as int64, without a Python loop."""
+    """``[starts[0], …, starts[0]+lengths[0]-1, starts[1], …]`` as int64, without a Python loop.
+
+    >>> concatenated_ranges(np.array([0, 10]), np.array([3, 2]))
+    array([ 0,  1,  2, 10, 11])
+    """
     lengths = np.asarray(lengths, dtype=np.int64)
     ends = np.cumsum(lengths)
     shift = np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths)

@@ -16,6 +16,12 @@ def padded_positions(lengths: Tensor, width: int | None = None) -> tuple[Tensor,
     Returns:
         ``mask``, bool ``[B, L]``, True where a document is, and ``index``, int64 ``[N]``, the
         position of each packed document in the flattened ``[B * L]`` tensor.
+
+    >>> mask, index = padded_positions(torch.tensor([1, 3]))
+    >>> mask.tolist()
+    [[True, False, False], [True, True, True]]
+    >>> index.tolist()
+    [0, 3, 4, 5]
     """
     if width is None:
         width = int(lengths.max()) if lengths.numel() else 0
@@ -27,6 +33,10 @@ def pad(values: Tensor, mask: Tensor, index: Tensor, fill: float = 0.0) -> Tenso
     """Packed ``values`` ``[N]`` as a padded ``[B, L]`` tensor; differentiable in ``values``.
 
     ``mask`` and ``index`` come from :func:`padded_positions`.
+
+    >>> mask, index = padded_positions(torch.tensor([1, 3]))
+    >>> pad(torch.tensor([5.0, 1.0, 2.0, 3.0]), mask, index).tolist()
+    [[5.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
     """
     padded = values.new_full((mask.numel(),), fill)
     return padded.index_copy(0, index, values).view(mask.shape)

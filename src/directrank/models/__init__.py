@@ -38,6 +38,13 @@ def build(
 
     Raises:
         ConfigError: an unknown scorer, or a setting that it does not have or that is missing.
+
+    >>> import torch
+    >>> generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
+    >>> scorer = build({"name": "tower", "hidden": [16, 8]}, n_features=5, generators=generators)
+    >>> features = torch.zeros(2, 7, 5)  # two models, seven documents each
+    >>> scorer(features).shape
+    torch.Size([2, 7])
     """
     options = dict(settings)
     name = str(options.pop("name", None))

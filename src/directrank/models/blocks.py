@@ -2,9 +2,9 @@
 
 Norms and activations wait for memory, and so do products of narrow layers. Here a block of
 documents small enough for the cache goes through all that lies between two norms at a time, and
-only what comes out of each product is kept. Padding is not worked. The threads are those of
-:mod:`directrank.kernels.compiled`; sums of blocks are added in their order, so that nothing
-depends on the threads.
+only the output of each product is kept. Padding is skipped. The threads are those of
+:mod:`directrank.kernels.compiled`; sums of blocks are added in their order, so that no result
+depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +30,13 @@ from directrank.lists.documents import Documents, copied
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 
 if TYPE_CHECKING:
-    from directrank.kernels.layers import Plan, Slopes
+    from directrank.kernels.layers import Gradients, Plan
 
-#: Documents in one step from which on the layers of a model alone are worked in blocks. Those of
+#: Documents in a step from which the layers of a single model are computed in blocks. Those of
 #: several models together always are.
 LEAST = 1000
 
-#: A model's blocks make up so many runs at most. Each has weights' gradients of its own.
+#: Most runs that a model's blocks are divided into. Each has its own gradient of the weights.
 MOST_RUNS = 32
 
 
@@ -51,10 +50,10 @@ def relu_layers(
     """``relu(norm(layer(x)))`` layer after layer, in blocks where that is faster.
 
     Args:
-        x: ``[M, N, in]``. Blocks take their documents out of a table themselves, if given one.
+        x: ``[M, N, in]``; blocks read :class:`Documents` from their table directly.
         rows: bool ``[M, N]``, True for a real document; None where all are. Padding is last.
         lengths: int ``[M, B]``, documents per query.
-        layers: each with its norm, whose running statistics are brought up to date in training.
+        layers: each with its norm, whose running statistics training updates.
         input_norm: a norm before the first layer.
 
     Returns:
@@ -62,12 +61,12 @@ def relu_layers(
     """
     if in_blocks(layers, x.shape[1]) and _allow_blocks(x, rows, lengths, layers):
         return _by_blocks(x, rows, lengths, layers, input_norm)
-    x = copied(x)
+    y = copied(x)
     if input_norm is not None:
-        x = input_norm(x, rows)
+        y = input_norm(y, rows)
     for layer, norm in layers:
-        x = torch.relu(norm(layer(x), rows))
-    return x
+        y = torch.relu(norm(layer(y), rows))
+    return y
 
 
 def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], documents: float) -> bool:
@@ -78,7 +77,6 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
     return (
         (len(weight) > 1 or documents >= LEAST)
         and usable(weight)
-        and _blas_is_installed()
         and all(layer.bias is None for layer, _ in layers)
     )
 
@@ -89,7 +87,7 @@ def _allow_blocks(
     lengths: np.ndarray | None,
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
 ) -> bool:
-    """Whether nothing is wanted of a step that is not done in blocks."""
+    """Whether this step can be computed in blocks."""
     return (
         (rows is None or lengths is not None)
         and torch.is_grad_enabled()
@@ -100,13 +98,8 @@ def _allow_blocks(
 
 
 @cache
-def _blas_is_installed() -> bool:
-    return all(find_spec(name) is not None for name in ("scipy", "threadpoolctl"))
-
-
-@cache
 def _blas() -> Any:
-    """The BLAS that compiled loops call, SciPy's. Its own threads would get in the way of ours."""
+    """The BLAS that compiled loops call, SciPy's: its own threads would compete with ours."""
     import scipy.linalg.cython_blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -133,7 +126,7 @@ def _blas_on_one_thread() -> Iterator[None]:
 
 @contextmanager
 def steps_in_blocks() -> Iterator[None]:
-    """For many steps in blocks: what else has threads, PyTorch and BLAS, keeps to one meanwhile."""
+    """For many steps in blocks: PyTorch and BLAS keep to one thread each meanwhile."""
     with pytorch_on_one_thread(), _blas_on_one_thread():
         yield
 
@@ -145,7 +138,9 @@ def _by_blocks(
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
     input_norm: StackedBatchNorm | None,
 ) -> Tensor:
-    counts = np.full(x.shape[0], x.shape[1]) if rows is None else lengths.sum(1)
+    counts = np.full(x.shape[0], x.shape[1])
+    if rows is not None and lengths is not None:
+        counts = lengths.sum(1)
     norms = [norm for _, norm in layers]
     norms = norms if input_norm is None else [input_norm, *norms]
     weights = [layer.weight for layer, _ in layers]
@@ -156,14 +151,13 @@ def _by_blocks(
     plan = _plan(x, counts, epsilons, shape, weights, affine)
     y = _Layers.apply(plan, shape, *weights, *affine[0], *affine[1])
     count = torch.from_numpy(counts).to(weights[0].dtype)[:, None, None]
-    found = zip(*map(shape.by_norm, plan.norms[:2]), strict=True)
-    for norm, (mean, variance) in zip(norms, found, strict=True):
+    for norm, mean, variance in zip(norms, *map(shape.by_norm, plan.norms[:2]), strict=True):
         norm.follow(mean, variance, count)
     return y
 
 
 class _Layers(torch.autograd.Function):
-    """The output of layers whose parameters are in a plan; they are given as well."""
+    """The output of layers whose parameters are in a plan, and given again for autograd."""
 
     @staticmethod
     def forward(ctx, plan: Plan, shape: _Shape, *_: Tensor) -> Tensor:
@@ -183,26 +177,27 @@ class _Layers(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         from directrank.kernels import layers as kernels
 
-        shape, plan = ctx.shape, ctx.plan._replace(y=array(slopes))
-        made = _slopes(plan, shape)
+        shape, plan = ctx.shape, ctx.plan._replace(y=array(gradient))
+        gradients = _gradients(plan, shape)
         layers = len(plan.layers)
         with _blas_on_one_thread():
             if _by_models(plan):
-                _over_models(plan, kernels.backward, plan, made)
+                _over_models(plan, kernels.backward, plan, gradients)
             else:
                 for layer in reversed(range(layers + 1)):
-                    _over_runs(plan, kernels.backward, layer, plan, made)
+                    _over_runs(plan, kernels.backward, layer, plan, gradients)
                     if layer:
-                        kernels.norm_slopes(layer - 1, plan, made)
+                        kernels.norm_gradient(layer - 1, plan, gradients)
                 numbers = len(plan.weights) // len(plan.counts)
-                over_lists(kernels.weights_gradient, len(made.of_runs), numbers, plan, made)
-        to_weights = shape.by_layer(made.to_weights)
-        to_scales, to_shifts = map(shape.by_norm, made.to_affine)
+                work = len(gradients.of_runs)
+                over_lists(kernels.weights_gradient, work, numbers, plan, gradients)
+        to_weights = shape.by_layer(gradients.of_weights)
+        to_scales, to_shifts = map(shape.by_norm, gradients.of_affine)
         if len(plan.epsilons) > layers:
-            # What reaches the input sums to zero over the documents, as a norm follows.
+            # As a norm follows the first product, its gradient sums to zero over the documents.
             inverse, scale = (shape.by_norm(values)[0].numpy() for values in plan.norms[2:4])
             product, weight = to_weights[0].numpy(), shape.by_layer(plan.weights)[0].numpy()
             to_weights[0] = torch.from_numpy(product * scale.transpose(0, 2, 1))
@@ -213,21 +208,21 @@ class _Layers(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class _Shape:
-    """The shape of layers that are worked in blocks, the same at every step.
+    """The shape of layers that are computed in blocks, the same at every step.
 
     Attributes:
         models: M.
         weights: the layers' weights' shapes.
         layers: see :class:`~directrank.kernels.layers.Plan`.
         widths: of the norms, in their order.
-        behind: how many columns slopes behind norms need.
+        gradient_columns: how many columns the gradients of norms' outputs need.
     """
 
     models: int
     weights: tuple[tuple[int, int, int], ...]
     layers: np.ndarray
     widths: tuple[int, ...]
-    behind: int
+    gradient_columns: int
 
     @classmethod
     @cache
@@ -235,11 +230,11 @@ class _Shape:
         """That of layers with weights of these shapes."""
         widths = [width for _, _, width in sizes]
         norms = (sizes[0][1], *widths) if with_input_norm else tuple(widths)
-        behind = np.zeros(len(widths), np.int64)
+        at_gradient = np.zeros(len(widths), np.int64)
         for layer in range(1, len(widths)):
-            # Slopes take the place of those they come from, where they fit: less leaves the cache.
+            # A gradient overwrites the one that it comes from where it fits, to stay in the cache.
             same = widths[layer] == widths[layer - 1]
-            behind[layer] = behind[layer - 1] + (0 if same else widths[layer - 1])
+            at_gradient[layer] = at_gradient[layer - 1] + (0 if same else widths[layer - 1])
         layers = np.stack(
             [
                 [width for _, width, _ in sizes],
@@ -247,11 +242,11 @@ class _Shape:
                 np.cumsum([0, *norms])[-len(widths) - 1 : -1],
                 np.cumsum([0, *(width_in * width for _, width_in, width in sizes)])[:-1],
                 np.cumsum([0, *widths])[:-1],
-                behind,
+                at_gradient,
             ],
             1,
         )
-        return cls(sizes[0][0], sizes, layers, norms, int(behind[-1]) + widths[-1])
+        return cls(sizes[0][0], sizes, layers, norms, int(at_gradient[-1]) + widths[-1])
 
     def by_norm(self, values: np.ndarray) -> list[Tensor]:
         """Numbers per column of norms as those of each norm, ``[M, 1, width]``."""
@@ -280,13 +275,13 @@ def _plan(
     weights: Sequence[Tensor],
     affine: tuple[Sequence[Tensor], Sequence[Tensor]],
 ) -> Plan:
-    """What kernels need of a step, with room for what they find."""
+    """A step as kernels take it, with room for their results."""
     from directrank.kernels.layers import Plan, cut
 
     models, N, _ = x.shape
     items, runs, first = cut(counts, MOST_RUNS)
     flat = _flat(weights)
-    kind = flat.dtype
+    dtype = flat.dtype
     return Plan(
         items=items,
         runs=runs,
@@ -298,28 +293,28 @@ def _plan(
         rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
         weights=flat,
         affine=np.stack([*map(_flat, affine)]),
-        norms=np.empty((5, models * sum(shape.widths)), kind),
-        z=np.empty(models * N * int(shape.layers[:, 1].sum()), kind),
-        parts=np.empty((2, len(items), max(shape.widths)), kind),
-        y=np.empty((models, N, shape.widths[-1]), kind),
+        norms=np.empty((5, models * sum(shape.widths)), dtype),
+        z=np.empty(models * N * int(shape.layers[:, 1].sum()), dtype),
+        parts=np.empty((2, len(items), max(shape.widths)), dtype),
+        y=np.empty((models, N, shape.widths[-1]), dtype),
     )
 
 
-def _slopes(plan: Plan, shape: _Shape) -> Slopes:
-    """Room for what :func:`._block_kernels.backward` makes."""
-    from directrank.kernels.layers import Slopes
+def _gradients(plan: Plan, shape: _Shape) -> Gradients:
+    """Room for the results of :func:`directrank.kernels.layers.backward`."""
+    from directrank.kernels.layers import Gradients
 
     models, N, _ = plan.y.shape
-    to_weights = np.empty_like(plan.weights)
-    of_runs = to_weights
+    of_weights = np.empty_like(plan.weights)
+    of_runs = of_weights
     if len(plan.runs) > models:
         of_runs = np.empty(len(plan.weights) // models * len(plan.runs), plan.z.dtype)
-    return Slopes(
-        behind=np.empty(models * N * shape.behind, plan.z.dtype),
-        ahead=np.empty_like(plan.affine),
+    return Gradients(
+        of_norms=np.empty(models * N * shape.gradient_columns, plan.z.dtype),
+        terms=np.empty_like(plan.affine),
         of_runs=of_runs,
-        to_weights=to_weights,
-        to_affine=np.empty_like(plan.affine),
+        of_weights=of_weights,
+        of_affine=np.empty_like(plan.affine),
     )
 
 

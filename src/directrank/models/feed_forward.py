@@ -54,8 +54,9 @@ class FeedForward(nn.Module):
         self.plain: list[tuple[StackedLinear, StackedBatchNorm]] = []
         if activation == "relu" and not dropout:
             followed = layers if output_activation else layers[:-1]
-            pairs = zip(followed, norms, strict=False)
-            self.plain = [pair for pair in pairs if isinstance(pair[1], StackedBatchNorm)]
+            for layer, norm in zip(followed, norms, strict=False):
+                if isinstance(norm, StackedBatchNorm):
+                    self.plain.append((layer, norm))
 
     def forward(
         self,
@@ -77,8 +78,8 @@ class FeedForward(nn.Module):
         if any(isinstance(norm, QueryNorm) for norm in self.norms):
             if lengths is None:
                 raise ValueError("norm 'query' must know which documents make a query")
-            models = len(self.layers[0].weight)
-            segments = Segments.of(lengths, models, features.shape[1], features.device)
+            weight = next(self.parameters())
+            segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
         x = relu_layers(features, rows, lengths, self.plain)
         first, last = len(self.plain), len(self.layers) - 1
         for number, layer in enumerate(islice(self.layers, first, None), first):
@@ -145,7 +146,7 @@ def feed_forward(
     widths = [n_features, *hidden, 1]
     normed = widths[1:] if output_norm else widths[1:-1]
     layers = [
-        # A norm takes a bias before it out again.
+        # A norm's mean takes a bias before it away.
         StackedLinear(_glorot_normal(generators, fan_in, fan_out), bias=number >= len(normed))
         for number, (fan_in, fan_out) in enumerate(pairwise(widths))
     ]

@@ -44,9 +44,9 @@ class Segments:
         padding = width - lengths.sum(1, keepdims=True)
         if (padding < 0).any():
             raise ValueError(f"the queries have more documents than the {width} rows given")
-        sizes = np.concatenate([lengths, padding], axis=1)
-        sizes = np.broadcast_to(sizes, (models, sizes.shape[1])).ravel()
-        sizes = torch.from_numpy(sizes[sizes > 0])
+        per_model = np.concatenate([lengths, padding], axis=1)
+        per_model = np.broadcast_to(per_model, (models, per_model.shape[1]))
+        sizes = torch.from_numpy(per_model[per_model > 0])
         of_row = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
         return cls(of_row.to(device), sizes.to(device))
 
@@ -112,9 +112,9 @@ class _Standardised(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, slopes: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:
         standard, scale = ctx.saved_tensors
         segments = ctx.segments
-        along = segments.spread(segments.means(slopes * standard))
-        rest = slopes - segments.spread(segments.means(slopes)) - standard * along
-        return rest.mul_(scale), None, None
+        mean = segments.spread(segments.means(gradient))
+        along = segments.spread(segments.means(gradient * standard))
+        return (gradient - mean - standard * along).mul_(scale), None, None

@@ -31,8 +31,8 @@ class StackedLinear(nn.Module):
         """``[M, N, in]`` to ``[M, N, out]``.
 
         ``x`` may be ``[G, N, in]`` where M / G neighbouring models each share their documents. A
-        single output, a score, is made in the precision of the weights: documents are told apart
-        by its last digits.
+        single output, a score, is computed in the precision of the weights: its last digits decide
+        the order of documents.
         """
         if self.weight.shape[2] == 1 and torch.is_autocast_enabled(x.device.type):
             with torch.autocast(x.device.type, enabled=False):
@@ -47,10 +47,10 @@ class StackedLinear(nn.Module):
         elif rows == models and out > 1:
             y = torch.bmm(x, self.weight)
         else:
-            # One product per row, with the weights of its models below each other: a product with
-            # columns in place of rows is several times slower where they are few.
-            below = self.weight if out == 1 else self.weight.transpose(1, 2)
-            y = torch.bmm(below.reshape(rows, -1, width), x.transpose(1, 2))
+            # One product per row, with the weights of its models stacked: a product of few columns
+            # is several times slower than one of few rows.
+            stacked = self.weight if out == 1 else self.weight.transpose(1, 2)
+            y = torch.bmm(stacked.reshape(rows, -1, width), x.transpose(1, 2))
             y = y.view(models, N, 1) if out == 1 else y.view(models, out, N).transpose(1, 2)
         return y if self.bias is None else y + self.bias
 
@@ -65,6 +65,9 @@ class StackedBatchNorm(nn.Module):
             (PyTorch's momentum is ``1 - decay``).
         epsilon: added to the variance.
     """
+
+    running_mean: Tensor
+    running_var: Tensor
 
     def __init__(self, models: int, width: int, decay: float, epsilon: float) -> None:
         super().__init__()
@@ -84,10 +87,10 @@ class StackedBatchNorm(nn.Module):
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.epsilon)
             return x * scale + (self.bias - self.running_mean * scale)
-        there = None if rows is None else rows.to(x.dtype)
+        mask = None if rows is None else rows.to(x.dtype)
         with torch.autocast(x.device.type, enabled=False):
             y, mean, variance, count = _Normalised.apply(
-                x, self.weight, self.bias, there, self.epsilon
+                x, self.weight, self.bias, mask, self.epsilon
             )
         self.follow(mean, variance, count)
         return y
@@ -119,41 +122,41 @@ class StackedBatchNorm(nn.Module):
 class _Normalised(torch.autograd.Function):
     """``(x - mean) / sqrt(variance + epsilon) * weight + bias`` over the real rows of each model.
 
-    Returns it with mean, variance and number of rows, which have no gradient. What comes back from
-    later layers must be 0 at padding, and is 0 there in what goes back to earlier ones.
+    Returns it with mean, variance and number of rows, which have no gradient. The gradient of the
+    output must be 0 at padding; that of the input then is as well.
     """
 
     @staticmethod
     def forward(
-        ctx, x: Tensor, weight: Tensor, bias: Tensor, there: Tensor | None, epsilon: float
+        ctx, x: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None, epsilon: float
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        if there is None:
+        if mask is None:
             count = x.new_full((1, 1, 1), x.shape[1])
             mean = x.mean(1, keepdim=True)
             standard = x - mean
         else:
-            count = there.sum(1)[:, None, None]
-            mean = torch.bmm(there.unsqueeze(1), x) / count
-            standard = (x - mean).mul_(there.unsqueeze(2))
+            count = mask.sum(1)[:, None, None]
+            mean = torch.bmm(mask.unsqueeze(1), x) / count
+            standard = (x - mean).mul_(mask.unsqueeze(2))
         variance = torch.linalg.vector_norm(standard, dim=1, keepdim=True).square_() / count
         scale = torch.rsqrt(variance + epsilon)
         standard *= scale
-        ctx.save_for_backward(standard, weight * scale, there, count)
+        ctx.save_for_backward(standard, weight * scale, mask, count)
         ctx.mark_non_differentiable(mean, variance, count)
         return torch.addcmul(bias, standard, weight), mean, variance, count
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, slopes: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        standard, factor, there, count = ctx.saved_tensors
-        to_bias = slopes.sum(1, keepdim=True)
-        to_weight = (slopes * standard).sum(1, keepdim=True)
+    def backward(ctx, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        standard, factor, mask, count = ctx.saved_tensors
+        to_bias = gradient.sum(1, keepdim=True)
+        to_weight = (gradient * standard).sum(1, keepdim=True)
         to_x = None
         if ctx.needs_input_grad[0]:
-            to_x = (slopes - to_bias / count).addcmul_(standard, to_weight / count, value=-1)
+            to_x = (gradient - to_bias / count).addcmul_(standard, to_weight / count, value=-1)
             to_x *= factor
-            if there is not None:
-                to_x *= there.unsqueeze(2)
+            if mask is not None:
+                to_x *= mask.unsqueeze(2)
         return to_x, to_weight, to_bias, None, None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -51,7 +49,7 @@ def validation_curve(history: pd.DataFrame, fits: pd.DataFrame) -> str:
     )
 
 
-def _thinned(points: int) -> Sequence[int]:
+def _thinned(points: int) -> np.ndarray:
     return np.unique(np.linspace(0, points - 1, min(points, MOST_POINTS)).round().astype(int))
 
 

@@ -52,6 +52,10 @@ def mean_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> 
 
     Raises:
         ValueError: no values, a value that is not finite, or a level outside (0, 1).
+
+    >>> interval = mean_interval([0.42, 0.44, 0.43])
+    >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"
+    '0.430 ± 0.025'
     """
     values = _checked(values, level)
     quantile = stats.t.ppf((1 + level) / 2, len(values) - 1) if len(values) > 1 else math.nan
@@ -67,6 +71,10 @@ def normal_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -
 
     Raises:
         ValueError: as :func:`mean_interval`.
+
+    >>> interval = normal_interval([0.0, 0.5, 1.0, 0.5])
+    >>> f"{interval.low:.2f} to {interval.high:.2f}"
+    '0.10 to 0.90'
     """
     values = _checked(values, level)
     return _interval(values, float(stats.norm.ppf((1 + level) / 2)), level)

@@ -40,6 +40,10 @@ def mean_over_queries(values: np.ndarray, empty: str = "exclude") -> float:
 
     Raises:
         ConfigError: an unknown convention.
+
+    >>> values = np.array([0.5, 1.0, np.nan])
+    >>> [mean_over_queries(values, empty) for empty in CONVENTIONS]
+    [0.75, 0.5, 0.8333333333333334]
     """
     _check_convention(empty)
     values = np.asarray(values, dtype=np.float64)
@@ -63,6 +67,10 @@ def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> 
     Raises:
         DataError: the metric was not evaluated.
         ConfigError: an unknown convention.
+
+    >>> rows = pd.DataFrame({"trial": 0, "split": "test", "ndcg@5": [0.5, 1.0, np.nan]})
+    >>> mean_metric(rows, "ndcg@5", empty="zero").to_dict("records")
+    [{'trial': 0, 'split': 'test', 'value': 0.5, 'n_queries': 3, 'n_empty': 1}]
     """
     _check_convention(empty)
     if label not in per_query:
@@ -140,6 +148,9 @@ def convert_mean(
     Raises:
         ConfigError: an unknown convention.
         ValueError: counts that cannot be, or no query that is not empty.
+
+    >>> convert_mean(0.75, n_queries=3, n_empty=1, source="exclude", target="zero")
+    0.5
     """
     _check_convention(source)
     _check_convention(target)

@@ -43,6 +43,10 @@ def friedman(values: np.ndarray) -> Friedman:
 
     Raises:
         ValueError: fewer than three methods or two blocks, or a value that is not finite.
+
+    >>> result = friedman([[0.5, 0.4, 0.3], [0.6, 0.5, 0.5], [0.4, 0.3, 0.1]])
+    >>> result.mean_ranks.round(2), round(result.p_value, 3)
+    (array([1.  , 2.17, 2.83]), 0.06)
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 3:
@@ -70,6 +74,9 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
 
     Raises:
         ValueError: numbers outside these ranges.
+
+    >>> round(critical_difference(methods=5, blocks=30), 2)
+    1.11
     """
     if methods < 2 or blocks < 1 or not 0 < level < 1:
         raise ValueError(f"no critical difference of {methods} methods, {blocks} blocks at {level}")
@@ -86,6 +93,9 @@ def cliques(mean_ranks: Sequence[float] | np.ndarray, difference: float) -> list
 
     Returns:
         First and last position of each group of at least two; no group lies within another.
+
+    >>> cliques([1.2, 1.9, 2.6, 4.3], difference=1.0)
+    [(0, 1), (1, 2)]
     """
     ranks = np.asarray(mean_ranks, dtype=np.float64)
     groups: list[tuple[int, int]] = []
@@ -108,6 +118,10 @@ def all_pairs(values: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         ValueError: a single method, no block, or a value that is not finite.
+
+    >>> values = pd.DataFrame({"x": [0.5, 0.6, 0.7], "y": [0.1, 0.5, 0.4], "z": [0.2, 0.6, 0.3]})
+    >>> all_pairs(values)[["a", "b", "p_holm"]].values.tolist()
+    [[0.0, 1.0, 0.75], [0.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
     """
     columns = values.to_numpy(dtype=np.float64).T
     if len(columns) < 2:

@@ -62,6 +62,9 @@ def welch(a: Values, b: Values) -> Comparison:
 
     Raises:
         ValueError: fewer than two values, or one that is not finite.
+
+    >>> round(welch([0.42, 0.44, 0.43], [0.40, 0.41, 0.40]).p_value, 3)
+    0.025
     """
     a, b = _finite(a, 2), _finite(b, 2)
     difference = float(a.mean() - b.mean())
@@ -99,6 +102,10 @@ def paired_randomisation(
 
     Raises:
         ValueError: samples of different length, without values, or with one that is not finite.
+
+    >>> generator = np.random.default_rng(0)
+    >>> paired_randomisation([0.5, 0.6, 0.7], [0.1, 0.4, 0.6], generator).p_value
+    0.25
     """
     a, b = _paired(a, b)
     differences = a - b
@@ -140,6 +147,9 @@ def wilcoxon(a: Values, b: Values) -> Comparison:
 
     Raises:
         ValueError: samples of different length, without values, or with one that is not finite.
+
+    >>> wilcoxon([0.5, 0.6, 0.7, 0.8, 0.4], [0.1, 0.4, 0.6, 0.3, 0.4]).p_value
+    0.125
     """
     a, b = _paired(a, b)
     differences = (a - b)[a != b]
@@ -173,6 +183,9 @@ def holm(p_values: Values) -> np.ndarray:
 
     Raises:
         ValueError: a value outside [0, 1].
+
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
     """
     p_values = np.asarray(p_values, dtype=np.float64)
     if p_values.ndim != 1 or not ((p_values >= 0) & (p_values <= 1)).all():
@@ -192,6 +205,9 @@ def hedges_g(a: Values, b: Values) -> float:
 
     Raises:
         ValueError: fewer than two values, or one that is not finite.
+
+    >>> round(hedges_g([0.42, 0.44, 0.43], [0.40, 0.41, 0.40]), 2)
+    2.61
     """
     a, b = _finite(a, 2), _finite(b, 2)
     freedom = len(a) + len(b) - 2
@@ -207,6 +223,9 @@ def cohens_dz(a: Values, b: Values) -> float:
 
     Raises:
         ValueError: as the paired tests.
+
+    >>> round(cohens_dz([0.5, 0.6, 0.7], [0.1, 0.4, 0.6]), 2)
+    1.53
     """
     a, b = _paired(a, b)
     if len(a) < 2:
@@ -222,6 +241,9 @@ def rank_biserial(a: Values, b: Values) -> float:
 
     Raises:
         ValueError: as the paired tests.
+
+    >>> rank_biserial([0.5, 0.6, 0.2], [0.1, 0.4, 0.3])
+    0.6666666666666666
     """
     a, b = _paired(a, b)
     differences = a - b

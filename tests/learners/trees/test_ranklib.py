@@ -346,7 +346,7 @@ def test_the_jar_is_found_among_the_archives(tmp_path, monkeypatch):
     (tmp_path / "RankLib-2.18.jar").touch()
     found = learner.available(settings)
     assert found.ok
-    assert found.jar == tmp_path / "RankLib-2.18.jar"
+    assert found.program[1] == tmp_path / "RankLib-2.18.jar"
     (tmp_path / "RankLib-2.1.jar").touch()
     assert "more than one" in learner.available(settings).reason
     assert learner.available(settings | {"jar": str(tmp_path / "RankLib-2.1.jar")}).ok
@@ -357,7 +357,7 @@ def test_without_a_raw_folder_in_the_environment_data_raw_is_searched(tmp_path, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "raw").mkdir(parents=True)
     (tmp_path / "data" / "raw" / "RankLib.jar").touch()
-    assert learner.available({"java": "sh"}).jar == Path("data/raw/RankLib.jar")
+    assert learner.available({"java": "sh"}).program[1] == Path("data/raw/RankLib.jar")
 
 
 def test_where_it_cannot_be_run_a_fit_says_what_is_missing(data, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ class Feeder:
         self.lengths = np.asarray(lists.lengths)
         self.dtype = dtype
         self.device = device
-        self.max_documents = max_documents
+        self.max_documents = sys.maxsize if max_documents is None else max_documents
         self.relevant = np.asarray(lists.labels) > 0 if cut == "random_relevant" else None
         self.padded = padded
         if device.type == "cuda":
@@ -129,8 +130,8 @@ class Feeder:
         real = None if widths.min() == len(places) else places < widths
         hidden = None
         if self.padded:
-            source, there = _padded_source(rows, lengths, spans, len(places))
-            hidden = None if there.all() else torch.from_numpy(~there).to(self.device)
+            source, mask = _padded_source(rows, lengths, spans, len(places))
+            hidden = None if mask.all() else torch.from_numpy(~mask).to(self.device)
         else:
             source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
         documents, labels = self._rows(rows[source])
@@ -170,12 +171,12 @@ class Feeder:
         rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
         if self._stay_whole(lengths):
             return rows, lengths
-        wanted = None if self.relevant is None else self.relevant[rows]
-        return _cut(rows, lengths, self.max_documents, streams, wanted)
+        required = None if self.relevant is None else self.relevant[rows]
+        return _cut(rows, lengths, self.max_documents, streams, required)
 
     def _stay_whole(self, lengths: np.ndarray) -> bool:
         """Whether no list is longer than what it would be cut to."""
-        return self.max_documents is None or lengths.max() <= self.max_documents
+        return bool(lengths.max() <= self.max_documents)
 
     def _gather(self, index: Tensor) -> Tensor:
         if self.features.device.type == self.device.type:
@@ -191,11 +192,11 @@ def _cut(
     lengths: np.ndarray,
     limit: int,
     streams: Sequence[np.random.Generator],
-    wanted: np.ndarray | None,
+    required: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of the documents ``rows`` of lists of ``lengths`` ``[G, B]`` at most ``limit`` of each.
 
-    Where a list has documents that are ``wanted``, they are drawn until one is among them.
+    Where documents of a list are ``required``, the draw is repeated until one of them is in it.
     """
     flat = lengths.ravel()
     starts = np.cumsum(flat) - flat
@@ -204,7 +205,7 @@ def _cut(
         stream = streams[query // lengths.shape[1]]
         begin, length = starts[query], flat[query]
         order = stream.permutation(length)
-        if wanted is not None and (own := wanted[begin : begin + length]).any():
+        if required is not None and (own := required[begin : begin + length]).any():
             while not own[order[:limit]].any():
                 order = stream.permutation(length)
         kept[begin + order[limit:]] = False
@@ -214,15 +215,15 @@ def _cut(
 def _padded_source(
     rows: np.ndarray, lengths: np.ndarray, spans: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the packed ``rows`` each place ``[G, width]`` shows, and where there is one."""
+    """Which of the packed ``rows`` each place ``[G, width]`` shows, and a mask of those that do."""
     G = len(lengths)
     shift = np.arange(G)[:, None] * width + spans.cumsum(1) - spans
     places = concatenated_ranges(shift.ravel(), lengths.ravel())
     source = np.zeros(G * width, dtype=np.int64)
     source[places] = np.arange(len(rows))
-    there = np.zeros(G * width, dtype=bool)
-    there[places] = True
-    return source.reshape(G, width), there.reshape(G, width)
+    mask = np.zeros(G * width, dtype=bool)
+    mask[places] = True
+    return source.reshape(G, width), mask.reshape(G, width)
 
 
 def _tensor(array: np.ndarray) -> Tensor:

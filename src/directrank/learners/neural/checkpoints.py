@@ -150,7 +150,7 @@ def _digest(key: str, text: str, tensors: Mapping[str, Tensor]) -> str:
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What a run does to pairs of documents: ties, and what the gradient does (Yu2020, section 5).
+"""Pairs of documents in training: ties, and how the gradient moves them (Yu2020, section 5).
 
 A step against the gradient changes the score difference of a pair. Where the better document of a
 pair loses by it, the gradient pulls against the labels: the paper's *optimisation inconsistency*.
@@ -6,7 +6,7 @@ Where badly ordered pairs are hardly moved, it is the paper's *optimisation diff
 
 A loss that sees scores through ranks alone moves a pair (i, j) by the rank of i and by that of j:
 ``f_ij = w_i g_ij - w_j g_ji`` is what the pair itself contributes to ``-dL/ds_i`` and takes from
-``-dL/ds_j``; w is the loss's slope by rank and g the backward derivative of a comparison. Summed
+``-dL/ds_j``; w is the loss's gradient by rank and g the backward derivative of a comparison. Summed
 over j, f is the whole gradient. That is the *pull* of a pair; its *net* gradient is the difference
 of ``-dL/ds`` of its two documents, in which all other pairs have a part, and exists for any loss.
 """
@@ -14,21 +14,18 @@ of ``-dL/ds`` of its two documents, in which all other pairs have a part, and ex
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from directrank import losses
+from directrank import losses, metrics
 from directrank.lists.buckets import buckets
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.lists.padding import pad, padded_positions
-from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics._err import nerr_of
-from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics._precision import precision_of
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.twin import TwinRanking
 from directrank.system.seeds import torch_stream
@@ -37,15 +34,15 @@ from directrank.system.seeds import torch_stream
 BLOCK = 1 << 21
 
 #: The metric behind each loss over twin-sigmoid ranks.
-TWIN_METRICS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
-    "twin_precision": precision_of,
-    "twin_ap": average_precision_of,
-    "twin_ndcg": ndcg_of,
-    "twin_nerr": nerr_of,
+TWIN_METRICS = {
+    "twin_precision": "precision",
+    "twin_ap": "average_precision",
+    "twin_ndcg": "ndcg",
+    "twin_nerr": "nerr",
 }
 
 #: Columns of the history. All are means over the queries that have such pairs; a pair is two
-#: documents of a query with different labels, badly ordered where the worse one is ahead.
+#: documents of a query with different labels, badly ordered where the worse one is ranked higher.
 NET = ("pairs_badly_ordered", "net_against_labels")
 PULL = (
     "pull_against_labels",
@@ -73,17 +70,16 @@ def pair_gradients(
         on those that are badly ordered by more than the standard deviation of the query's scores,
         each divided by the mean size over all pairs.
     """
-    found = {name: np.full(len(scores), np.nan) for name in (*NET, *PULL)}
+    result = {name: np.full(len(scores), np.nan) for name in (*NET, *PULL)}
     for model, settings in enumerate(loss_settings):
         parts: dict[str, list[Tensor]] = {}
         for block in _blocks(scores[model], lists):
             for name, values in _of_block(settings, *block).items():
                 parts.setdefault(name, []).append(values)
-        for name, values in parts.items():
-            known = torch.cat(values)
-            known = known[~torch.isnan(known)]
-            found[name][model] = float(known.double().mean())
-    return found
+        for name, of_blocks in parts.items():
+            together = torch.cat(of_blocks)
+            result[name][model] = float(together[~torch.isnan(together)].double().mean())
+    return result
 
 
 def tied_pairs(
@@ -127,17 +123,17 @@ def pulls(
     if name == "approx_ndcg":
         if options["k"] is not None:
             return None  # the cut-off is a second comparison
-        slope, by_score = _approx_ndcg(options, scores, labels, mask)
+        by_rank, by_score = _approx_ndcg(options, scores, labels, mask)
     else:
-        slope, by_score = _twin(name, options, scores, labels, mask)
-    by_i = slope[:, :, None] * by_score * (mask[:, :, None] & mask[:, None, :])
+        by_rank, by_score = _twin(name, options, scores, labels, mask)
+    by_i = by_rank[:, :, None] * by_score * (mask[:, :, None] & mask[:, None, :])
     return by_i - by_i.transpose(1, 2)
 
 
 def _twin(
     name: str, options: dict[str, Any], scores: Tensor, labels: Tensor, mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Slope of the loss by each rank ``[B, L]`` and derivative of each comparison ``[B, L, L]``."""
+    """Gradient of the loss by rank ``[B, L]`` and derivative of each comparison ``[B, L, L]``."""
     kind, alpha = options.pop("gradient"), options.pop("alpha_b")
     ranking = TwinRanking(
         scores,
@@ -150,14 +146,15 @@ def _twin(
     )
     options.pop("generator")
     ranking.ranks = ranking.ranks.detach().requires_grad_()
-    value, defined = TWIN_METRICS[name](ranking, Judgements(labels, mask), **options)
-    (slope,) = torch.autograd.grad(-torch.where(defined, value, 0.0).sum(), ranking.ranks)
+    formula = metrics.formula(TWIN_METRICS[name])
+    value, defined = formula(ranking, Judgements(labels, mask), **options)
+    (by_rank,) = torch.autograd.grad(-torch.where(defined, value, 0.0).sum(), ranking.ranks)
     sign = torch.sign(labels[:, :, None] - labels[:, None, :])
     z = alpha * (scores[:, :, None] - scores[:, None, :])
     if kind == "type3":
-        return slope, 2 * alpha * sign * torch.sigmoid(-sign * z)
+        return by_rank, 2 * alpha * sign * torch.sigmoid(-sign * z)
     bell = alpha * torch.sigmoid(z) * torch.sigmoid(-z)
-    return slope, bell * sign if kind == "type2" else bell
+    return by_rank, bell * sign if kind == "type2" else bell
 
 
 def _approx_ndcg(
@@ -165,20 +162,15 @@ def _approx_ndcg(
 ) -> tuple[Tensor, Tensor]:
     alpha = options["alpha"]
     z = alpha * (scores[:, :, None] - scores[:, None, :])
-    behind = torch.sigmoid(-z) * mask[:, None, :]
-    ranks = (behind.sum(2) + 0.5).requires_grad_()  # a document's own comparison counts a half
+    better = torch.sigmoid(-z) * mask[:, None, :]
+    ranks = (better.sum(2) + 0.5).requires_grad_()  # a document's own comparison counts a half
 
-    class Given:
-        """The ranks as a ranking; see :class:`directrank.relaxations.Ranking`."""
-
-        def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: None) -> Tensor:
-            return (gains * weight(ranks)).sum(1)
-
-    value, _ = ndcg_of(
-        Given(), Judgements(labels, mask), gain=options["gain"], discount=options["discount"]
-    )
-    (slope,) = torch.autograd.grad(-value.sum(), ranks)
-    return slope, alpha * torch.sigmoid(z) * torch.sigmoid(-z)
+    # Of a ranking, NDCG uses this method alone.
+    given: Any = SimpleNamespace(weigh=lambda gains, weight, k: (gains * weight(ranks)).sum(1))
+    formula, judgements = metrics.formula("ndcg"), Judgements(labels, mask)
+    value, _ = formula(given, judgements, gain=options["gain"], discount=options["discount"])
+    (by_rank,) = torch.autograd.grad(-value.sum(), ranks)
+    return by_rank, alpha * torch.sigmoid(z) * torch.sigmoid(-z)
 
 
 def _of_block(
@@ -189,20 +181,20 @@ def _of_block(
     ordered = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
     bad = ordered & (difference < 0)
     net = _net(settings, scores, labels, mask)
-    found = {
+    result = {
         "pairs_badly_ordered": _share(bad, ordered),
         "net_against_labels": _share(net[:, :, None] < net[:, None, :], ordered),
     }
     pull = pulls(settings, scores, labels, mask)
     if pull is None:
-        return found
+        return result
     both = ordered & (labels[:, None, :] > 0)
     far = bad & (difference < -_spread(scores, mask)[:, None, None])
     size = pull.abs()
     whole = _mean(size, ordered)
     # Where no pair is moved at all, there is nothing to compare.
     whole = torch.where(whole > 0, whole, torch.nan)
-    return found | {
+    return result | {
         "pull_against_labels": _share(pull < 0, ordered),
         "pull_against_labels_relevant": _share(pull < 0, both),
         "pull_on_badly_ordered": _mean(size, bad) / whole,
@@ -224,8 +216,8 @@ def _net(settings: Mapping[str, Any], scores: Tensor, labels: Tensor, mask: Tens
     if "generator" in inspect.signature(loss).parameters:
         options["generator"] = torch_stream("pair gradients", device=scores.device)
     leaf = scores.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(loss(leaf, labels, mask, **options).sum(), leaf)
-    return -slope
+    (gradient,) = torch.autograd.grad(loss(leaf, labels, mask, **options).sum(), leaf)
+    return -gradient
 
 
 def _share(which: Tensor, of: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def columns(quantities: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def due(settings: Mapping[str, Any] | None, epoch: int, ends: bool) -> bool:
-    """Whether the quantities are wanted after ``epoch``; always where a model's training ends."""
+    """Whether the quantities are due after ``epoch``; always where a model's training ends."""
     return settings is not None and (ends or epoch % settings.get("every", 1) == 0)
 
 
@@ -63,10 +64,10 @@ def watch(
     """Each quantity on its part of the data; ``score`` gives a part's scores ``[M, N]``."""
     values: dict[str, np.ndarray] = {}
     for split in SPLITS:
-        wanted = [item for item in quantities if item.get("split", "train") == split]
-        if wanted:
+        of_split = [item for item in quantities if _split(item) == split]
+        if of_split:
             lists = getattr(data, split)
-            values |= monitor(wanted, score(lists), lists, loss_settings)
+            values |= monitor(of_split, score(lists), lists, loss_settings)
     return values
 
 
@@ -101,22 +102,24 @@ def monitor(
     """
     relevant = lists.relevant_counts() > 0
     values: dict[str, np.ndarray] = {}
-    losses_per_query = None
+
+    @cache
+    def losses_per_query() -> np.ndarray:
+        return loss_per_query(scores, lists, loss_settings)
+
     for quantity in quantities:
         name, column = quantity["quantity"], _column(quantity)
         if name in REGISTRY:
             several = look_up(REGISTRY, name, "quantity")(scores, lists, loss_settings)
             values |= {f"{_split(quantity)}_{key}": value for key, value in several.items()}
             continue
-        if name != "metric" and losses_per_query is None:
-            losses_per_query = loss_per_query(scores, lists, loss_settings)
         if name == "objective":
-            values[column] = losses_per_query[:, relevant].mean(1)
+            values[column] = losses_per_query()[:, relevant].mean(1)
             continue
         mapping = quantity["metric"]
         measured = metrics_per_query(scores, lists, [mapping])[metrics.label(mapping)]
         if name == "approximation_error":
-            measured = np.abs(-losses_per_query - measured)
+            measured = np.abs(-losses_per_query() - measured)
         values[column] = np.nanmean(measured, axis=1)
     return values
 

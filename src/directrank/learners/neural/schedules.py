@@ -35,14 +35,10 @@ class Pace:
         the epoch before (Burges2006, section 6); or None.
         """
         self.epochs += 1
-        if schedule is None:
-            change = False
-        elif schedule["name"] == "step":
-            change = self.epochs % schedule["every"] == 0
-        else:
-            change = loss > self.last
-        if change:
-            self.factor *= schedule["factor"]
+        if schedule is not None:
+            in_steps = schedule["name"] == "step"
+            if self.epochs % schedule["every"] == 0 if in_steps else loss > self.last:
+                self.factor *= schedule["factor"]
         self.idle = 0 if loss < self.lowest else self.idle + 1
         self.lowest = min(self.lowest, loss)
         self.last = loss

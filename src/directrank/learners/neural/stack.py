@@ -23,12 +23,13 @@ from directrank.learners.neural.objective import Objective
 from directrank.learners.neural.schedules import Pace
 from directrank.learners.neural.scoring import score, score_parts
 from directrank.lists.documents import Documents
+from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
 from directrank.models.blocks import in_blocks, steps_in_blocks
 from directrank.system.seeds import numpy_stream, torch_stream
 
-#: Parts of the data that may choose the epoch, in words.
-PARTS = {"vali": "validation", "test": "test"}
+#: Splits that may choose the epoch, in words.
+SPLITS = {"vali": "validation", "test": "test"}
 
 MEMORY_REMEDY = "lower training.batch_queries, training.max_documents or training.stack"
 
@@ -41,7 +42,7 @@ class UnderWay:
         order: int ``[G, Q]``, the queries of each row of the batches.
         step: steps done.
         total: float64 ``[M]``, sum of the objectives of those steps.
-        before: the weights at its beginning, ``[M, P]``; None where nobody asks.
+        before: the weights at its beginning, ``[M, P]``; None where no tolerance is set.
         seconds: time spent.
     """
 
@@ -63,8 +64,7 @@ class Stack:
         model_settings: the scorer and its settings.
         training: complete training settings; the learning rate is each member's own.
         members: the models; those with the same streams are neighbours.
-        selection: the metric that chooses the epoch, on the part that ``training`` names in
-            ``select_on``.
+        selection: the metric that chooses the epoch, on the split ``training["select_on"]``.
         device: where to train.
     """
 
@@ -97,11 +97,11 @@ class Stack:
         )
         #: Column of the history → the lists whose metric it holds, and what evaluates them.
         self.watched = {
-            f"{part}_metric": (
-                Feeder(getattr(data, part), self.dtype, device),
-                Evaluator(getattr(data, part), [selection]),
+            f"{split}_metric": (
+                Feeder(getattr(data, split), self.dtype, device),
+                Evaluator(getattr(data, split), [selection]),
             )
-            for part in sorted({"vali", training["select_on"]}, reverse=True)
+            for split in sorted({"vali", training["select_on"]}, reverse=True)
         }
         first = [members[row[0]] for row in self.rows]
         self.shuffles = [numpy_stream(*member.names("shuffle")) for member in first]
@@ -131,7 +131,7 @@ class Stack:
             losses = self._epoch(step_done)
             self._close_epoch(losses)
             best = max(result.best_metric for result in self.results)
-            progress(self.epoch, f"best {PARTS[self.training['select_on']]} metric {best:.4f}")
+            progress(self.epoch, f"best {SPLITS[self.training['select_on']]} metric {best:.4f}")
         if self.training["restarts"] > 1:
             self._final_objectives()
         return self.results
@@ -174,11 +174,11 @@ class Stack:
         tensors, record = saved.tensors, saved.record
         self.epoch = record["epoch"]
         self.rows = record["rows"]
-        for number, (result, told) in enumerate(zip(self.results, record["results"], strict=True)):
+        for number, (result, entry) in enumerate(zip(self.results, record["results"], strict=True)):
             for key in PLAIN:
-                setattr(result, key, told[key])
-            result.pace = Pace(**told["pace"])
-            result.state = {name: tensors[f"kept.{number}.{name}"] for name in told["state"]}
+                setattr(result, key, entry[key])
+            result.pace = Pace(**entry["pace"])
+            result.state = {name: tensors[f"kept.{number}.{name}"] for name in entry["state"]}
         self.pairs[:] = record["pairs"]
         self.shuffles = [_numpy_stream_at(state) for state in record["shuffles"]]
         self.cuts = [_numpy_stream_at(state) for state in record["cuts"]]
@@ -188,13 +188,13 @@ class Stack:
             self.loss_streams.append(_torch_stream_at(tensors[f"loss.{model}"], self.device))
         if self.rows:
             self._rebuild(_below("model.", tensors), _below("memory.", tensors))
-        told = record["under_way"]
-        self.under_way = told and UnderWay(
+        now = record["under_way"]
+        self.under_way = now and UnderWay(
             tensors["order"].numpy(),
-            told["step"],
-            np.array(told["total"]),
+            now["step"],
+            np.array(now["total"]),
             tensors["before"].to(self.device) if "before" in tensors else None,
-            told["seconds"],
+            now["seconds"],
         )
 
     @property
@@ -232,54 +232,56 @@ class Stack:
     def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
         """One pass over the training queries; the mean objective of each active model."""
         size = self.training["batch_queries"]
-        queries = self.data.train.n_queries
+        n_queries = self.data.train.n_queries
         if self.under_way is None:
-            order = np.stack([stream.permutation(queries) for stream in self.shuffles])
+            order = np.stack([stream.permutation(n_queries) for stream in self.shuffles])
             before = _flat(self.parameters) if self.training["tolerance"] else None
             self.under_way = UnderWay(order, 0, np.zeros(len(self.active)), before)
         now = self.under_way
-        steps = -(-queries // size)
+        steps = -(-n_queries // size)
         self.model.train()
         began = time.perf_counter() - now.seconds
         with self._threads():
             while now.step < steps:
-                now.total += self._step(now.order[:, now.step * size : (now.step + 1) * size])
+                queries = now.order[:, now.step * size : (now.step + 1) * size]
                 now.step += 1
+                now.total += self._step(queries, now.step)
                 now.seconds = time.perf_counter() - began
                 step_done()
         return now.total / steps
 
     def _threads(self) -> AbstractContextManager[None]:
-        """Within it the steps of an epoch have the threads that suit them best."""
+        """Within it PyTorch keeps to one thread where compiled loops do most of a step."""
         train, layers = self.data.train, getattr(self.model, "plain", [])
         documents = train.n_documents / train.n_queries * self.training["batch_queries"]
         if self.training["precision"] == "float32" and in_blocks(layers, documents):
             return steps_in_blocks()
         return nullcontext()
 
-    def _step(self, queries: np.ndarray) -> np.ndarray:
+    def _step(self, queries: np.ndarray, number: int) -> np.ndarray:
         """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
         batch = self.feeder.draw(queries, self.cuts)
         doing = f"training on {int(batch.lengths.sum())} documents of {queries.size} queries"
         with naming_memory(doing, MEMORY_REMEDY):
             scores = self._scores(batch)
             values = self.objective(scores, batch)
-            found = values.detach().double().cpu().numpy()
-            self._refuse_what_is_not_finite(found, scores, batch)
-            if values.requires_grad:
-                # Of the sum, as models share nothing: weights for each would load SymPy first.
-                gradients = torch.autograd.grad(
+            objectives = values.detach().double().cpu().numpy()
+            self._check_finite(objectives, scores, batch, number)
+            # Of the sum, as models share nothing: weights for each would load SymPy first.
+            self.optimiser.step(
+                self.rates,
+                torch.autograd.grad(
                     values.sum(), self.parameters, allow_unused=True, materialize_grads=True
                 )
-            else:
-                gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
-            self.optimiser.step(self.rates, gradients)
-        return found
+                if values.requires_grad
+                else [torch.zeros_like(parameter) for parameter in self.parameters],
+            )
+        return objectives
 
     def _scores(self, batch: Batch) -> Tensor:
         """Scores ``[M, N]`` of a batch."""
         rows, spans = batch.rows, batch.spans
-        # Layers in blocks take documents from where they are; copied, they would pass memory twice.
+        # Layers in blocks read documents from their table; a copy would pass memory twice.
         documents = batch.documents if getattr(self.model, "plain", []) else batch.features
         if self.per_row > 1 and not getattr(self.model, "shares_documents", False):
             if isinstance(documents, Documents):
@@ -293,35 +295,36 @@ class Stack:
         return scores.to(self.dtype)
 
     def _close_epoch(self, losses: np.ndarray) -> None:
-        """Validate, take note, keep weights, change learning rates, draw weights anew, stop."""
+        """Validate, record, keep weights, change learning rates, draw weights anew, stop."""
         began = time.perf_counter()
         self.epoch += 1
-        now, self.under_way = self.under_way, None
+        ended, self.under_way = self.under_way, None
+        assert ended is not None
         self.model.eval()
         metrics = {}
         for column, (feeder, evaluator) in self.watched.items():
             values = evaluator(score_parts(self.model, feeder))
             metrics[column] = np.nanmean(next(iter(values.values())), axis=1)
         moved = None
-        if now.before is not None:
-            moved = (_flat(self.parameters) - now.before).norm(dim=1).tolist()
+        if ended.before is not None:
+            moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
         active = self.active
-        seconds = (now.seconds + time.perf_counter() - began) / len(active)
+        seconds = (ended.seconds + time.perf_counter() - began) / len(active)
         over = self.epoch == self.training["max_epochs"]
-        noted = []
+        trained = []
         for model, number in enumerate(active):
             result = self.results[number]
             if result.finished:
                 continue
-            still = moved is not None and moved[model] <= self.training["tolerance"]
+            converged = moved is not None and moved[model] <= self.training["tolerance"]
             own = {column: float(values[model]) for column, values in metrics.items()}
-            self._note(result, float(losses[model]), own, seconds, still)
-            noted.append((model, result))
+            self._note(result, float(losses[model]), own, seconds, converged)
+            trained.append((model, result))
             last = result.finished or over
             if result.best_epoch == self.epoch if self.training["keep"] == "best" else last:
                 result.state = _state_of(self.model, model)
-        self._monitor(noted)
-        self._restart(noted)
+        self._monitor(trained)
+        self._restart(trained)
         self.rows = [row for row in self.rows if not all(self.results[n].finished for n in row)]
         if len(self.active) < len(active):
             self._leave(active)
@@ -334,43 +337,45 @@ class Stack:
         loss: float,
         metrics: Mapping[str, float],
         seconds: float,
-        still: bool,
+        converged: bool,
     ) -> None:
+        """Add an epoch to the history of a model, and decide whether it was the last."""
         result.epochs = self.epoch
-        decisive = metrics[f"{self.training['select_on']}_metric"]
-        if decisive > result.best_metric:
-            result.best_metric, result.best_epoch = decisive, self.epoch
+        value = metrics[f"{self.training['select_on']}_metric"]
+        if value > result.best_metric:
+            result.best_metric, result.best_epoch = value, self.epoch
         result.history.append(
             {"epoch": self.epoch, "train_loss": loss, **metrics, "seconds": seconds}
         )
         result.pace.after_epoch(loss, self.training["schedule"])
         patience = self.training["patience"]
-        waited = patience is not None and self.epoch - result.best_epoch >= patience
-        result.finished = still or waited
+        stale = patience is not None and self.epoch - result.best_epoch >= patience
+        result.finished = converged or stale
 
-    def _monitor(self, noted: Sequence[tuple[int, Trained]]) -> None:
+    def _monitor(self, trained: Sequence[tuple[int, Trained]]) -> None:
+        """Add the quantities that are due to the history of models that trained in this epoch."""
         settings = self.training["monitor"]
         over = self.epoch == self.training["max_epochs"]
-        wanted = [
+        due = [
             (model, result)
-            for model, result in noted
+            for model, result in trained
             if monitors.due(settings, self.epoch, over or result.finished)
         ]
-        if not wanted:
+        if not due:
             return
-        models = [model for model, _ in wanted]
+        models = [model for model, _ in due]
         values = monitors.watch(
             settings["quantities"],
             self.data,
             lambda lists: score(self.model, lists, self.dtype, self.device)[models],
-            [result.member.loss for _, result in wanted],
+            [result.member.loss for _, result in due],
         )
-        for place, (_, result) in enumerate(wanted):
+        for place, (_, result) in enumerate(due):
             result.history[-1] |= {name: float(value[place]) for name, value in values.items()}
 
-    def _restart(self, noted: Sequence[tuple[int, Trained]]) -> None:
+    def _restart(self, trained: Sequence[tuple[int, Trained]]) -> None:
         """Draw the weights of models anew whose training loss no longer falls."""
-        for model, result in noted:
+        for model, result in trained:
             if result.finished or not result.pace.gone_stale(self.training["restart_after"]):
                 continue
             result.pace = result.pace.drawn_anew()
@@ -426,20 +431,19 @@ class Stack:
                 alone = Objective([result.member.loss], "mean", [stream])
                 result.objective = float(alone(scores[number : number + 1], layout))
 
-    def _refuse_what_is_not_finite(self, found: np.ndarray, scores: Tensor, batch: Batch) -> None:
-        """Raise :class:`NotFiniteError` for the first model in training with such a loss."""
-        if np.isfinite(found).all():
+    def _check_finite(
+        self, objectives: np.ndarray, scores: Tensor, batch: Batch, step: int
+    ) -> None:
+        """Raise :class:`NotFiniteError` for the first model whose loss is not finite."""
+        if np.isfinite(objectives).all():
             return
         for model, number in enumerate(self.active):
             result = self.results[number]
-            if result.finished or np.isfinite(found[model]):
+            if result.finished or np.isfinite(objectives[model]):
                 continue
             row = model // self.per_row
             starts, lengths = batch.starts[row], batch.lengths[row]
-            places = np.concatenate(
-                [np.arange(b, b + n) for b, n in zip(starts, lengths, strict=True)]
-            )
-            places = torch.from_numpy(places)
+            places = torch.from_numpy(concatenated_ranges(starts, lengths))
             ids = np.asarray(self.data.train.query_ids)[batch.queries[row]]
             raise NotFiniteError(
                 f"the loss is not finite in epoch {self.epoch + 1}",
@@ -453,8 +457,8 @@ class Stack:
                 {
                     **asdict(result.member),
                     "epoch": self.epoch + 1,
-                    "step": self.under_way.step + 1,
-                    "objective": repr(float(found[model])),
+                    "step": step,
+                    "objective": repr(float(objectives[model])),
                     "model": dict(self.model_settings),
                     "training": dict(self.training),
                 },
@@ -469,7 +473,7 @@ def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _numpy_stream_at(state: Mapping[str, Any]) -> np.random.Generator:
+def _numpy_stream_at(state: Any) -> np.random.Generator:
     generator = np.random.PCG64()
     generator.state = state
     return np.random.Generator(generator)

@@ -301,7 +301,7 @@ class _Selection:
         if not self.native:
             return value
         n_queries, n_empty = self._counts
-        return convert_mean(value, n_queries, n_empty, source="one", target="exclude")
+        return float(convert_mean(value, n_queries, n_empty, source="one", target="exclude"))
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
@@ -339,7 +339,7 @@ class _Recorder:
     def start(self) -> None:
         self._before = time.perf_counter()
 
-    def __call__(self, env: lightgbm.callback.CallbackEnv) -> None:
+    def __call__(self, env: Any) -> None:  # lightgbm.callback.CallbackEnv
         now = time.perf_counter()
         value = self._selection.excluding_empty(float(env.evaluation_result_list[0][2]))
         self.rows.append(
@@ -447,7 +447,7 @@ def _predict(
             f"{features.shape[1]}",
             "score the data set that the model was trained on",
         )
-    scores = booster.predict(features, num_iteration=n_trees, num_threads=threads)
+    scores = np.asarray(booster.predict(features, num_iteration=n_trees, num_threads=threads))
     if not np.isfinite(scores).all():
         raise TrainingError(
             "the trees' outputs are not finite",

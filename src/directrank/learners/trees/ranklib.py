@@ -106,16 +106,17 @@ class Availability(NamedTuple):
     """Whether RankLib can be run here.
 
     Attributes:
-        ok: whether it can.
         reason: what it would run, or what is missing.
-        java: the Java command's path, where it was found.
-        jar: the jar's path, where it was found.
+        program: paths of the Java command and of the jar; None where one is missing.
     """
 
-    ok: bool
     reason: str
-    java: Path | None
-    jar: Path | None
+    program: tuple[Path, Path] | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be run."""
+        return self.program is not None
 
 
 def available(settings: Mapping[str, Any] | None = None) -> Availability:
@@ -128,26 +129,24 @@ def available(settings: Mapping[str, Any] | None = None) -> Availability:
         ConfigError: an unknown setting or an impossible value.
     """
     settings = complete(settings or {}, SETTINGS, "learner 'ranklib'")
-    found = shutil.which(settings["java"])
-    java = Path(found) if found else None
+    java = shutil.which(settings["java"])
     if settings["jar"] is not None:
-        place = settings["jar"]
-        jar = Path(place) if Path(place).is_file() else None
+        pattern = settings["jar"]
+        jars = [Path(pattern)] if Path(pattern).is_file() else []
     else:
         folder = Path(os.environ.get("DIRECTRANK_RAW", "data/raw"))
-        place = f"{folder}/RankLib*.jar"
+        pattern = f"{folder}/RankLib*.jar"
         jars = sorted(folder.glob("RankLib*.jar"))
-        jar = jars[0] if len(jars) == 1 else None
     missing = []
     if java is None:
         missing.append(f"the Java command '{settings['java']}' was not found")
-    if settings["jar"] is None and len(jars) > 1:
-        missing.append(f"there is more than one {place}: name one by the setting 'jar'")
-    elif jar is None:
-        missing.append(f"there is no {place}")
-    if missing:
-        return Availability(False, " and ".join(missing), java, jar)
-    return Availability(True, f"{java} -jar {jar}", java, jar)
+    if len(jars) > 1:
+        missing.append(f"there is more than one {pattern}: name one by the setting 'jar'")
+    elif not jars:
+        missing.append(f"there is no {pattern}")
+    if java is None or missing:
+        return Availability(" and ".join(missing), None)
+    return Availability(f"{java} -jar {jars[0]}", (Path(java), jars[0]))
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -174,15 +173,17 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     """
     settings = complete(settings, SETTINGS, "learner 'ranklib'")
     metric = _metric(job.selection)
-    found = available(settings)
-    if not found.ok:
+    availability = available(settings)
+    if availability.program is None:
         raise DirectrankError(
-            f"RankLib cannot be run: {found.reason}",
+            f"RankLib cannot be run: {availability.reason}",
             "put RankLib's jar among the archives and install Java (11 or later), or use the "
             "learner 'lightgbm' with RankLib's settings",
         )
     check_splits(data)
-    program = _program(found, settings)
+    java, jar = availability.program
+    heap = [] if settings["memory"] is None else [f"-Xmx{settings['memory']}"]
+    program = [str(java), *heap, "-jar", str(jar)]
     with _scratch() as folder:
         train, vali, model = folder / "train.txt", folder / "vali.txt", folder / "model.txt"
         write_lists(train, data.train)
@@ -202,8 +203,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             "stopped_early": len(history) < settings["n_trees"],
             # A tree of l leaves has l outputs and l - 1 thresholds.
             "n_parameters": 2 * n_outputs - n_trees,
-            "jar": found.jar.name,
-            "jar_sha256": sha256_of(found.jar),
+            "jar": jar.name,
+            "jar_sha256": sha256_of(jar),
         },
         save=lambda path: write_text(path.with_name(path.name + ".txt"), text),
     )
@@ -250,11 +251,6 @@ def _metric(selection: Mapping[str, Any]) -> str:
             "select by ndcg with a k and no other option",
         )
     return f"NDCG@{k}"
-
-
-def _program(found: Availability, settings: Mapping[str, Any]) -> list[str]:
-    heap = [] if settings["memory"] is None else [f"-Xmx{settings['memory']}"]
-    return [str(found.java), *heap, "-jar", str(found.jar)]
 
 
 def _options(
@@ -373,7 +369,7 @@ def _run(command: Sequence[str]) -> Generator[str, None, None]:
         errors="replace",
     ) as process:
         try:
-            for line in process.stdout:
+            for line in process.stdout or ():
                 tail = [*tail, line.rstrip()][-_TAIL:]
                 yield line
         except BaseException:

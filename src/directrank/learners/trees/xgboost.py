@@ -192,7 +192,9 @@ def _recorder(
 ) -> Any:
     """A callback that writes the history, moves the progress bar and says when to stop."""
 
-    class Recorder(xgboost.callback.TrainingCallback):
+    callback: Any = xgboost.callback.TrainingCallback
+
+    class Recorder(callback):
         def __init__(self) -> None:
             super().__init__()
             self.rows: list[dict[str, Any]] = []
