@@ -159,10 +159,10 @@ def test_a_data_set_that_cannot_be_meant_is_an_error(changes, message):
 
 
 def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(finished, tmp_path):
-    process = snakemake(tmp_path, "data/pages/tiny/datasets.md")
+    process = snakemake(tmp_path, "figures/tiny/data/datasets.md")
     assert process.returncode == 0, output_of(process)
     first, second = (
-        {path.name: path.read_bytes() for path in (folder / "data/pages/tiny").iterdir()}
+        {path.name: path.read_bytes() for path in (folder / "figures/tiny/data").iterdir()}
         for folder in (finished, tmp_path)
     )
     assert first == second

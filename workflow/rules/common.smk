@@ -164,7 +164,7 @@ def data_page_files():
         for form in ("md", "csv", "png", "svg")
     ]
     return [
-        f"data/pages/{EDITION}/{name}"
+        f"figures/{EDITION}/data/{name}"
         for name in [*pages, "datasets.csv", "datasets.md"]
     ]
 

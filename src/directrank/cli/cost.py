@@ -19,12 +19,14 @@ examples:
   directrank cost config/paper.yaml
       hours on this machine's CPU (measured now, if it was not before) and on a GPU (assumed)
   directrank cost --measure gpu.json --device cuda
-      measure a GPU (half a minute); then: directrank cost config/paper.yaml --gpu-rates gpu.json
+      measure a GPU (some seconds); then: directrank cost config/paper.yaml --gpu-rates gpu.json
   directrank cost config/paper.yaml --cluster cluster.yaml
       wall time and queue slots; cluster.yaml says for example
         {name: ours, nodes: 8, cores_per_node: 32, time_limit_hours: 12, group_minutes: 30}
   directrank cost config/demo.yaml --against results/demo
-      the prediction's error: recorded seconds beside predicted ones
+      the prediction's error: what Snakemake has measured beside what was predicted
+  directrank cost config/demo.yaml --against results/demo --calibrate rates.json
+      rates corrected by those runs; then: directrank cost config/paper.yaml --rates rates.json
   directrank cost config/paper.yaml --out cost
       cost/products.csv, cost/runs.csv, and cluster.csv and against.csv where they were asked for
 
@@ -44,44 +46,32 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    cost.add_argument(
-        "config", metavar="CONFIG", type=Path, nargs="?", help="an edition: config/paper.yaml"
-    )
-    cost.add_argument(
-        "--measure",
-        metavar="FILE",
-        type=Path,
-        help="measure this machine and write its rates to FILE",
-    )
-    cost.add_argument(
-        "--device", choices=["cpu", "cuda"], default="cpu", help="what --measure measures"
-    )
+    cost.add_argument("config", metavar="CONFIG", type=Path, nargs="?", help="config/paper.yaml")
+    cost.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for --measure")
     cost.add_argument(
         "--threads", type=int, default=1, help="threads of a fit, for --measure (default: 1)"
     )
-    cost.add_argument(
-        "--rates",
-        metavar="FILE",
-        type=Path,
-        help="a CPU's rates (default: this machine's, measured once and kept in the user's cache)",
-    )
-    cost.add_argument(
-        "--gpu-rates", metavar="FILE", type=Path, help="a GPU's rates (default: assumed ones)"
-    )
-    cost.add_argument(
-        "--cluster", metavar="FILE", type=Path, help="description of a cluster (YAML)"
-    )
-    cost.add_argument(
-        "--against", metavar="RESULTS", type=Path, help="compare with results, e.g. results/demo"
-    )
     cost.add_argument("--runs", action="store_true", help="also print one line per run")
-    cost.add_argument("--out", metavar="DIR", type=Path, help="folder for CSV files")
+    for name, metavar, text in (
+        ("measure", "FILE", "measure this machine and write its rates to FILE"),
+        ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
+        ("gpu-rates", "FILE", "a GPU's rates (default: assumed ones)"),
+        ("cluster", "FILE", "description of a cluster (YAML)"),
+        ("against", "RESULTS", "compare with recorded runs, e.g. results/demo"),
+        ("calibrate", "FILE", "with --against: correct the CPU's rates by those runs, into FILE"),
+        ("out", "DIR", "folder for CSV files"),
+    ):
+        cost.add_argument(f"--{name}", metavar=metavar, type=Path, help=text)
     cost.set_defaults(run=_cost)
 
 
 def _cost(options: argparse.Namespace) -> None:
     from directrank.system.errors import ConfigError
 
+    if options.calibrate is not None and options.against is None:
+        raise ConfigError(
+            "--calibrate needs recorded runs", "name them: --against results/<edition>"
+        )
     if options.measure is not None:
         _measured(options.measure, options.device, options.threads)
         print(options.measure)
@@ -94,10 +84,15 @@ def _cost(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    import pandas as pd
+
     from directrank.cost import cluster as clusters
-    from directrank.cost.estimate import against, estimate
+    from directrank.cost.estimate import against, calibrated, estimate
     from directrank.cost.rates import Rates, assumed_gpu
     from directrank.study import plan as study
+    from directrank.system.io import write_csv
     from directrank.system.schema import read_yaml
 
     plan = study.load(read_yaml(options.config))
@@ -105,14 +100,17 @@ def _report(options: argparse.Namespace) -> None:
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
     cpu = Rates.read(options.rates) if options.rates else _own_rates(options.threads)
     gpu = Rates.read(options.gpu_rates) if options.gpu_rates else assumed_gpu(cpu)
-    found = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
-    frames = {"products": _products(found), "runs": _runs(found)}
-    _print_products(plan.edition, found, frames["products"])
+    estimates = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
+    runs = estimates["cpu"].runs.assign(gpu_seconds=estimates["gpu"].runs["seconds"])
+    runs = runs.sort_values("seconds", ascending=False, kind="stable")
+    frames = {"products": _products(estimates), "runs": runs}
+    _print_products(plan.edition, estimates, frames["products"])
     if options.runs:
-        _table("Runs", frames["runs"])
+        _table("Runs", runs)
     if cluster is not None:
-        chosen = found["gpu" if cluster.device == "cuda" else "cpu"]
-        frames["cluster"] = _queue(cluster, chosen)
+        chosen = estimates["gpu" if cluster.device == "cuda" else "cpu"]
+        course = clusters.queue(chosen.runs["seconds"].tolist(), cluster)
+        frames["cluster"] = pd.DataFrame([asdict(course)])
         _table(f"On the cluster '{cluster.name}'", frames["cluster"])
         if cluster.device == "cpu" and cluster.cores_per_job != chosen.rates.threads:
             print(
@@ -120,10 +118,14 @@ def _report(options: argparse.Namespace) -> None:
                 f"{chosen.rates.threads} threads: measure with --threads {cluster.cores_per_job}."
             )
     if options.against is not None:
-        frames["against"] = against(found["cpu"], options.against)
+        frames["against"] = against(estimates["cpu"], options.against)
         _print_against(frames["against"])
-    if options.out is not None:
-        _write(frames, options.out)
+        if options.calibrate is not None:
+            calibrated(estimates["cpu"], frames["against"]).write(options.calibrate)
+            print(options.calibrate)
+    for name, frame in frames.items() if options.out is not None else ():
+        write_csv(options.out / f"{name}.csv", frame)
+        print(options.out / f"{name}.csv")
 
 
 def _own_rates(threads: int) -> Rates:
@@ -152,90 +154,46 @@ def _measured(path: Path, device: str, threads: int) -> Rates:
 
     if device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("PyTorch sees no GPU to measure", "measure --device cpu")
-
-    def note(text: str) -> None:
-        print(f"measuring this machine, half a minute: {text}", file=sys.stderr, flush=True)
-
-    rates = measure(device, threads, note)
+    print("measuring this machine, some seconds", file=sys.stderr, flush=True)
+    rates = measure(device, threads)
     rates.write(path)
     return rates
 
 
-def _products(found: dict[str, Estimate]) -> pd.DataFrame:
-    frame = found["cpu"].products.rename(
+def _products(estimates: dict[str, Estimate]) -> pd.DataFrame:
+    frame = estimates["cpu"].products.rename(
         columns={"hours": "cpu_hours", "hours_own": "cpu_hours_own"}
     )
-    frame["gpu_hours"] = found["gpu"].products["hours"]
-    frame["gpu_hours_own"] = found["gpu"].products["hours_own"]
-    frame["gpu_rates"] = "measured" if found["gpu"].rates.measured else "assumed"
+    frame["gpu_hours"] = estimates["gpu"].products["hours"]
+    frame["gpu_hours_own"] = estimates["gpu"].products["hours_own"]
+    frame["gpu_rates"] = "measured" if estimates["gpu"].rates.measured else "assumed"
     return frame
 
 
-def _runs(found: dict[str, Estimate]) -> pd.DataFrame:
-    frame = found["cpu"].runs.copy()
-    frame["gpu_seconds"] = found["gpu"].runs["seconds"]
-    return frame.sort_values("seconds", ascending=False, kind="stable")
-
-
-def _queue(cluster: object, found: Estimate) -> pd.DataFrame:
-    from dataclasses import asdict
-
-    import pandas as pd
-
-    from directrank.cost.cluster import queue
-
-    return pd.DataFrame([asdict(queue(found.runs["seconds"].tolist(), cluster))])
-
-
-def _print_products(edition: str, found: dict[str, Estimate], frame: pd.DataFrame) -> None:
-    cpu, gpu = found["cpu"].rates, found["gpu"].rates
-    known = found["cpu"].runs.groupby("data")["known_from"].first()
+def _print_products(edition: str, estimates: dict[str, Estimate], frame: pd.DataFrame) -> None:
+    cpu, gpu = estimates["cpu"].rates, estimates["gpu"].rates
     kind = "measured" if gpu.measured else "ASSUMED, not measured"
     print(f"CPU: {cpu.machine}, {cpu.threads} thread(s) a fit; {cpu.note}")
     print(f"GPU: {gpu.machine}; {kind}: {gpu.note}")
     _table(f"Cost of edition '{edition}', at most", frame.drop(columns="gpu_rates"))
     print("A run that several products need is counted in each and once in every sum ('all');")
     print("'own' is what a product adds. Hours of one process after the other.")
-    for name, origin in known.items():
+    for name, origin in estimates["cpu"].runs.groupby("data")["known_from"].first().items():
         print(f"  {name}: {origin}")
 
 
 def _print_against(frame: pd.DataFrame) -> None:
-    from directrank.cost.estimate import geometric_mean
+    import numpy as np
 
     _table("Recorded ÷ predicted seconds", frame)
-    total = frame["recorded_s"].sum() / frame["predicted_s"].sum()
+    total, ratios = frame["recorded_s"].sum() / frame["predicted_s"].sum(), frame["ratio_at_epochs"]
     print(
         f"all {len(frame)} runs together: recorded ÷ predicted {total:.2f}; of single runs, at the "
-        f"epochs they took: geometric mean {geometric_mean(frame['ratio_at_epochs']):.2f}, from "
-        f"{frame['ratio_at_epochs'].min():.2f} to {frame['ratio_at_epochs'].max():.2f}"
+        f"epochs they took: geometric mean {np.exp(np.log(ratios).mean()):.2f}, from "
+        f"{ratios.min():.2f} to {ratios.max():.2f}"
     )
 
 
 def _table(title: str, frame: pd.DataFrame) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title)
-    for column in frame.columns:
-        right = frame[column].dtype.kind in "if"
-        table.add_column(column.replace("_", " "), justify="right" if right else "left")
-    for row in frame.itertuples(index=False):
-        bold = "bold" if "all" in row[:2] else None
-        table.add_row(*(_cell(value) for value in row), style=bold)
-    # In a file or a pipe, lines are as long as they need to be.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
-
-
-def _cell(value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _write(frames: dict[str, pd.DataFrame], out: Path) -> None:
-    from directrank.system.io import write_csv
-
-    for name, frame in frames.items():
-        write_csv(out / f"{name}.csv", frame)
-        print(out / f"{name}.csv")
+    named = frame.rename(columns=lambda name: name.replace("_", " "))
+    print(f"\n{title}\n{named.to_string(index=False, float_format='{:,.3g}'.format)}\n")

@@ -93,33 +93,29 @@ def queue(seconds: Sequence[float], cluster: Cluster) -> Queue:
     """
     limit, wait = cluster.time_limit_hours * 3600, cluster.wait_minutes * 60
     runs = sorted(seconds, reverse=True)
-    jobs = _grouped(runs, cluster.group_minutes * 60)
     ends = [0.0] * cluster.slots
-    submissions, used = 0, 0.0
-    for job in jobs:
-        parts = max(1, math.ceil(job / limit))
-        submissions += parts
-        used += job
-        heapq.heapreplace(ends, ends[0] + job + parts * wait)
+    submissions = 0
+    for job in _grouped(runs, cluster.group_minutes * 60):
+        pieces = max(1, math.ceil(job / limit))
+        submissions += pieces
+        heapq.heapreplace(ends, ends[0] + job + pieces * wait)
     wall = max(ends)
     return Queue(
         slots=cluster.slots,
         jobs=submissions,
         cut=sum(run > limit for run in runs),
-        longest_hours=runs[0] / 3600 if runs else 0.0,
+        longest_hours=max(runs, default=0.0) / 3600,
         wall_hours=wall / 3600,
-        busy=used / (wall * cluster.slots) if wall else 0.0,
+        busy=sum(runs) / (wall * cluster.slots) if wall else 0.0,
     )
 
 
 def _grouped(runs: Sequence[float], most: float) -> list[float]:
-    """Neighbours in length together, while they stay below ``most`` seconds."""
+    """Seconds of jobs, longest first: neighbours in length together while below ``most``."""
     jobs: list[float] = []
-    grouping = False
     for run in runs:
-        if grouping and jobs[-1] + run <= most:
+        if run < most and jobs and jobs[-1] + run <= most:
             jobs[-1] += run
         else:
             jobs.append(run)
-            grouping = run < most
     return sorted(jobs, reverse=True)

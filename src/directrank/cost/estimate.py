@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import lsq_linear
 
 from directrank.cost.facts import facts
-from directrank.cost.predict import Cost, cost_of
+from directrank.cost.predict import PARTS, cost_of
 from directrank.cost.rates import Rates
 from directrank.papers.shared.evidence import PREPARED
 from directrank.study.plan import Study
@@ -19,8 +20,8 @@ from directrank.study.specification import candidate_settings
 from directrank.system.errors import DataError
 from directrank.system.io import read_json
 
-#: Parts of a run's seconds, in the order of :class:`directrank.cost.predict.Cost`.
-PARTS = [field.name for field in fields(Cost) if field.name != "epochs"]
+#: Each factor of :func:`calibrated` is held at 1 by a share of a run's weight, and bounded.
+_HELD, _BOUNDS = 0.3, (0.1, 10.0)
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,13 @@ def estimate(
     prepared_folder: str | Path = PREPARED,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Estimate:
-    """What the study will take at most, without any of its data being there.
+    """What the study will take at most, without any of its data being prepared.
 
     Args:
         study: the plan.
         rates: of the machine.
-        prepared_folder: prepared data sets there are measured; for others their settings or the
-            catalogue's counts say how large they are.
+        prepared_folder: data sets that are prepared in it are measured; for others their settings
+            or the catalogue's counts say how large they are.
         progress: called as ``progress(done, of)``.
 
     Raises:
@@ -72,93 +73,93 @@ def estimate(
                 "known_from": size.origin,
                 "learner": spec["learner"],
                 "fits": spec["trials"] * len(candidate_settings(spec)) * restarts,
+                **asdict(cost),
                 "epochs": round(cost.epochs),
-                **{part: getattr(cost, part) for part in PARTS},
                 "seconds": cost.seconds,
             }
         )
         progress(number + 1, len(study.runs))
-    columns = ["run", "data", "known_from", "learner", "fits", "epochs", *PARTS, "seconds"]
-    runs = pd.DataFrame(rows, columns=columns)
+    names = ["run", "data", "known_from", "learner", "fits", "epochs", *PARTS, "seconds"]
+    runs = pd.DataFrame(rows, columns=names)
     return Estimate(rates, runs, _by_product(study, runs))
 
 
 def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
-    seconds = dict(zip(runs["run"], runs["seconds"], strict=True))
-    fits = dict(zip(runs["run"], runs["fits"], strict=True))
+    runs = runs.set_index("run")
     needs = {
         key: {cell["run"] for cells in plan["experiments"].values() for cell in cells}
         for key, plan in study.products.items()
     }
     papers: dict[str, set[str]] = {}
     for (paper, _), names in needs.items():
-        papers.setdefault(paper, set()).update(names)
+        papers[paper] = papers.get(paper, set()) | names
 
     def row(paper: str, product: str, names: set[str], others: list[set[str]]) -> dict[str, object]:
-        own = names.difference(*others)
+        needed, own = runs.loc[sorted(names)], runs.loc[sorted(names.difference(*others))]
         return {
             "paper": paper,
             "product": product,
             "runs": len(names),
-            "fits": sum(fits[name] for name in names),
-            "hours": sum(seconds[name] for name in names) / 3600,
-            "hours_own": sum(seconds[name] for name in own) / 3600,
+            "fits": needed["fits"].sum(),
+            "hours": needed["seconds"].sum() / 3600,
+            "hours_own": own["seconds"].sum() / 3600,
         }
 
     rows = []
     for paper, together in papers.items():
         for key, names in needs.items():
             if key[0] == paper:
-                others = [found for other, found in needs.items() if other != key]
-                rows.append(row(*key, names, others))
-        others = [found for other, found in papers.items() if other != paper]
+                rows.append(row(*key, names, [needs[other] for other in needs if other != key]))
+        others = [papers[other] for other in papers if other != paper]
         rows.append(row(paper, "all", together, others))
-    rows.append(row("all", "all", set(seconds), []))
+    rows.append(row("all", "all", set(runs.index), []))
     return pd.DataFrame(rows)
 
 
-def against(found: Estimate, results: str | Path) -> pd.DataFrame:
-    """Predicted beside recorded seconds, for every run that has results.
+def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
+    """Predicted beside recorded seconds, for every run that Snakemake has measured.
 
     ``ratio`` is recorded ÷ predicted. Predictions take every epoch that a run may take; where a
     run stopped early, ``ratio_at_epochs`` compares with the prediction for the epochs it took.
 
     Args:
-        found: the prediction.
-        results: the edition's folder of results, with ``runs/<run>/run.json`` in it.
+        prediction: the prediction.
+        results: the edition's folder of results, such as ``results/demo``; Snakemake's measurements
+            are in ``logs/demo/fit/<run>.benchmark.tsv`` beside ``results``.
 
     Returns:
         ``run``, ``predicted_s``, ``recorded_s``, ``ratio``, ``epochs_planned``, ``epochs_taken``,
-        ``ratio_at_epochs``.
+        ``ratio_at_epochs``, ``memory_mb`` (the most that the job had).
 
     Raises:
-        DataError: no run of the study has results there.
+        DataError: no run of the study has been measured.
     """
+    results = Path(results)
+    logs = results.parent.parent / "logs" / results.name / "fit"
     rows = []
-    for run in found.runs.itertuples():
-        folder = Path(results) / "runs" / run.run
-        if not (folder / RECORD).is_file():
+    for run in prediction.runs.itertuples():
+        folder, measured = results / "runs" / run.run, logs / f"{run.run}.benchmark.tsv"
+        if not ((folder / RECORD).is_file() and measured.is_file()):
             continue
-        recorded = read_json(folder / RECORD)["seconds"]
-        # The record's clock starts when the process has started.
-        predicted = run.seconds - run.start
+        recorded = pd.read_csv(measured, sep="\t").iloc[-1]
         taken = _epochs_taken(folder)
-        at_epochs = predicted * (taken / run.epochs if taken and run.epochs else 1.0)
+        share = taken / run.epochs if taken and run.epochs else 1.0
         rows.append(
             {
                 "run": run.run,
-                "predicted_s": predicted,
-                "recorded_s": recorded,
-                "ratio": recorded / predicted,
+                "predicted_s": run.seconds,
+                "recorded_s": recorded["s"],
+                "ratio": recorded["s"] / run.seconds,
                 "epochs_planned": run.epochs,
                 "epochs_taken": taken,
-                "ratio_at_epochs": recorded / at_epochs,
+                "ratio_at_epochs": recorded["s"] / (run.start + share * (run.seconds - run.start)),
+                "memory_mb": recorded["max_rss"],
             }
         )
     if not rows:
         raise DataError(
-            "no run of this edition has results here",
-            "name the folder that holds 'runs', such as results/demo",
+            "no run of this edition has been measured here",
+            "name a folder that Snakemake has filled, such as results/demo",
             file=results,
         )
     return pd.DataFrame(rows)
@@ -174,6 +175,42 @@ def _epochs_taken(folder: Path) -> float | None:
     return float(len(pd.read_csv(history))) if history.is_file() else None
 
 
-def geometric_mean(values: pd.Series) -> float:
-    """The geometric mean: a ratio of 2 and one of 1/2 even out."""
-    return float(np.exp(np.log(values).mean()))
+def calibrated(prediction: Estimate, measured: pd.DataFrame) -> Rates:
+    """The prediction's rates, corrected by what runs on the same machine took.
+
+    One factor each for the start, networks with their evaluation, losses, steps, and every learner
+    that trains no network in batches: those with the least squared relative error, held at 1 where
+    the runs do not tell.
+
+    Args:
+        prediction: the prediction.
+        measured: what :func:`against` returned for it.
+    """
+    runs = prediction.runs.set_index("run").loc[measured["run"]].reset_index()
+    share = (measured["epochs_taken"] / runs["epochs"].replace(0, np.nan)).fillna(1.0)
+    parts = runs[["start", "loss", "steps"]].copy()
+    parts["network"] = runs["network"] + runs["evaluation"]
+    for name in prediction.rates.learners:
+        parts[name] = runs["other"].where(runs["learner"] == name, 0.0)
+    parts[parts.columns[1:]] = parts[parts.columns[1:]].mul(share, axis=0)
+    held = _HELD * np.eye(parts.shape[1])
+    solution = lsq_linear(
+        np.vstack([parts.div(measured["recorded_s"].to_numpy(), axis=0), held]),
+        np.concatenate([np.ones(len(parts)), held.sum(axis=1)]),
+        bounds=_BOUNDS,
+    )
+    factor = dict(zip(parts.columns, solution.x.tolist(), strict=True))
+    old = prediction.rates
+    return replace(
+        old,
+        note=f"{old.note}; corrected by {len(measured)} recorded runs",
+        flops={name: value / factor["network"] for name, value in old.flops.items()},
+        element_seconds=old.element_seconds * factor["network"],
+        evaluation_seconds=old.evaluation_seconds * factor["network"],
+        tensor_seconds=old.tensor_seconds * factor["steps"],
+        lists={
+            name: [[x, y * factor["loss"]] for x, y in curve] for name, curve in old.lists.items()
+        },
+        learners={name: value * factor[name] for name, value in old.learners.items()},
+        start_seconds=old.start_seconds * factor["start"],
+    )

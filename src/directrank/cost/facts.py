@@ -1,7 +1,8 @@
-"""How large a data set is, known before it is there."""
+"""How large a data set is, known before it is prepared."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,7 +15,7 @@ from directrank.data import catalog, prepared, standins
 from directrank.data.cubic import CubicSettings
 from directrank.data.standin_pages import Lengths
 from directrank.study.plan import DataSource
-from directrank.system.io import digest_of
+from directrank.system.io import json_text
 from directrank.system.seeds import numpy_stream
 
 #: List lengths where nothing is known of a collection: log-normal, as those that are known.
@@ -73,7 +74,8 @@ def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> 
         return _prepared(str(folder), fold)
     if source.source == "archive":
         return _published(source.name, fold)
-    return _generated(source.name, source)
+    settings = json_text(dict(source.settings))
+    return (_standin if source.name in standins.names() else _cubic)(source.name, settings)
 
 
 @lru_cache(maxsize=64)
@@ -89,56 +91,40 @@ def _prepared(folder: str, fold: int | None) -> Facts:
 @lru_cache(maxsize=64)
 def _published(name: str, fold: int | None) -> Facts:
     """From the catalogue's counts; lists as long as those of the stand-in, scaled to the mean."""
-    entry = catalog.get(name)
-    total = entry.expect.get("total", {})
-    shape = _shape(name + catalog.STANDIN)
-    full = _profile(name + catalog.STANDIN).get("full", {})
-    lengths, guessed = {}, []
+    expect = catalog.get(name).expect
+    total = expect.get("total", {})
+    standin = name + catalog.STANDIN
+    known = standin in standins.names()
+    full = standins.profile(standin).get("full", {}) if known else {}
+    lengths, guessed = {}, ""
     for split in prepared.SPLITS:
-        counts = entry.expect.get(prepared.split_name(fold, split), {})
+        counts = expect.get(prepared.split_name(fold, split), {})
         queries = counts.get("queries")
         if queries is None and (total.get("queries") or not full.get(split)):
             queries = round(_SHARES[split] * total.get("queries", 1000))
-            guessed.append("queries per split")
-        queries = queries or full[split]
+            guessed = ", queries per split assumed"
+        queries = int(queries or full[split])
         documents = counts.get("documents")
         if documents is None and total.get("documents") and total.get("queries"):
             documents = queries * total["documents"] / total["queries"]
-        lengths[split] = _draw(shape, int(queries), documents, name, split)
-    origin = "published counts, list lengths as the stand-in's"
-    if not _profile(name + catalog.STANDIN):
-        origin = "published counts, list lengths assumed"
-    if guessed:
-        origin += ", queries per split assumed"
-    features = entry.expect.get("active_features") or entry.features
-    return Facts(lengths, int(features), origin)
-
-
-def _generated(name: str, source: DataSource) -> Facts:
-    return _generated_cached(name, digest_of(dict(source.settings)), _Settings(source.settings))
-
-
-class _Settings(dict):
-    """Settings as an argument of a cached function; their digest stands for them."""
-
-    def __hash__(self) -> int:
-        return 0
+        lengths[split] = _draw(standin, split, queries, documents)
+    origin = "published counts, list lengths " + ("as the stand-in's" if known else "assumed")
+    return Facts(lengths, _features(name), origin + guessed)
 
 
 @lru_cache(maxsize=64)
-def _generated_cached(name: str, digest: str, settings: _Settings) -> Facts:
-    if name in standins.names():
-        size = standins.resolve(name, settings)
-        own = _shape(name)
-        shape = own.scaled(size.mean_length / _profile(name)["lists"]["mean"], size.max_length)
-        lengths = {
-            split: _draw(shape, size.queries.get(split, 0), None, name, split)
-            for split in prepared.SPLITS
-        }
-        features = catalog.get(name.removesuffix(catalog.STANDIN))
-        width = features.expect.get("active_features") or features.features
-        return Facts(lengths, int(width), "settings of the stand-in")
-    size = CubicSettings.from_mapping(settings)
+def _standin(name: str, settings: str) -> Facts:
+    size = standins.resolve(name, json.loads(settings))
+    lengths = {}
+    for split in prepared.SPLITS:
+        queries = size.queries.get(split, 0)
+        lengths[split] = _draw(name, split, queries, queries * size.mean_length, size.max_length)
+    return Facts(lengths, _features(name.removesuffix(catalog.STANDIN)), "settings of the stand-in")
+
+
+@lru_cache(maxsize=64)
+def _cubic(_: str, settings: str) -> Facts:
+    size = CubicSettings.from_mapping(json.loads(settings))
     lengths = {
         split: np.full(size.queries.get(split, 0), size.documents_per_query)
         for split in prepared.SPLITS
@@ -146,23 +132,20 @@ def _generated_cached(name: str, digest: str, settings: _Settings) -> Facts:
     return Facts(lengths, size.n_features, "settings of the generator")
 
 
-def _profile(name: str) -> Mapping[str, Any]:
-    return standins.profile(name) if name in standins.names() else {}
-
-
-def _shape(name: str) -> Lengths:
-    lists = dict(_profile(name).get("lists", _UNKNOWN))
-    lists.pop("mean", None)
-    return Lengths(**lists)
+def _features(name: str) -> int:
+    entry = catalog.get(name)
+    return int(entry.expect.get("active_features") or entry.features)
 
 
 def _draw(
-    shape: Lengths, queries: int, documents: float | None, name: str, split: str
+    standin: str, split: str, queries: int, documents: float | None, longest: int | None = None
 ) -> np.ndarray:
     """``queries`` lengths, scaled so that they sum to about ``documents`` where that is known."""
-    stream = numpy_stream("cost", name, split)
-    lengths = np.array([shape.draw(stream) for _ in range(queries)], dtype=np.int64)
+    shape = dict(standins.profile(standin)["lists"] if standin in standins.names() else _UNKNOWN)
+    shape.pop("mean", None)
+    distribution, stream = Lengths(**shape), numpy_stream("cost", standin, split)
+    lengths = np.array([distribution.draw(stream) for _ in range(queries)], dtype=np.int64)
     if documents is None or not queries:
         return lengths
     scaled = np.round(lengths * (documents / lengths.sum()))
-    return np.clip(scaled, 1, None).astype(np.int64)
+    return np.clip(scaled, 1, longest).astype(np.int64)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 
-from directrank import learners
+from directrank import learners, models
 from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
-from directrank.cost.work import Work, work_of
 from directrank.learners.neural.fit import complete
 from directrank.study.specification import candidates
-from directrank.system.errors import ConfigError
+from directrank.system.io import json_text
 
 #: A backward pass is two products for each one of the forward pass.
 BACKWARD = 3
+
+#: Elements that a layer writes per output: its product, its bias or norm, its activation.
+ELEMENTS_OF_AN_OUTPUT = 3
+
+#: A step beside its network (drawing lists, the loss's call, the history) takes as long as so many
+#: tensors of parameters; of that, a model that is trained together with others takes a little.
+STEP_IN_TENSORS, MODEL_IN_TENSORS = 22, 0.08
 
 #: What a composed loss takes as long as, by its relaxation.
 COMPOSED = {
@@ -28,11 +36,12 @@ COMPOSED = {
     "rank_binomial": "softrank",
 }
 
-#: Trees of few documents do not grow all the leaves that they may.
-ROWS_OF_A_LEAF = 20
-
 #: Rounds of Sinkhorn scaling at which NeuralNDCG is measured, and what the rest takes in rounds.
 ROUNDS, BESIDE_ROUNDS = 30, 10
+
+#: Trees of few documents do not grow all the leaves that they may, and what a leaf of a tree takes
+#: in documents, whatever their number.
+ROWS_OF_A_LEAF, LEAF_IN_ROWS = 20, 500
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,10 @@ class Cost:
     Attributes:
         network: passes over the documents.
         loss: the loss and its gradient.
-        steps: what each step and operation takes whatever its size.
+        steps: what each step and tensor takes whatever its size.
         evaluation: validation after each epoch, and the metrics at the end.
-        other: trees and learners that are not networks.
-        start: the job's process, until it begins.
+        other: learners that train no network in batches.
+        start: the job's process: libraries, data, compiled loops.
         epochs: epochs, trees or rounds of all fits together; not seconds.
     """
 
@@ -62,21 +71,65 @@ class Cost:
         """All seconds together."""
         return sum(astuple(self)[:-1])
 
-    def plus(self, other: Cost) -> Cost:
-        """The sum of two costs."""
-        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-    def times(self, factor: float) -> Cost:
-        """This cost several times."""
-        return Cost(*(factor * value for value in astuple(self)))
+#: The parts of a run's seconds.
+PARTS = [field.name for field in fields(Cost) if field.name != "epochs"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What counts of a scorer: a pass over one list of L documents.
+
+    Attributes:
+        weights: of all layers; a product is two operations for each and document.
+        elements: written by all layers, per document.
+        tensors: of parameters.
+        pair_flops, pair_elements: of attention, times L².
+    """
+
+    weights: int
+    elements: int
+    tensors: int
+    pair_flops: int = 0
+    pair_elements: int = 0
+
+    def seconds(self, lengths: np.ndarray, precision: str, rates: Rates) -> float:
+        """Seconds of a forward pass over lists of ``lengths``, but for the time of its steps."""
+        documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
+        flops = 2 * self.weights * documents + self.pair_flops * pairs
+        elements = self.elements * documents + self.pair_elements * pairs
+        # Backward is about twice forward for elements as for products.
+        return flops / rates.of("flops", precision) + elements * rates.element_seconds / BACKWARD
+
+
+def size_of(model: Mapping[str, Any], n_features: int) -> Size:
+    """The size of the scorer that ``model`` describes; an unknown one is a ConfigError."""
+    return _size_of(json_text(dict(model)), n_features)
+
+
+@lru_cache(maxsize=256)
+def _size_of(text: str, n_features: int) -> Size:
+    model = json.loads(text)
+    scorer = models.build(model, n_features, [torch.Generator().manual_seed(0)])
+    shapes = [parameter.shape for parameter in scorer.parameters()]
+    layers = [shape[-2:] for shape in shapes if shape[-2] > 1]
+    blocks = model.get("blocks", 0)
+    return Size(
+        weights=sum(inputs * outputs for inputs, outputs in layers),
+        elements=n_features + ELEMENTS_OF_AN_OUTPUT * sum(outputs for _, outputs in layers),
+        tensors=len(shapes),
+        # The scores of all pairs and their mixture, and the scores themselves.
+        pair_flops=4 * blocks * model.get("width", 0),
+        pair_elements=blocks,
+    )
 
 
 def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     """What a run takes at most: every epoch or tree that it is allowed, no fit stopped early.
 
-    Networks: trials × candidates × restarts × epochs × (flops ÷ rate, elements written, the loss of
-    every list, operations of each step, validation). Trees: trees × features × (rows × levels,
-    leaves). Others: documents × features × rounds.
+    Networks: trials × candidates × restarts × epochs × (operations ÷ rate, elements written, the
+    loss of every list, tensors of each step, validation). Others: trials × candidates × rounds ×
+    units of work.
 
     Args:
         spec: a validated run.
@@ -87,106 +140,59 @@ def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
         ConfigError: the rates lack what the run needs.
     """
     facts = facts.as_trained_on(spec)
-    learner = learners.get(spec["learner"])
-    total = Cost(start=rates.start_seconds)
     plan = list(candidates(spec))
-    if not learner.neural:
-        for candidate in plan:
-            total = total.plus(_other(spec["learner"], candidate["model"], facts, rates))
-        total = total.plus(_evaluated(len(spec["evaluation"]), None, "float32", facts, rates))
-        return _of_trials(total, spec["trials"], rates)
-    fits = spec["trials"] * sum(complete(c["training"])["restarts"] for c in plan)
-    for candidate in plan:
-        if spec["learner"] in rates.passes:
-            total = total.plus(_passes(spec["learner"], candidate, facts, rates))
-        else:
-            total = total.plus(_network(candidate, fits, facts, rates))
-    work = work_of(plan[0]["model"], facts.features)
-    precision = _precision(complete(plan[0]["training"]))
-    total = total.plus(_evaluated(len(spec["evaluation"]), work, precision, facts, rates))
-    return _of_trials(total, spec["trials"], rates)
-
-
-def _of_trials(total: Cost, trials: int, rates: Rates) -> Cost:
-    """``total`` of one trial for all of them; the process starts once."""
-    start = Cost(start=rates.start_seconds * (1 - trials))
-    return total.times(trials).plus(start)
+    evaluated = np.concatenate([facts.lengths["vali"], facts.lengths["test"]])
+    final = len(spec["evaluation"]) * evaluated.sum() * rates.evaluation_seconds
+    if learners.get(spec["learner"]).neural:
+        precision = _precision(complete(plan[0]["training"]))
+        final += size_of(plan[0]["model"], facts.features).seconds(evaluated, precision, rates)
+        fits = spec["trials"] * sum(complete(c["training"])["restarts"] for c in plan)
+        costs = [_network(candidate, facts, rates, fits) for candidate in plan]
+    else:
+        costs = [_other(candidate, facts, rates) for candidate in plan]
+    parts = {name: sum(cost.get(name, 0.0) for cost in costs) for name in [*PARTS, "epochs"]}
+    parts["evaluation"] += final
+    sums = {name: float(spec["trials"] * value) for name, value in parts.items()}
+    return Cost(**{**sums, "start": rates.start_seconds})
 
 
 def _precision(training: Mapping[str, Any]) -> str:
-    wanted = training.get("precision", "float32")
-    return wanted if wanted != "float32" else training["dtype"]
+    precision = training.get("precision", "float32")
+    return precision if precision != "float32" else training["dtype"]
 
 
-def _network(spec: Mapping[str, Any], fits_of_run: int, facts: Facts, rates: Rates) -> Cost:
-    """One trial of one candidate, all its restarts."""
+def _network(
+    spec: Mapping[str, Any], facts: Facts, rates: Rates, fits_of_run: int
+) -> dict[str, float]:
+    """One trial of one candidate of a neural learner, all its restarts."""
     training = complete(spec["training"])
-    lengths = _drawn(training, facts)
-    precision = _precision(training)
-    work = work_of(spec["model"], facts.features)
-    passed = lengths
-    steps = -(-len(lengths) // training["batch_queries"])
-    together = min(training["stack"] or fits_of_run, fits_of_run)
-    common, own = rates.step_seconds
-    per_step = (common + work.operations * rates.operation_seconds) / together + own
-    watched = _watched(training, facts)
-    epoch = Cost(
-        network=BACKWARD * pass_seconds(work, passed, precision, rates),
-        loss=loss_seconds(spec["loss"], lengths, rates),
-        steps=steps * per_step,
-        evaluation=pass_seconds(work, watched, precision, rates)
-        + watched.sum() * rates.evaluation_seconds,
-        epochs=1,
-    )
-    fit = epoch.times(training["max_epochs"])
-    if training["restarts"] > 1:
-        final = pass_seconds(work, lengths, precision, rates)
-        fit = fit.plus(Cost(evaluation=final + loss_seconds(spec["loss"], lengths, rates) / 2))
-    return fit.times(training["restarts"])
-
-
-def _drawn(training: Mapping[str, Any], facts: Facts) -> np.ndarray:
-    """How long the training lists of an epoch are."""
-    limit = training["max_documents"]
     lengths = facts.lengths["train"]
-    return lengths if limit is None else np.minimum(lengths, limit)
-
-
-def _watched(training: Mapping[str, Any], facts: Facts) -> np.ndarray:
-    """The lists that are evaluated after each epoch."""
-    parts = sorted({"vali", training["select_on"]})
-    return np.concatenate([facts.lengths[part] for part in parts])
-
-
-def _passes(learner: str, spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
-    """One trial of one candidate of a learner that goes query by query."""
-    training = complete(spec["training"])
-    lengths = _drawn(training, facts).astype(float)
-    watched = _watched(training, facts)
-    work = work_of(spec["model"], facts.features)
-    per_weight, per_pair = rates.passes[learner]
-    epoch = Cost(
-        network=work.flops([1]) / 2 * lengths.sum() * per_weight,
-        loss=(lengths**2).sum() * per_pair,
-        evaluation=pass_seconds(work, watched, training["dtype"], rates)
-        + watched.sum() * rates.evaluation_seconds,
-        epochs=1,
+    if training["max_documents"] is not None:
+        lengths = np.minimum(lengths, training["max_documents"])
+    size, precision = size_of(spec["model"], facts.features), _precision(training)
+    watched = np.concatenate(
+        [facts.lengths[split] for split in sorted({"vali", training["select_on"]})]
     )
-    return epoch.times(training["max_epochs"] * training["restarts"])
-
-
-def pass_seconds(work: Work, lengths: np.ndarray, precision: str, rates: Rates) -> float:
-    """Seconds of a forward pass over lists of ``lengths``, but for its operations' own time."""
-    if precision not in rates.products:
-        raise ConfigError(f"the rates of '{rates.machine}' lack the precision '{precision}'")
-    sums = np.array([lengths.sum(), (lengths.astype(float) ** 2).sum()])
-    products = sum(
-        float(np.dot(law, sums)) / float(at(rates.products[precision], width))
-        for width, law in work.products.items()
-    )
-    # Backward is about twice forward for elements as for products.
-    elements = float(np.dot(work.elements, sums)) * rates.element_seconds / BACKWARD
-    return products + elements
+    epochs = training["restarts"] * training["max_epochs"]
+    evaluation = size.seconds(watched, precision, rates)
+    evaluation += watched.sum() * rates.evaluation_seconds
+    result = {"evaluation": epochs * evaluation, "epochs": epochs}
+    if spec["learner"] in rates.learners:  # query by query, or pair by pair
+        work = units(spec["learner"], {}, lengths, facts.features, size.weights)
+        return {**result, "other": epochs * work * rates.learners[spec["learner"]]}
+    together = min(training["stack"] or fits_of_run, fits_of_run)
+    steps = -(-len(lengths) // training["batch_queries"])
+    tensors = (STEP_IN_TENSORS + size.tensors) / together + MODEL_IN_TENSORS
+    loss = loss_seconds(spec["loss"], lengths, rates)
+    if training["restarts"] > 1:  # the objective of each restart's best model
+        final = size.seconds(lengths, precision, rates) + loss / 2
+        result["evaluation"] += training["restarts"] * final
+    return {
+        **result,
+        "network": epochs * BACKWARD * size.seconds(lengths, precision, rates),
+        "loss": epochs * loss,
+        "steps": epochs * steps * tensors * rates.tensor_seconds,
+    }
 
 
 def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> float:
@@ -195,61 +201,47 @@ def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> 
     if name == "composed":
         relaxation = loss["relaxation"]
         name = COMPOSED[relaxation if isinstance(relaxation, str) else relaxation["name"]]
-    if name not in rates.lists:
-        raise ConfigError(
-            f"the rates of '{rates.machine}' lack the loss '{name}'",
-            "measure them again: directrank cost --measure FILE",
-        )
-    seconds = _list_seconds(_points(rates.lists[name]), lengths.tobytes())
+    values, counts = np.unique(lengths, return_counts=True)
+    seconds = float((at(rates.of("lists", name), values) * counts).sum())
     if name.startswith("neural_ndcg"):
         iterations = loss.get("iterations", ROUNDS)
         seconds *= (iterations + BESIDE_ROUNDS) / (ROUNDS + BESIDE_ROUNDS)
     return seconds
 
 
-@lru_cache(maxsize=512)
-def _list_seconds(curve: tuple[tuple[float, float], ...], lengths: bytes) -> float:
-    values, counts = np.unique(np.frombuffer(lengths, dtype=np.int64), return_counts=True)
-    return float((at(curve, values) * counts).sum())
-
-
-def _points(curve: Any) -> tuple[tuple[float, float], ...]:
-    return tuple((float(x), float(y)) for x, y in curve)
-
-
-def _other(name: str, model: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
+def _other(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> dict[str, float]:
     """One trial of one candidate of a learner that is no network."""
-    documents = float(facts.lengths["train"].sum())
-    properties = learners.get(name).module.SETTINGS["properties"]
+    properties = learners.get(spec["learner"]).module.SETTINGS["properties"]
     settings = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    settings.update(model)
+    settings.update(spec["model"])
+    rounds = settings.get("n_trees") or settings.get("rounds", 0)
+    watched = settings.get("n_trees", 0) * facts.lengths["vali"].sum()
+    work = units(spec["learner"], settings, facts.lengths["train"], facts.features)
+    return {
+        # A solver's rounds depend on the data: they are in its rate, and none are planned.
+        "other": max(rounds, 1) * work * rates.of("learners", spec["learner"]),
+        "evaluation": watched * rates.evaluation_seconds,
+        "epochs": rounds,
+    }
+
+
+def units(
+    learner: str,
+    settings: Mapping[str, Any],
+    lengths: np.ndarray,
+    n_features: int,
+    n_weights: int = 0,
+) -> float:
+    """How much work a tree, round or epoch is for a learner that trains no network in batches.
+
+    Trees: features × (documents × levels, leaves). Query by query: documents × weights, and pairs.
+    Pair by pair: pairs × weights. Others: documents × features.
+    """
+    documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
     if "n_trees" in settings:
-        # RankLib's trees are not measured: they are taken for LightGBM's.
-        per_row, per_leaf, per_tree = rates.trees.get(name, rates.trees["lightgbm"])
         leaves = settings.get("num_leaves") or settings.get("n_leaves")
         leaves = min(leaves or 2 ** settings["max_depth"], max(documents / ROWS_OF_A_LEAF, 2))
-        each = documents * np.log2(max(leaves, 2)) * per_row + leaves * per_leaf
-        each = facts.features * each + per_tree
-        rounds = settings["n_trees"]
-        watched = rounds * facts.lengths["vali"].sum() * rates.evaluation_seconds
-        return Cost(other=rounds * each, evaluation=watched, epochs=rounds)
-    if name not in rates.learners:
-        raise ConfigError(
-            f"the rates of '{rates.machine}' lack the learner '{name}'",
-            "measure them again: directrank cost --measure FILE",
-        )
-    # A solver's rounds depend on the data: they are in its rate, and none are planned.
-    rounds = settings.get("rounds", 0)
-    each = documents * facts.features * rates.learners[name]
-    return Cost(other=max(rounds, 1) * each, epochs=rounds)
-
-
-def _evaluated(
-    n_metrics: int, work: Work | None, precision: str, facts: Facts, rates: Rates
-) -> Cost:
-    """The metrics of one trial's model on validation and test part."""
-    lengths = np.concatenate([facts.lengths["vali"], facts.lengths["test"]])
-    seconds = n_metrics * lengths.sum() * rates.evaluation_seconds
-    if work is not None:
-        seconds += pass_seconds(work, lengths, precision, rates)
-    return Cost(evaluation=float(seconds))
+        return n_features * (documents * np.log2(max(leaves, 2)) + LEAF_IN_ROWS * leaves)
+    if learner == "per_pair":
+        return pairs * n_weights
+    return documents * n_weights + pairs / 3 if learner == "per_query" else documents * n_features

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numba
 import numpy as np
 
 from directrank.lists.packed import RankedLists
+from directrank.system.compiling import compiled
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 from directrank.system.seeds import numpy_stream
@@ -154,8 +154,8 @@ class Cubic:
         return _evaluate(np.ascontiguousarray(x), self.linear, self.quadratic, self.cubic)
 
 
-@numba.njit(fastmath=False, cache=True)
-def _evaluate(x, linear, quadratic, cubic):  # pragma: no cover - compiled
+@compiled
+def _evaluate(x, linear, quadratic, cubic):
     N, F = x.shape
     out = np.empty(N)
     for block in range((N + _BLOCK - 1) // _BLOCK):

@@ -329,7 +329,7 @@ class Store:
 
     def __init__(self, folder: Path, n_features: int) -> None:
         # Here and not above: opening prepared data must not wait for numba.
-        from directrank.data.kernels import gather_ranges
+        from directrank.data.ranges import gather_ranges
 
         self._gather_ranges = gather_ranges
         folder.mkdir(parents=True)

@@ -24,8 +24,8 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from directrank.data.kernels import kernel
 from directrank.lists.packed import RankedLists
+from directrank.system.compiling import compiled
 from directrank.system.errors import DataError
 
 #: Bytes of text that one thread parses at a time.
@@ -435,7 +435,7 @@ _LAST_FULL_MANTISSA = np.uint64(10**18)
 _TEN = np.uint64(10)
 
 
-@kernel
+@compiled
 def _count_newlines(buffer):
     count = 0
     for byte in buffer:
@@ -443,7 +443,7 @@ def _count_newlines(buffer):
     return count
 
 
-@kernel
+@compiled
 def _largest_index(buffer):
     """The largest number that stands before a colon, outside of comments."""
     largest = -1
@@ -466,12 +466,12 @@ def _largest_index(buffer):
     return largest
 
 
-@kernel
+@compiled
 def _ends_token(byte):
     return byte == 32 or 9 <= byte <= 13 or byte == 35
 
 
-@kernel
+@compiled
 def _number(buffer, p):
     """Read the number at ``p``: (status, value, position behind it).
 
@@ -542,7 +542,7 @@ def _number(buffer, p):
     return 3, 0.0, p
 
 
-@kernel
+@compiled
 def _single(status, value, clip):
     """(sure, float32 of the number): rounding is monotonic, so equal bounds leave one answer.
 
@@ -557,7 +557,7 @@ def _single(status, value, clip):
     return low == high or np.isinf(low) or np.isinf(high), high if value > 0 else low
 
 
-@kernel
+@compiled
 def _is_null(buffer, p):
     return (
         buffer[p] == 78
@@ -568,7 +568,7 @@ def _is_null(buffer, p):
     )
 
 
-@kernel
+@compiled
 def _note(hard, position, row, column, begin, end):
     hard[position, 0] = row
     hard[position, 1] = column
@@ -576,7 +576,7 @@ def _note(hard, position, row, column, begin, end):
     hard[position, 3] = end
 
 
-@kernel
+@compiled
 def _parse_lines(
     buffer, table, first_index, clip, features, labels, query_ids, lines, seen, hard, state
 ):

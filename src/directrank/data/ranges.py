@@ -1,22 +1,13 @@
-"""Compiling loops with numba, and the loop that gathers the range of every feature."""
+"""The range of every feature, gathered while a data set is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numba import njit
+
+from directrank.system.compiling import compiled
 
 
-def kernel(function: Callable) -> Callable:
-    """Compile with numba, free of the interpreter lock; kept on disk where that can be written."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba: no locator available
-        return njit(nogil=True)(function)
-
-
-@kernel
+@compiled
 def gather_ranges(
     features: np.ndarray, minimum: np.ndarray, maximum: np.ndarray, non_zero: np.ndarray
 ) -> None:

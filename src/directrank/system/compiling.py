@@ -1,0 +1,22 @@
+"""Compiling loops with numba, kept on disk where possible: the one place that asks numba for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Compile a function on its first call, free of the interpreter's lock.
+
+    Args:
+        function: the loop.
+        options: of :func:`numba.njit`; without any, arithmetic is Python's, in the order written.
+    """
+    options = {"nogil": True, **options}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # numba: no locator available
+        return njit(**options)(function)
