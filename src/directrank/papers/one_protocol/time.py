@@ -16,6 +16,7 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, standin_line
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
+from directrank.papers.shared.tables import in_front
 from directrank.stats.intervals import mean_interval
 
 
@@ -64,12 +65,8 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     means = np.array([interval.mean for interval in quality])
     seconds = np.array([training_seconds(method) for method in study.methods])
     front = pareto_front(seconds, means)
-    named = [
-        study.about
-        | {"method": method.name, "scorer": SCORERS[method.variant], "metric": "NDCG@10"}
-        for method in study.methods
-    ]
-    data = pd.DataFrame(named).assign(
+    named = in_front(study.names, study.about).assign(metric="NDCG@10")
+    data = named.assign(
         mean=means,
         half_width=[interval.half_width for interval in quality],
         trials=[interval.n for interval in quality],

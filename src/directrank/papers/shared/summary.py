@@ -71,7 +71,7 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     Raises:
         DataError: no cell has both a printed and a reproduced value.
     """
-    tables: dict[str, TableResult] = {}
+    tables: dict[str, FigureResult | TableResult] = {}
     drawn = []
     for panel in panels:
         cells = _cells(evidence, panel, tables)
@@ -112,7 +112,9 @@ def tables_of(panels: Sequence[Panel]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for panel in panels for name in panel.tables))
 
 
-def _cells(evidence: Evidence, panel: Panel, tables: dict[str, TableResult]) -> pd.DataFrame:
+def _cells(
+    evidence: Evidence, panel: Panel, tables: dict[str, FigureResult | TableResult]
+) -> pd.DataFrame:
     """The panel's cells that have a printed and a reproduced value, one row each."""
     frames = []
     for name in panel.tables:
