@@ -39,7 +39,8 @@ def pareto_front(
 
 def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
     """Write names to the upper left of their points, above those that would be in the way."""
-    axes.figure.draw_without_rendering()  # only then is it known where points lie
+    # Only then is it known where points lie.
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     placed: list[Bbox] = []
     for name, x, y in points:
         text = axes.annotate(

@@ -122,7 +122,8 @@ def _cells(
             continue
         if name not in tables:
             tables[name] = draw(evidence, name)
-        source = tables[name].times if panel.timed else tables[name].data
+        times = tables[name].times if panel.timed else None
+        source = tables[name].data if times is None else times
         rows = source[source["published"].notna() & source[panel.value].notna()]
         if panel.where is not None:
             rows = rows[panel.where(rows)]
@@ -232,7 +233,7 @@ def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
         taus = [tau for tau in taus if not math.isnan(tau)]
         if not taus:
             return f"{panel.title}: too few methods to compare an order."
-        mean = signed(np.mean(taus), 2)
+        mean = signed(float(np.mean(taus)), 2)
         columns = "one column" if len(taus) == 1 else f"mean of {len(taus)} columns"
         return f"{panel.title}: Kendall's τ between the two orders {mean} ({columns})."
     if set(cells["status"]) <= EXACT:
