@@ -13,12 +13,10 @@ from torch import nn
 
 from directrank import models
 from directrank.kernels import compiled as _compiled
+from directrank.kernels.layers import BLOCK
 from directrank.lists.documents import Documents
 from directrank.models import blocks
 from directrank.system.seeds import torch_stream
-
-pytest.importorskip("numba")
-from directrank.kernels.layers import BLOCK
 
 R5 = {
     "name": "feed_forward",

@@ -1,4 +1,4 @@
-"""Quantities of the training part in a run's history."""
+"""Quantities of the training set in a run's history."""
 
 from __future__ import annotations
 

@@ -277,12 +277,11 @@ def test_candidates_that_share_documents_are_candidates_with_documents_of_their_
 def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
     data, monkeypatch, models, threads
 ):
-    pytest.importorskip("numba")
     seen = set()
 
-    def step(self, queries, plain=Stack._step):
+    def step(self, *batch, plain=Stack._step):
         seen.add(torch.get_num_threads())
-        return plain(self, queries)
+        return plain(self, *batch)
 
     monkeypatch.setattr(Stack, "_step", step)
     before = torch.get_num_threads()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.linear.linear import features_of, fitted
 from directrank.learners.trees.inputs import check_splits, complete
 from directrank.lists.packed import RankedLists
@@ -83,14 +83,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         value = float(np.nanmean(per_query))
         if value > best:
             best, best_round, kept = value, number, weights
-        history.append(
-            {
-                "epoch": number,
-                "train_loss": 1 - float(boosting.reached.mean()),
-                "vali_metric": value,
-                "seconds": time.perf_counter() - began,
-            }
-        )
+        train_loss = 1 - float(boosting.reached.mean())
+        history.append(history_row(number, time.perf_counter() - began, train_loss, value))
         job.progress(number, settings["rounds"], f"{selection} {best:.4f}")
         if settings["patience"] and number - best_round >= settings["patience"]:
             break

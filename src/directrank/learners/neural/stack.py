@@ -387,7 +387,7 @@ class Stack:
             self.optimiser.forget(model)
 
     def _leave(self, before: Sequence[int]) -> None:
-        """Take the models out that are no longer active; ``before`` says which ones there were."""
+        """Take models out that are no longer active; ``before`` names those of the epoch before."""
         kept = [model for model, number in enumerate(before) if number in set(self.active)]
         first = {row[0]: place for place, row in enumerate(_split(before, self.per_row))}
         rows = [first[row[0]] for row in self.rows]
@@ -416,7 +416,7 @@ class Stack:
             value.copy_(memory[name])
 
     def _final_objectives(self) -> None:
-        """The objective of every kept model on the whole training part, to compare restarts by."""
+        """The objective of every kept model on the whole training set, to compare restarts by."""
         layout = Layout.of(self.data.train, self.dtype, torch.device("cpu"))
         streams = [torch.Generator() for _ in self.results]
         model = models.build(self.model_settings, self.data.train.n_features, streams)

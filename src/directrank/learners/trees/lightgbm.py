@@ -19,8 +19,9 @@ import numpy as np
 import torch
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.trees.inputs import (
+    check_features,
     check_splits,
     complete,
     documents,
@@ -180,7 +181,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit LambdaMART and keep the number of trees that is best on the validation part.
+    """Fit LambdaMART and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) and infinities.
@@ -319,7 +320,7 @@ class _Recorder:
         selection: what chooses the number of trees.
         job: the fit's.
         n_trees: the largest number of trees.
-        watched: other parts whose metric is recorded.
+        watched: other splits whose metric is recorded.
     """
 
     # Before early stopping (30), which ends the round by raising.
@@ -342,26 +343,19 @@ class _Recorder:
     def __call__(self, env: Any) -> None:  # lightgbm.callback.CallbackEnv
         now = time.perf_counter()
         value = self._selection.excluding_empty(float(env.evaluation_result_list[0][2]))
-        self.rows.append(
-            {
-                "epoch": env.iteration + 1,
-                "train_loss": float("nan"),
-                "vali_metric": value,
-                "seconds": now - self._before,
-            }
-        )
-        for part in self._watched:
-            self.rows[-1] |= part.measure(env.model, env.iteration + 1)
+        self.rows.append(history_row(env.iteration + 1, now - self._before, vali_metric=value))
+        for watched in self._watched:
+            self.rows[-1] |= watched.measure(env.model, env.iteration + 1)
         self._before = time.perf_counter()
         self._job.progress(env.iteration + 1, self._n_trees, f"{self._selection.label} {value:.4f}")
 
 
 class _Watched:
-    """The metric of a part that training does not look at, as trees are added.
+    """The metric of a split that training does not use, as trees are added.
 
     Args:
-        split: the part's name.
-        lists: the part.
+        split: its name.
+        lists: its queries.
         metric: what is measured.
         every: after how many trees.
         threads: that scoring may use.
@@ -401,21 +395,20 @@ def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Wa
     ]
 
 
+#: Settings that LightGBM knows by the same name.
+LIGHTGBM_NAMES = (
+    *("learning_rate", "num_leaves", "max_depth", "max_bin", "feature_fraction"),
+    *("min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "bagging_freq"),
+)
+
+
 def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:
     return {
         "objective": "lambdarank",
         "label_gain": [2**level - 1 for level in range(label_levels)],
-        "learning_rate": settings["learning_rate"],
-        "num_leaves": settings["num_leaves"],
-        "max_depth": settings["max_depth"],
-        "min_data_in_leaf": settings["min_data_in_leaf"],
-        "min_sum_hessian_in_leaf": settings["min_sum_hessian_in_leaf"],
-        "max_bin": settings["max_bin"],
         "lambdarank_truncation_level": settings["truncation_level"],
         "lambdarank_norm": settings["norm"],
-        "feature_fraction": settings["feature_fraction"],
-        "bagging_fraction": settings["bagging_fraction"],
-        "bagging_freq": settings["bagging_freq"],
+        **{name: settings[name] for name in LIGHTGBM_NAMES},
         # LightGBM's seeds are 32-bit. That of the bins' sample stays fixed, so that without
         # feature or document sampling all trials are the same.
         "seed": derive_seed(job.run, job.trial, "lightgbm") % 2**31,
@@ -440,13 +433,8 @@ def _dataset(
 def _predict(
     booster: lightgbm.Booster, lists: RankedLists, n_trees: int, threads: int
 ) -> np.ndarray:
+    check_features(lists, booster.num_feature())
     features = documents(lists)[0]
-    if features.shape[1] != booster.num_feature():
-        raise DataError(
-            f"the model was fitted to {booster.num_feature()} features, these lists have "
-            f"{features.shape[1]}",
-            "score the data set that the model was trained on",
-        )
     scores = np.asarray(booster.predict(features, num_iteration=n_trees, num_threads=threads))
     if not np.isfinite(scores).all():
         raise TrainingError(
@@ -461,7 +449,7 @@ def _check_lengths(lists: RankedLists, name: str) -> None:
     longest = int(lengths.argmax())
     if lengths[longest] > MAX_DOCUMENTS:
         raise DataError(
-            f"query {lists.query_ids[longest]} of the {name} part has {lengths[longest]} "
+            f"query {lists.query_ids[longest]} of the {name} set has {lengths[longest]} "
             f"documents; LightGBM ranks at most {MAX_DOCUMENTS}",
             "leave the query out, or cut its list, when the data set is prepared",
         )

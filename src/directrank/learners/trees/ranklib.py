@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.trees.inputs import check_splits, complete, empty_queries, groups
 from directrank.lists.packed import RankedLists
 from directrank.stats.means import convert_mean
@@ -150,7 +150,7 @@ def available(settings: Mapping[str, Any] | None = None) -> Availability:
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit LambdaMART with RankLib; it keeps the trees that are best on the validation part.
+    """Fit LambdaMART with RankLib; it keeps the trees that are best on the validation set.
 
     The lists are written as text into a scratch folder (of ``TMPDIR``, about 10 bytes for each
     feature of each document), which is removed afterwards.
@@ -294,14 +294,7 @@ def _train(
                 continue
             now = time.perf_counter()
             value = convert_mean(float(match[3]), n_queries, n_empty, "zero", "exclude")
-            history.append(
-                {
-                    "epoch": len(history) + 1,
-                    "train_loss": float("nan"),
-                    "vali_metric": value,
-                    "seconds": now - before,
-                }
-            )
+            history.append(history_row(len(history) + 1, now - before, vali_metric=float(value)))
             before = now
             job.progress(len(history), n_trees, f"{label} {value:.4f}")
     if not history:

@@ -13,11 +13,17 @@ from typing import Any
 import numpy as np
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.trees.inputs import check_splits, complete, documents, groups
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.trees.inputs import (
+    check_features,
+    check_splits,
+    complete,
+    documents,
+    groups,
+)
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.system.errors import DataError, DirectrankError, TrainingError
+from directrank.system.errors import DirectrankError, TrainingError
 from directrank.system.io import write_text
 from directrank.system.seeds import derive_seed
 
@@ -96,7 +102,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit pairwise trees and keep the number of trees that is best on the validation part.
+    """Fit pairwise trees and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) but no infinities.
@@ -202,14 +208,7 @@ def _recorder(
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
             now = time.perf_counter()
-            self.rows.append(
-                {
-                    "epoch": epoch + 1,
-                    "train_loss": float("nan"),
-                    "vali_metric": values[-1],
-                    "seconds": now - self.before,
-                }
-            )
+            self.rows.append(history_row(epoch + 1, now - self.before, vali_metric=values[-1]))
             self.before = now
             job.progress(epoch + 1, n_trees, f"{label} {values[-1]:.4f}")
             return bool(patience) and epoch - int(np.argmax(values)) >= patience
@@ -223,11 +222,10 @@ def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
         "objective": "rank:pairwise",
         "disable_default_eval_metric": True,
         "tree_method": "hist",
-        "learning_rate": settings["learning_rate"],
-        "max_depth": settings["max_depth"],
-        "min_child_weight": settings["min_child_weight"],
-        "max_bin": settings["max_bin"],
-        "subsample": settings["subsample"],
+        **{
+            name: settings[name]
+            for name in ("learning_rate", "max_depth", "min_child_weight", "max_bin", "subsample")
+        },
         "colsample_bytree": settings["feature_fraction"],
         "lambdarank_pair_method": settings["pair_method"],
         **pairs,
@@ -257,14 +255,8 @@ def _matrix(
 
 
 def _predict(booster: Any, lists: RankedLists) -> np.ndarray:
-    features = documents(lists)[0]
-    if features.shape[1] != booster.num_features():
-        raise DataError(
-            f"the model was fitted to {booster.num_features()} features, these lists have "
-            f"{features.shape[1]}",
-            "score the data set that the model was trained on",
-        )
-    return booster.inplace_predict(features)
+    check_features(lists, booster.num_features())
+    return booster.inplace_predict(documents(lists)[0])
 
 
 def _count_nodes(booster: Any) -> int:
