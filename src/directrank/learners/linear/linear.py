@@ -10,7 +10,7 @@ import numpy as np
 from safetensors.numpy import save as serialise
 
 from directrank.learners.contract import Fitted
-from directrank.learners.trees.inputs import check_features
+from directrank.learners.inputs import check_features
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.io import atomic_path

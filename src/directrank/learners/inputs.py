@@ -1,4 +1,4 @@
-"""What every tree learner asks of its settings and of its data."""
+"""What trees and linear baselines ask of their settings and of their data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def complete(settings: Mapping[str, Any], schema: Mapping[str, Any], where: str)
 
 
 def check_splits(data: Splits) -> None:
-    """Raise a :class:`DataError` where trees could not be fitted to ``data`` or chosen by it."""
+    """Raise a :class:`DataError` where a model cannot be fitted to ``data`` or chosen by it."""
     for name, lists in (("training", data.train), ("validation", data.vali)):
         labels = documents(lists)[1]
         if lists.n_features != data.train.n_features:
