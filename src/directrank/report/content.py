@@ -176,7 +176,11 @@ def anchor(paper: str, name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: ``45 s``, ``12 min``, ``3.4 h``."""
+    """Seconds in the unit that a reader would choose.
+
+    >>> [duration(seconds) for seconds in (45, 720, 12300)]
+    ['45 s', '12 min', '3.4 h']
+    """
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

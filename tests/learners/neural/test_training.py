@@ -148,8 +148,8 @@ def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries,
     for row, drawn in enumerate(queries):
         for query, start, length in zip(drawn, batch.starts[row], batch.lengths[row], strict=True):
             own = slice(lists.offsets[query], lists.offsets[query + 1])
-            found = batch.features[row, start : start + length].numpy()
-            assert (found == lists.features[own]).all()
+            result = batch.features[row, start : start + length].numpy()
+            assert (result == lists.features[own]).all()
             assert (batch.labels[row, start : start + length].numpy() == lists.labels[own]).all()
 
 
