@@ -21,7 +21,7 @@ from directrank.system.errors import DataError
 from directrank.system.io import read_json
 
 #: Each factor of :func:`calibrated` is held at 1 by a share of a run's weight, and bounded.
-_HELD, _BOUNDS = 0.3, (0.1, 10.0)
+_HELD, _BOUNDS = 0.1, (0.1, 10.0)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from directrank.data.prepared import SPLITS
 from directrank.lists.packed import RankedLists
 from directrank.system.compiling import compiled
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 from directrank.system.seeds import numpy_stream
 
-SPLITS = ("train", "vali", "test")
 #: Documents evaluated side by side; it has no influence on any value.
 _BLOCK = 64
 

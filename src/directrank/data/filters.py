@@ -88,6 +88,11 @@ def check(settings: Mapping[str, Any]) -> None:
 def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
     """Which queries have enough documents, and enough of them relevant; bool ``[Q]``.
 
+    >>> features, labels = np.zeros((5, 1), np.float32), np.array([0, 1, 0, 0, 0], np.float32)
+    >>> lists = RankedLists(features, labels, np.array([0, 3, 4, 5]), np.array([7, 8, 9]))
+    >>> kept(lists, min_documents=2, min_relevant=1).tolist()
+    [True, False, False]
+
     Args:
         lists: the queries.
         min_documents: the fewest documents that a query may have.

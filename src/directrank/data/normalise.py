@@ -65,6 +65,11 @@ def scaled(selection: Selection, transform: Transform | None) -> Iterator[Ranked
 def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
     """Scale the features of lists in memory.
 
+    >>> features, labels = np.array([[2], [4], [10]], np.float32), np.array([0, 1, 0], np.float32)
+    >>> lists = RankedLists(features, labels, np.array([0, 3]), np.array([7]))
+    >>> apply({"name": "query_minmax"}, {"train": lists})["train"].features.ravel().tolist()
+    [0.0, 0.25, 1.0]
+
     Args:
         settings: see :func:`fit`.
         splits: ``train`` and any others; the originals are not changed.

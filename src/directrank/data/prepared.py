@@ -58,6 +58,16 @@ COPIES = "normalised"
 def open_dataset(folder: str | Path, through: str | Path | None = None) -> RankedLists:
     """Open one split of a prepared data set; the arrays are memory-mapped and read-only.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from directrank.data import standins
+    >>> splits = standins.generate("mq2007_standin", {"queries": {"train": 3}})
+    >>> about = {"name": "mine", "origin": "standin", "label_levels": 3}
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = write_prepared(f"{folder}/mine", splits, about)
+    ...     lists = open_dataset(f"{folder}/mine/train")
+    >>> lists.n_queries, lists.n_features, type(lists.features).__name__
+    (3, 46, 'memmap')
+
     Args:
         folder: the split's folder, such as ``prepared/ohsumed/Fold1/train``.
         through: the folder of the split that is stored right after it; both are opened as one.
@@ -187,7 +197,11 @@ def split_folder(folder: str | Path, fold: int | None, split: str) -> Path:
 
 
 def split_name(fold: int | None, split: str) -> str:
-    """``train``, or ``Fold1/train``."""
+    """The name of a split.
+
+    >>> split_name(None, "train"), split_name(1, "train")
+    ('train', 'Fold1/train')
+    """
     return split if fold is None else f"Fold{fold}/{split}"
 
 
@@ -195,6 +209,9 @@ def ring_split(fold: int, split: str, parts: int = 5) -> tuple[int, ...]:
     """The parts, counted from 1, of a split of fold ``fold`` of a cyclic data set.
 
     LETOR's rule: fold k trains on parts k … k+n-3, validates on the next, tests on the one after.
+
+    >>> [ring_split(4, split) for split in SPLITS]
+    [(4, 5, 1), (2,), (3,)]
     """
     order = [(fold - 1 + step) % parts + 1 for step in range(parts)]
     return tuple({"train": order[:-2], "vali": order[-2:-1], "test": order[-1:]}[split])
