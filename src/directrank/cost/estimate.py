@@ -13,7 +13,6 @@ from scipy.optimize import lsq_linear
 from directrank.cost.facts import facts
 from directrank.cost.predict import PARTS, cost_of
 from directrank.cost.rates import Rates
-from directrank.papers.shared.evidence import PREPARED
 from directrank.study.plan import Study
 from directrank.study.results import FITS, RECORD
 from directrank.study.specification import candidate_settings
@@ -45,7 +44,7 @@ class Estimate:
 def estimate(
     study: Study,
     rates: Rates,
-    prepared_folder: str | Path = PREPARED,
+    prepared_folder: str | Path = "data/prepared",
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Estimate:
     """What the study will take at most, without any of its data being prepared.
