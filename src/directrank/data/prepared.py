@@ -83,7 +83,7 @@ def open_dataset(folder: str | Path, through: str | Path | None = None) -> Ranke
         if begin != last:
             raise DataError(
                 "does not lie right before the other split, so that the two cannot be one",
-                "train on the training part alone",
+                "train on the training split alone",
                 file=folder,
             )
         last = end
@@ -245,7 +245,7 @@ def write_prepared(
     Args:
         out: the folder; a prepared data set that is there is replaced, anything else refused.
         splits: the lists of ``train``, ``vali`` and ``test``, or, where there are folds, of the
-            parts ``S1``, ``S2``, … in their order round.
+            parts ``S1``, ``S2``, … in cyclic order.
         meta: what ``prepared.json`` says beside the statistics; ``name``, ``origin``
             (``real``, ``standin`` or ``generated``) and ``label_levels`` are required.
         folds: the number of folds, where there are folds.
