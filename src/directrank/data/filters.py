@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import ConfigError, DataError
-from directrank.system.schema import suggest
+from directrank.system.errors import DataError
+from directrank.system.schema import refuse_unknown
 
 #: Settings that leave every query in.
 DEFAULTS = {"min_documents": 1, "min_relevant": 0}
@@ -80,9 +80,7 @@ class Selection:
 
 def check(settings: Mapping[str, Any]) -> None:
     """Raise a :class:`ConfigError` for a setting that :func:`kept` does not have."""
-    for key in settings:
-        if key not in DEFAULTS:
-            raise ConfigError(f"filter has no setting '{key}'", suggest(key, DEFAULTS))
+    refuse_unknown(settings, DEFAULTS, "filter")
 
 
 def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from directrank.data.filters import Selection
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.schema import refuse_unknown, suggest
 
 #: Rows that are scaled together; a block holds whole queries and at least one.
 ROWS = 1 << 14
@@ -100,11 +100,7 @@ def check(settings: Mapping[str, Any]) -> None:
     if name not in NORMALISATIONS:
         raise ConfigError(f"unknown normalisation '{name}'", suggest(str(name), NORMALISATIONS))
     known = list(inspect.signature(NORMALISATIONS[name]).parameters)[1:]
-    for key in settings:
-        if key != "name" and key not in known:
-            raise ConfigError(
-                f"normalisation '{name}' has no setting '{key}'", suggest(key, [*known, "name"])
-            )
+    refuse_unknown(settings, ["name", *known], f"normalisation '{name}'")
 
 
 def is_local(settings: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ from directrank.data.standin_pages import Lengths, Pages, draw_pages
 from directrank.data.standin_relevance import utility
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.schema import refuse_unknown, suggest
 
 #: What the real sets' missing marker (1.797e308) is clipped to when it is read.
 HUGE = 1e6
@@ -80,10 +80,7 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
         ConfigError: for a stand-in or a setting that is unknown or cannot be meant.
     """
     shape = profile(name)
-    known = [entry.name for entry in fields(StandinSettings)]
-    for key in settings or {}:
-        if key not in known:
-            raise ConfigError(f"{name}: no setting '{key}'", suggest(key, known))
+    refuse_unknown(settings or {}, [entry.name for entry in fields(StandinSettings)], name)
     given = StandinSettings(**(settings or {}))
     values = asdict(given)
     for key, value in shape["demo"].items():
