@@ -161,13 +161,13 @@ def test_a_file_as_published_comes_before_others_and_a_folder_last(tmp_path):
 
 def test_everything_that_is_missing_is_listed_at_once(tmp_path):
     (tmp_path / "OHSUMED.zip").write_bytes(b"x")
-    wanted = [catalog.get(name) for name in ("web30k", "ohsumed", "cubic", "td2003", "yahoo1")]
+    entries = [catalog.get(name) for name in ("web30k", "ohsumed", "cubic", "td2003", "yahoo1")]
     with pytest.raises(DataError) as caught:
-        catalog.require(wanted, tmp_path)
+        catalog.require(entries, tmp_path)
     message = str(caught.value)
     assert "3 data sets have no archive" in message
     assert str(tmp_path) in message
-    for entry in (wanted[0], wanted[3], wanted[4]):
+    for entry in (entries[0], entries[3], entries[4]):
         assert entry.page in message
         for archive in entry.archives:
             assert archive.name in message
@@ -178,8 +178,8 @@ def test_everything_that_is_missing_is_listed_at_once(tmp_path):
 
 def test_nothing_missing_is_no_error(tmp_path):
     (tmp_path / "OHSUMED.zip").write_bytes(b"x")
-    found = catalog.require([catalog.get("ohsumed"), catalog.get("cubic")], tmp_path)
-    assert found == {"ohsumed": tmp_path / "OHSUMED.zip"}
+    archives = catalog.require([catalog.get("ohsumed"), catalog.get("cubic")], tmp_path)
+    assert archives == {"ohsumed": tmp_path / "OHSUMED.zip"}
 
 
 def test_the_raw_folder_comes_from_option_then_environment(monkeypatch):

@@ -118,7 +118,7 @@ def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path, server):
 def test_a_part_of_another_file_is_thrown_away(tmp_path, server):
     (tmp_path / ".a.zip.part").write_bytes(b"something else")
     assert get(entry(server.url), tmp_path).read_bytes() == CONTENT
-    assert [wanted for _, wanted in server.requests] == ["bytes=14-", None]
+    assert [asked for _, asked in server.requests] == ["bytes=14-", None]
 
 
 def test_the_next_mirror_is_asked(tmp_path, server):

@@ -47,8 +47,8 @@ def test_blocks_joined_are_the_queries_that_were_selected(lists, limits, documen
     expected = lists.select(selection.queries)
     blocks = list(selection.blocks(documents))
     for name in ("features", "labels", "query_ids"):
-        found = np.concatenate([getattr(block, name) for block in blocks])
-        np.testing.assert_array_equal(found, getattr(expected, name))
+        joined = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(joined, getattr(expected, name))
     lengths = np.concatenate([block.lengths for block in blocks])
     np.testing.assert_array_equal(lengths, expected.lengths)
     assert all(block.offsets[0] == 0 for block in blocks)

@@ -207,16 +207,16 @@ def check_archive(tmp_path, name: str, content: bytes, chance: random.Random) ->
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             archive = open_archive(path)
-            found = {}
+            contents = {}
             for member in archive.members:
                 with archive.open(member) as stream:
-                    found[member] = b"".join(iter(lambda s=stream: s.read(4096), b""))
+                    contents[member] = b"".join(iter(lambda s=stream: s.read(4096), b""))
     except DataError:
         return
     # A tar has no checksum of its content, so its bytes may differ; sizes and streams must agree.
-    assert {member: len(data) for member, data in found.items()} == archive.members
+    assert {member: len(data) for member, data in contents.items()} == archive.members
     if not name.endswith(".tar"):
-        assert set(found.values()) <= set(CONTENT.values())
+        assert set(contents.values()) <= set(CONTENT.values())
 
 
 @pytest.mark.parametrize("name", containers())

@@ -508,11 +508,11 @@ def test_the_command_line_prepares_a_fold_of_ohsumed(tmp_path):
 def test_every_layout_of_the_catalogue_is_found(tmp_path, name, number):
     entry = catalog.get(name)
     layout = entry.layouts[number]
-    wanted = {file: f"Top/{layout.member(*file)}" for file in entry.files}
+    members = {file: f"Top/{layout.member(*file)}" for file in entry.files}
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for path in [*wanted.values(), "Top/readme.txt"]:
+        for path in [*members.values(), "Top/readme.txt"]:
             archive.writestr(path, "x")
-    assert _locate(entry, open_archive(tmp_path / "a.zip")) == wanted
+    assert _locate(entry, open_archive(tmp_path / "a.zip")) == members
 
 
 def test_the_version_of_letor_that_is_wanted_is_chosen(tmp_path):
@@ -522,8 +522,8 @@ def test_the_version_of_letor_that_is_wanted_is_chosen(tmp_path):
             for task in ("2003_td_dataset", "2004_td_dataset"):
                 for fold, split in entry.files:
                     archive.writestr(f"Gov/{version}/{task}/Fold{fold}/{split}.txt", "x")
-    found = _locate(entry, open_archive(tmp_path / "Gov.zip"))
-    assert found[2, "vali"] == "Gov/QueryLevelNorm/2003_td_dataset/Fold2/vali.txt"
+    members = _locate(entry, open_archive(tmp_path / "Gov.zip"))
+    assert members[2, "vali"] == "Gov/QueryLevelNorm/2003_td_dataset/Fold2/vali.txt"
 
 
 def test_a_tar_in_a_tar_and_a_table_are_prepared(world, tmp_path):

@@ -62,7 +62,7 @@ def test_folds_share_the_queries_and_test_on_each_once() -> None:
         }
         for fold in folds
     ]
-    assert all(found == every[0] for found in every)
+    assert all(one == every[0] for one in every)
     tested = np.concatenate([fold["test"].query_ids for fold in folds])
     assert sorted(tested) == sorted(every[0])
 

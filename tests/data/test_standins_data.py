@@ -51,9 +51,9 @@ def test_label_shares_follow_the_profile(made):
     labels = _all(data, "labels")
     shares = np.array(standins.profile(name)["label_shares"])
     assert set(np.unique(labels)) == set(range(SHAPES[name][1]))
-    found = np.bincount(labels.astype(int)) / len(labels)
-    assert np.abs(found - shares).max() < 0.035
-    assert (np.abs(np.log(found / shares)) < np.log(2)).all()
+    drawn = np.bincount(labels.astype(int)) / len(labels)
+    assert np.abs(drawn - shares).max() < 0.035
+    assert (np.abs(np.log(drawn / shares)) < np.log(2)).all()
 
 
 def test_empty_queries_come_at_the_real_rate(made):

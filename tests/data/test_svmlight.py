@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from directrank.data import kernels, svmlight
+from directrank.data import svmlight
 from directrank.data.archives import open_archive
 from directrank.data.catalog import raw_folder
 from directrank.data.svmlight import TextFormat, parse, read_svmlight
@@ -348,13 +347,3 @@ def test_real_files_are_read_as_scikit_learn_reads_them(
     labels = np.concatenate([b.labels for b in blocks])
     np.testing.assert_array_equal(labels, y)
     assert np.bincount(labels.astype(int)).tolist() == counts
-
-
-def test_works_where_no_cache_can_be_written(tmp_path, monkeypatch):
-    def no_cache(**options):
-        if options.pop("cache", False):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(kernels, "njit", no_cache)
-    assert kernels.kernel(math.sqrt)(4.0) == 2.0

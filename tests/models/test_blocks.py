@@ -13,12 +13,10 @@ from torch import nn
 
 from directrank import models
 from directrank.kernels import compiled as _compiled
+from directrank.kernels.layers import BLOCK
 from directrank.lists.documents import Documents
 from directrank.models import blocks
 from directrank.system.seeds import torch_stream
-
-pytest.importorskip("numba")
-from directrank.kernels.layers import BLOCK
 
 R5 = {
     "name": "feed_forward",
@@ -81,11 +79,11 @@ def step(model: nn.Module, x: torch.Tensor, rows=None, lengths=None) -> dict[str
     if rows is not None:
         scores = torch.where(rows, scores, 0)
     weights = torch.randn(scores.shape, generator=torch_stream("weights")).to(scores)
-    weights /= x.shape[1] ** 0.5  # so that slopes, sums over documents, are near 1
+    weights /= x.shape[1] ** 0.5  # so that gradients, sums over documents, are near 1
     gradients = torch.autograd.grad((scores * weights).sum(), list(model.parameters()))
     names = [name for name, _ in model.named_parameters()]
-    found = dict(zip(names, gradients, strict=True)) | dict(model.named_buffers())
-    return found | {"scores": scores.detach()}
+    result = dict(zip(names, gradients, strict=True)) | dict(model.named_buffers())
+    return result | {"scores": scores.detach()}
 
 
 @pytest.fixture
@@ -114,16 +112,16 @@ def test_scores_gradients_and_running_statistics_are_those_of_the_plain_layers(
 ):
     model = build(len(counts), **settings)
     x, rows, lengths = batch(counts)
-    found = step(copy.deepcopy(model).to(dtype), x.to(dtype), rows, lengths)
+    result = step(copy.deepcopy(model).to(dtype), x.to(dtype), rows, lengths)
     assert worked == [max(counts)]
     monkeypatch.setattr(blocks, "in_blocks", lambda layers, documents: False)
     plain = step(model.double(), x.double(), rows, lengths)
     assert worked == [max(counts)]
     # An offset before layers with a norm of their own changes nothing.
-    assert not found.pop("input_norm.bias", torch.zeros(1)).any()
+    assert not result.pop("input_norm.bias", torch.zeros(1)).any()
     assert plain.pop("input_norm.bias", torch.zeros(1)).abs().max() < 1e-9
-    for name, wanted in plain.items():
-        assert (found[name].double() - wanted).norm() <= near * max(wanted.norm(), 0.1), name
+    for name, expected in plain.items():
+        assert (result[name].double() - expected).norm() <= near * max(expected.norm(), 0.1), name
 
 
 @pytest.mark.parametrize("settings", [TOWER, {**TOWER, "input_norm": False}], ids=str)
@@ -141,9 +139,9 @@ def test_documents_are_taken_out_of_a_table_with_the_same_bytes(
     table[order] = x.reshape(len(order), -1)
     taken, x = Documents(table, order.view(x.shape[:2]).numpy(), dtype), x.to(dtype)
     assert torch.equal(taken.tensor(), x)
-    found, wanted = step(model, taken, rows, lengths), step(model, x, rows, lengths)
+    result, expected = step(model, taken, rows, lengths), step(model, x, rows, lengths)
     assert len(worked) == (0 if least > 1 and len(counts) == 1 else 2)
-    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    assert all(torch.equal(result[name], expected[name]) for name in expected)
 
 
 def test_the_gradient_is_that_of_finite_differences(worked):
@@ -159,8 +157,8 @@ def test_the_gradient_is_that_of_finite_differences(worked):
             scores = moved(x.double())
             weights = torch.randn(scores.shape, generator=torch_stream("weights")).double()
             values.append((scores * weights).sum().item() / x.shape[1] ** 0.5)
-        slope = (values[1] - values[0]) / 2e-6
-        assert (gradient.double() * direction).sum().item() == pytest.approx(slope, rel=1e-3)
+        difference = (values[1] - values[0]) / 2e-6
+        assert (gradient.double() * direction).sum().item() == pytest.approx(difference, rel=1e-3)
 
 
 @pytest.mark.parametrize("settings", [TOWER, {**TOWER, "hidden": [9, 5]}, R5], ids=str)
@@ -170,25 +168,25 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
 ):
     monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1000)
     model, x = build(models_of_stack, **settings), documents(count, models_of_stack)
-    before, found, apart = torch.get_num_threads(), [], []
+    before, results, by_model = torch.get_num_threads(), [], []
 
     def spy(plan, by_models=blocks._by_models):
-        apart.append(by_models(plan))
-        return apart[-1]
+        by_model.append(by_models(plan))
+        return by_model[-1]
 
     monkeypatch.setattr(blocks, "_by_models", spy)
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            found.append(step(model, x))
+            results.append(step(model, x))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-    # Forwards and backwards: models apart while there are enough for the threads.
-    wanted = [True, models_of_stack == 4, False]
-    assert apart == [by_models for by_models in wanted for _ in range(2)]
-    for other in found[1:]:
-        assert all(torch.equal(found[0][name], other[name]) for name in other)
+    # Forwards and backwards: each model on its own while there are enough for the threads.
+    expected = [True, models_of_stack == 4, False]
+    assert by_model == [by_models for by_models in expected for _ in range(2)]
+    for other in results[1:]:
+        assert all(torch.equal(results[0][name], other[name]) for name in other)
 
 
 def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
@@ -217,9 +215,9 @@ def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
 def test_a_first_document_far_from_all_others_costs_no_digits(worked):
     model, x = build(**TOWER), documents(2 * BLOCK)
     x[0, 0] = 1e6
-    found, exact = step(model, x), step(copy.deepcopy(model).double(), x.double())
+    result, exact = step(model, x), step(copy.deepcopy(model).double(), x.double())
     for name in ("input_norm.running_mean", "input_norm.running_var"):
-        assert (found[name].double() - exact[name]).norm() <= 1e-5 * exact[name].norm(), name
+        assert (result[name].double() - exact[name]).norm() <= 1e-5 * exact[name].norm(), name
 
 
 def test_what_is_not_a_number_is_not_hidden(worked):

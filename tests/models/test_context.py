@@ -173,8 +173,8 @@ def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypat
     monkeypatch.setattr(Dropout, "factors", factors)
     model = built(blocks=1, heads=1, dropout=0.5).train()
     x = documents(1, 9)
-    found = model(x)[0]
-    gradients = torch.autograd.grad(found.sin().sum(), list(model.parameters()))
+    result = model(x)[0]
+    gradients = torch.autograd.grad(result.sin().sum(), list(model.parameters()))
     (block,) = model.blocks
     attention, added, hidden, added_last = drawn
     y = model.input(x)
@@ -184,9 +184,9 @@ def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypat
     inner = torch.relu(block.widen(block.norm(y))) * hidden
     y = y + added_last * block.narrow(inner)
     expected = torch.tanh(model.output(model.norm(y)))[0, :, 0]
-    assert torch.allclose(found, expected, atol=1e-6)
-    wanted = torch.autograd.grad(expected.sin().sum(), list(model.parameters()))
-    for one, other in zip(gradients, wanted, strict=True):
+    assert torch.allclose(result, expected, atol=1e-6)
+    expected_gradients = torch.autograd.grad(expected.sin().sum(), list(model.parameters()))
+    for one, other in zip(gradients, expected_gradients, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
 
 

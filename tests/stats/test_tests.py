@@ -181,10 +181,10 @@ def test_effect_sizes_by_hand():
 def test_every_test_changes_sign_with_its_arguments():
     a, b = sample(30, shift=0.03)
     for test in (welch, wilcoxon, lambda x, y: paired_randomisation(x, y, numpy_stream("t"), 999)):
-        there, back = test(a, b), test(b, a)
-        assert there.difference == -back.difference
-        assert there.effect == pytest.approx(-back.effect)
-        assert there.p_value == pytest.approx(back.p_value)
+        forth, back = test(a, b), test(b, a)
+        assert forth.difference == -back.difference
+        assert forth.effect == pytest.approx(-back.effect)
+        assert forth.p_value == pytest.approx(back.p_value)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from directrank.data.catalog import Entry
@@ -24,27 +25,22 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         epilog="example: directrank prepare ohsumed --raw data/raw --out data/prepared/ohsumed",
     )
     prepare.add_argument("name", metavar="DATASET", help="a name that 'directrank data list' shows")
-    _add_raw(prepare)
+    _add_folders(prepare)
     prepare.add_argument(
         "--out", type=Path, help="folder to write (default: data/prepared/DATASET)"
     )
     prepare.add_argument(
-        "--fold", type=int, help="this fold, beside those that are there (default: all folds)"
+        "--fold", type=int, help="this fold, beside those already prepared (default: all folds)"
     )
-    prepare.add_argument(
-        "--settings",
-        type=Path,
-        metavar="FILE",
-        help="settings of a generated data set (JSON or YAML)",
-    )
-    prepare.add_argument(
-        "--quarantine",
-        type=Path,
-        metavar="FILE",
-        help="put malformed lines into FILE, with the reason, instead of stopping at the first",
-    )
+    for name, text in (
+        ("--settings", "settings of a generated data set (JSON or YAML)"),
+        (
+            "--quarantine",
+            "put malformed lines into FILE, with the reason, instead of stopping at the first",
+        ),
+    ):
+        prepare.add_argument(name, type=Path, metavar="FILE", help=text)
     prepare.add_argument("--threads", type=int, default=2, help="threads to use (default: 2)")
-    _add_catalogue(prepare)
     prepare.set_defaults(run=_prepare)
 
     data = subparsers.add_parser(
@@ -54,107 +50,87 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     )
     actions = data.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    listing = actions.add_parser(
+    def action(name: str, run: Callable, text: str, description: str, epilog: str = "") -> Any:
+        added = actions.add_parser(name, help=text, description=description, epilog=epilog)
+        added.set_defaults(run=run)
+        return added
+
+    listing = action(
         "list",
-        help="every data set that can be prepared",
-        description="Every data set of the catalogue and every stand-in, one a line.",
+        _list,
+        "every data set that can be prepared",
+        "Every data set of the catalogue and every stand-in, one a line.",
     )
-    _add_catalogue(listing)
-    listing.set_defaults(run=_list)
-
-    status = actions.add_parser(
+    _add_folders(listing, raw=False)
+    status = action(
         "status",
-        help="which archives are here",
-        description=(
-            "Which archives are in the raw folder. For each that is missing: its page, licence, "
-            "file name and digest."
-        ),
+        _status,
+        "which archives are here",
+        "Which archives are in the raw folder. For each that is missing: its page, licence, "
+        "file name and digest.",
     )
-    _add_names(status)
-    _add_raw(status)
-    _add_catalogue(status)
-    status.set_defaults(run=_status)
-
-    verify = actions.add_parser(
+    verify = action(
         "verify",
-        help="compare every file of an archive with the known digests",
-        description=(
-            "Read every file of each archive and compare its sha256 with the catalogue's. Counts "
-            "are checked when the data set is prepared."
-        ),
+        _verify,
+        "compare every file of an archive with the known digests",
+        "Read every file of each archive and compare its sha256 with the catalogue's. Counts "
+        "are checked when the data set is prepared.",
     )
-    _add_names(verify)
-    _add_raw(verify)
-    _add_catalogue(verify)
-    verify.set_defaults(run=_verify)
-
-    fetch = actions.add_parser(
+    fetch = action(
         "fetch",
-        help="download archives that need no form and no browser",
-        description=(
-            "Download archives into the raw folder. An interrupted download goes on where it "
-            "stopped; a file appears only when its digest is right."
-        ),
-        epilog="example: directrank data fetch web10k_catboost --accept-licence",
+        _fetch,
+        "download archives that need no form and no browser",
+        "Download archives into the raw folder. An interrupted download goes on where it "
+        "stopped; a file appears only when its digest is right.",
+        "example: directrank data fetch web10k_catboost --accept-licence",
     )
-    _add_names(fetch, required=True)
-    _add_raw(fetch)
-    _add_catalogue(fetch)
+    for command, number, default in (
+        (status, "*", " (default: all that have an archive)"),
+        (verify, "*", " (default: all that have an archive)"),
+        (fetch, "+", ""),
+    ):
+        command.add_argument(
+            "names", metavar="DATASET", nargs=number, help=f"names of data sets{default}"
+        )
+        _add_folders(command)
     fetch.add_argument(
         "--accept-licence",
         action="store_true",
         help="say that you have read and accepted the licence on each data set's page",
     )
-    fetch.set_defaults(run=_fetch)
-
-    page = actions.add_parser(
+    page = action(
         "page",
-        help="write the data page of prepared data sets",
-        description=(
-            "Write a page per prepared data set (counts, labels, list lengths, feature ranges; "
-            "Markdown, CSV and a figure) and a table of all of them."
-        ),
+        _page,
+        "write the data page of prepared data sets",
+        "Write a page per prepared data set (counts, labels, list lengths, feature ranges; "
+        "Markdown, CSV and a figure) and a table of all of them.",
     )
-    page.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets")
     page.add_argument("--out", type=Path, required=True, help="folder to write the pages into")
-    page.set_defaults(run=_page)
-
-    copies = actions.add_parser(
+    copies = action(
         "copies",
-        help="show or remove the scaled copies beside prepared data",
-        description=(
-            "Runs store the features that they scale, and the queries that they keep, beside the "
-            "prepared data: once for each normalisation. This shows those copies and their sizes. "
-            "What is removed is made again by the next run that needs it."
-        ),
-        epilog="example: directrank data copies data/prepared/* --remove",
-    )
-    copies.add_argument(
-        "folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets"
+        _copies,
+        "show or remove the scaled copies beside prepared data",
+        "Runs store the features that they scale, and the queries that they keep, beside the "
+        "prepared data: once for each normalisation. This shows those copies and their sizes. "
+        "What is removed is made again by the next run that needs it.",
+        "example: directrank data copies data/prepared/* --remove",
     )
     copies.add_argument("--remove", action="store_true", help="remove them; no run may be going on")
-    copies.set_defaults(run=_copies)
+    for command in (page, copies):
+        command.add_argument(
+            "folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets"
+        )
 
 
-def _add_names(parser: argparse.ArgumentParser, required: bool = False) -> None:
-    parser.add_argument(
-        "names",
-        metavar="DATASET",
-        nargs="+" if required else "*",
-        help="names of data sets" + ("" if required else " (default: all that have an archive)"),
-    )
-
-
-def _add_raw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--raw",
-        type=Path,
-        metavar="DIR",
-        help="folder of archives (default: $DIRECTRANK_RAW, else data/raw)",
-    )
-
-
-def _add_catalogue(parser: argparse.ArgumentParser) -> None:
+def _add_folders(parser: argparse.ArgumentParser, raw: bool = True) -> None:
+    """Where archives and the catalogue are."""
+    if raw:
+        parser.add_argument(
+            "--raw",
+            type=Path,
+            metavar="DIR",
+            help="folder of archives (default: $DIRECTRANK_RAW, else data/raw)",
+        )
     parser.add_argument(
         "--catalogue",
         type=Path,
@@ -238,11 +214,11 @@ def _verify(options: argparse.Namespace) -> None:
     for entry in entries:
         if entry.generator or catalog.find_archive(entry, raw) is None:
             continue
-        found = verify(entry.name, raw, catalogue=options.catalogue, note=_note)
-        known = sum(name in entry.sha256 for name in found["files"])
+        verified = verify(entry.name, raw, catalogue=options.catalogue, note=_note)
+        known = sum(name in entry.sha256 for name in verified["files"])
         print(
-            f"{entry.name}: {found['archive']['name']} is whole; {known} of "
-            f"{len(found['files'])} files compared with a known digest"
+            f"{entry.name}: {verified['archive']['name']} is whole; {known} of "
+            f"{len(verified['files'])} files compared with a known digest"
         )
 
 
@@ -253,11 +229,12 @@ def _fetch(options: argparse.Namespace) -> None:
 
     raw = catalog.raw_folder(options.raw)
     for entry in _chosen(options):
-        there = catalog.find_archive(entry, raw)
-        if there is None:
+        archive = catalog.find_archive(entry, raw)
+        if archive is None:
             with Progress(f"fetching {entry.name}", unit="B") as progress:
-                there = fetch(entry, raw, accept_licence=options.accept_licence, progress=progress)
-        print(f"{entry.name}: {there}")
+                accepted = options.accept_licence
+                archive = fetch(entry, raw, accept_licence=accepted, progress=progress)
+        print(f"{entry.name}: {archive}")
 
 
 def _page(options: argparse.Namespace) -> None:

@@ -88,6 +88,9 @@ class Queue:
 def queue(seconds: Sequence[float], cluster: Cluster) -> Queue:
     """The queue's course for runs of so many ``seconds``, longest first.
 
+    >>> queue([3600, 3600, 7200], Cluster("ours", nodes=2)).wall_hours
+    2.0
+
     A run is one process and never spreads over slots; short ones are grouped in the order of their
     length, and each submission waits :attr:`Cluster.wait_minutes`.
     """

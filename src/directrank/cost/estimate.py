@@ -13,7 +13,6 @@ from scipy.optimize import lsq_linear
 from directrank.cost.facts import facts
 from directrank.cost.predict import PARTS, cost_of
 from directrank.cost.rates import Rates
-from directrank.papers.shared.evidence import PREPARED
 from directrank.study.plan import Study
 from directrank.study.results import FITS, RECORD
 from directrank.study.specification import candidate_settings
@@ -21,7 +20,7 @@ from directrank.system.errors import DataError
 from directrank.system.io import read_json
 
 #: Each factor of :func:`calibrated` is held at 1 by a share of a run's weight, and bounded.
-_HELD, _BOUNDS = 0.3, (0.1, 10.0)
+_HELD, _BOUNDS = 0.1, (0.1, 10.0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Estimate:
 def estimate(
     study: Study,
     rates: Rates,
-    prepared_folder: str | Path = PREPARED,
+    prepared_folder: str | Path = "data/prepared",
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Estimate:
     """What the study will take at most, without any of its data being prepared.

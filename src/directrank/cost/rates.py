@@ -87,7 +87,11 @@ class Rates:
 
 
 def at(curve: Curve, x: float | Sequence[float] | np.ndarray) -> np.ndarray:
-    """The value of a curve at ``x``."""
+    """The value of a curve at ``x``.
+
+    >>> at([[10, 1.0], [100, 100.0]], [20, 200]).round(3).tolist()  # doubling x: four times y
+    [4.0, 400.0]
+    """
     points = np.log(np.asarray(curve, dtype=float))
     places = np.log(np.maximum(np.asarray(x, dtype=float), 1.0))
     left = np.clip(np.searchsorted(points[:, 0], places) - 1, 0, len(points) - 2)

@@ -16,10 +16,10 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 import rarfile
 
@@ -121,85 +121,77 @@ class _Folder(Archive):
             yield stream
 
 
-class _Zip(Archive):
+class _Packed(Archive):
+    """An archive with a table of its members: zip or rar."""
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._names: dict[str, str] = {}
-        with self._opened() as archive:
+        with self._guarded(self._reader) as archive:
             for info in archive.infolist():
                 name = self._safe_name(info.filename)
-                mode = info.external_attr >> 16
-                if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and stat.S_IFMT(mode):
+                if self._is_special(info):
                     raise self._refused(f"holds '{name}', which is a link or a device")
                 if info.is_dir():
                     continue
-                if info.flag_bits & 1:
-                    raise DataError("is encrypted", "unpack it to a folder beside it", file=path)
                 self._admit(name, info.file_size)
                 self._names[name] = info.filename
 
     @contextmanager
     def open(self, member: str) -> Iterator[IO[bytes]]:
-        with self._opened() as archive, self._stream(archive, member) as stream:
+        with (
+            self._guarded(self._reader) as archive,
+            self._guarded(lambda _: archive.open(self._names[member])) as stream,
+        ):
             yield _Guarded(stream, self, self.members[member])
 
-    def _opened(self) -> zipfile.ZipFile:
+    @abc.abstractmethod
+    def _reader(self, path: Path) -> Any:
+        """The opened container."""
+
+    @abc.abstractmethod
+    def _is_special(self, info: Any) -> bool:
+        """Whether a member is neither a file nor a folder."""
+
+    def _guarded(self, opened: Callable[[Path], Any]) -> Any:
         try:
-            return zipfile.ZipFile(self.path)
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
-
-    def _stream(self, archive: zipfile.ZipFile, member: str) -> IO[bytes]:
-        try:
-            return archive.open(self._names[member])
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
-
-
-class _Rar(Archive):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._names: dict[str, str] = {}
-        with self._opened() as archive:
-            for info in archive.infolist():
-                name = self._safe_name(info.filename)
-                if info.is_dir():
-                    continue
-                if not info.is_file():
-                    raise self._refused(f"holds '{name}', which is a link or a device")
-                self._admit(name, info.file_size)
-                self._names[name] = info.filename
-
-    @contextmanager
-    def open(self, member: str) -> Iterator[IO[bytes]]:
-        with self._opened() as archive, self._stream(archive, member) as stream:
-            yield _Guarded(stream, self, self.members[member])
-
-    def _opened(self) -> rarfile.RarFile:
-        try:
-            return rarfile.RarFile(self.path)
+            return opened(self.path)
         except (rarfile.Error, *_DAMAGE) as error:
             raise self._damaged(error) from error
 
-    def _stream(self, archive: rarfile.RarFile, member: str) -> IO[bytes]:
-        try:
-            return archive.open(self._names[member])
-        except rarfile.RarCannotExec as error:
-            raise DataError(
-                "needs a program that reads rar archives, and none is installed",
-                "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
-                f"elsewhere and put the folder '{self.path.stem}' beside it",
-                file=self.path,
-            ) from error
-        except (rarfile.Error, *_DAMAGE) as error:
-            raise self._damaged(error) from error
+
+class _Zip(_Packed):
+    def _reader(self, path: Path) -> zipfile.ZipFile:
+        return zipfile.ZipFile(path)
+
+    def _is_special(self, info: zipfile.ZipInfo) -> bool:
+        if info.flag_bits & 1 and not info.is_dir():
+            raise DataError("is encrypted", "unpack it to a folder beside it", file=self.path)
+        mode = info.external_attr >> 16
+        return bool(stat.S_IFMT(mode)) and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+class _Rar(_Packed):
+    def _reader(self, path: Path) -> rarfile.RarFile:
+        return rarfile.RarFile(path)
+
+    def _is_special(self, info: rarfile.RarInfo) -> bool:
+        return not (info.is_dir() or info.is_file())
 
     def _damaged(self, error: BaseException) -> DataError:
+        elsewhere = f"elsewhere and put the folder '{self.path.stem}' beside it"
+        if isinstance(error, rarfile.RarCannotExec):
+            return DataError(
+                "needs a program that reads rar archives, and none is installed",
+                "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
+                f"{elsewhere}",
+                file=self.path,
+            )
         # Free programs that read rar archives cannot read all of them.
         return DataError(
             f"is damaged, or the program for rar archives here cannot read it: {error}",
-            "install unrar, or unpack the archive elsewhere and put the folder "
-            f"'{self.path.stem}' beside it; if that fails too, get the archive again",
+            f"install unrar, or unpack the archive {elsewhere}; if that fails too, get the archive "
+            "again",
             file=self.path,
         )
 
@@ -209,29 +201,29 @@ class _Tar(Archive):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        for name, info, _ in self._walk():
+        for name, info, _ in self._files():
             self._admit(name, info.size)
 
     @contextmanager
     def open(self, member: str) -> Iterator[IO[bytes]]:
-        for name, info, archive in self._walk():
+        for name, info, archive in self._files():
             if name == member:
                 stream = archive.extractfile(info)
                 yield _Guarded(stream, self, info.size)
                 return
         raise DataError(f"no longer holds '{member}'", "run again", file=self.path)
 
-    def _walk(self) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
+    def _files(self) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
         try:
             with open(self.path, "rb", buffering=0) as file, self._streamed(file) as archive:
-                for name, info in self._files(archive):
+                for name, info in self._regular(archive):
                     if not _is_tar(name.lower()):
                         yield name, info, archive
                         continue
                     packed = _Guarded(archive.extractfile(info), self, info.size)
                     with self._streamed(packed) as inner:
                         parent = PurePosixPath(name).parent
-                        for inner_name, inner_info in self._files(inner):
+                        for inner_name, inner_info in self._regular(inner):
                             if _is_tar(inner_name.lower()):
                                 raise self._refused(f"'{name}' in it holds a third archive")
                             yield str(parent / inner_name), inner_info, inner
@@ -250,7 +242,7 @@ class _Tar(Archive):
         with tarfile.open(fileobj=file, mode="r|", bufsize=1 << 20, errorlevel=2) as archive:
             yield archive
 
-    def _files(self, archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    def _regular(self, archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
         for info in archive:
             name = self._safe_name(info.name)
             if info.isdir():

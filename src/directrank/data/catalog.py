@@ -1,4 +1,4 @@
-"""What each data set must be (``data/datasets.yaml``), and which archives are there."""
+"""What each data set must be (``data/datasets.yaml``), and which archives are in the raw folder."""
 
 from __future__ import annotations
 
@@ -161,18 +161,15 @@ def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     raw = Path(raw)
     if not raw.is_dir():
         return None
-    there = {path.name.lower(): path for path in sorted(raw.iterdir())}
+    present = {path.name.lower(): path for path in sorted(raw.iterdir())}
     stems = [_stem(archive.name) for archive in entry.archives] + [entry.name]
-    wanted = [archive.name for archive in entry.archives]
-    wanted += [stem + suffix for stem in stems for suffix in SUFFIXES]
-    for name in wanted:
-        path = there.get(name.lower())
-        if path is not None and path.is_file():
-            return path
-    for stem in stems:
-        path = there.get(stem.lower())
-        if path is not None and path.is_dir():
-            return path
+    files = [archive.name for archive in entry.archives]
+    files += [stem + suffix for stem in stems for suffix in SUFFIXES]
+    for names, fits in ((files, Path.is_file), (stems, Path.is_dir)):
+        for name in names:
+            path = present.get(name.lower())
+            if path is not None and fits(path):
+                return path
     return None
 
 
@@ -189,7 +186,7 @@ def require(
     Raises:
         DataError: one message that lists every archive that is missing, and how to get it.
     """
-    found, missing = {}, []
+    archives, missing = {}, []
     for entry in entries:
         if entry.generator is not None:
             continue
@@ -197,7 +194,7 @@ def require(
         if path is None:
             missing.append(entry)
         else:
-            found[entry.name] = path
+            archives[entry.name] = path
     if missing:
         folder = Path(raw).resolve()
         lines = []
@@ -211,7 +208,7 @@ def require(
             f"put each archive into {folder} (or an unpacked folder of that name, or the same "
             "files as zip or tar), or name another folder with --raw or DIRECTRANK_RAW",
         )
-    return found
+    return archives
 
 
 def describe_missing(entry: Entry) -> str:

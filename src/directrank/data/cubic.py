@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from directrank.data.prepared import SPLITS
 from directrank.lists.packed import RankedLists
 from directrank.system.compiling import compiled
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.schema import refuse_unknown
 from directrank.system.seeds import numpy_stream
 
-SPLITS = ("train", "vali", "test")
 #: Documents evaluated side by side; it has no influence on any value.
 _BLOCK = 64
 
@@ -62,10 +62,7 @@ class CubicSettings:
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> CubicSettings:
         """Settings from a configuration; what cannot be meant is a :class:`ConfigError`."""
-        known = [entry.name for entry in fields(cls)]
-        for key in settings:
-            if key not in known:
-                raise ConfigError(f"cubic: no setting '{key}'", suggest(key, known))
+        refuse_unknown(settings, [entry.name for entry in fields(cls)], "cubic")
         values = dict(settings)
         for key in ("feature_range", "coefficient_range", "label_shares"):
             if key in values:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import ConfigError, DataError
-from directrank.system.schema import suggest
+from directrank.system.errors import DataError
+from directrank.system.schema import refuse_unknown
 
 #: Settings that leave every query in.
 DEFAULTS = {"min_documents": 1, "min_relevant": 0}
@@ -80,13 +80,16 @@ class Selection:
 
 def check(settings: Mapping[str, Any]) -> None:
     """Raise a :class:`ConfigError` for a setting that :func:`kept` does not have."""
-    for key in settings:
-        if key not in DEFAULTS:
-            raise ConfigError(f"filter has no setting '{key}'", suggest(key, DEFAULTS))
+    refuse_unknown(settings, DEFAULTS, "filter")
 
 
 def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
     """Which queries have enough documents, and enough of them relevant; bool ``[Q]``.
+
+    >>> features, labels = np.zeros((5, 1), np.float32), np.array([0, 1, 0, 0, 0], np.float32)
+    >>> lists = RankedLists(features, labels, np.array([0, 3, 4, 5]), np.array([7, 8, 9]))
+    >>> kept(lists, min_documents=2, min_relevant=1).tolist()
+    [True, False, False]
 
     Args:
         lists: the queries.

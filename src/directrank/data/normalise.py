@@ -17,7 +17,7 @@ import numpy as np
 from directrank.data.filters import Selection
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.schema import refuse_unknown, suggest
 
 #: Rows that are scaled together; a block holds whole queries and at least one.
 ROWS = 1 << 14
@@ -65,6 +65,11 @@ def scaled(selection: Selection, transform: Transform | None) -> Iterator[Ranked
 def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
     """Scale the features of lists in memory.
 
+    >>> features, labels = np.array([[2], [4], [10]], np.float32), np.array([0, 1, 0], np.float32)
+    >>> lists = RankedLists(features, labels, np.array([0, 3]), np.array([7]))
+    >>> apply({"name": "query_minmax"}, {"train": lists})["train"].features.ravel().tolist()
+    [0.0, 0.25, 1.0]
+
     Args:
         settings: see :func:`fit`.
         splits: ``train`` and any others; the originals are not changed.
@@ -95,11 +100,7 @@ def check(settings: Mapping[str, Any]) -> None:
     if name not in NORMALISATIONS:
         raise ConfigError(f"unknown normalisation '{name}'", suggest(str(name), NORMALISATIONS))
     known = list(inspect.signature(NORMALISATIONS[name]).parameters)[1:]
-    for key in settings:
-        if key != "name" and key not in known:
-            raise ConfigError(
-                f"normalisation '{name}' has no setting '{key}'", suggest(key, [*known, "name"])
-            )
+    refuse_unknown(settings, ["name", *known], f"normalisation '{name}'")
 
 
 def is_local(settings: Mapping[str, Any]) -> bool:

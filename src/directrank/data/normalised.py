@@ -7,7 +7,7 @@ within each query are the same in every fold: one copy of the whole store serves
 with statistics of a training split have a copy for each fold.
 
 The first run that wants a copy makes it, block by block, while others that want the same one wait;
-a lock that dies with its owner keeps them apart. It appears whole or not at all.
+a lock that ends with its process sees to that. It appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def open_splits(
         fold: counted from 1; None where there are no folds.
         filter_settings: of :func:`directrank.data.filters.kept`.
         normalisation: of :func:`directrank.data.normalise.fit`; its statistics are those of the
-            training part alone.
+            training split alone.
         train_on: ``train``, or ``train_and_vali``: the training split then holds the queries of
             the validation split too.
 
     Returns:
         The splits by name. They are the prepared ones where no query is left out and nothing is
-        scaled, else those of a copy, which is made now if it is not there or damaged.
+        scaled, else those of a copy, which is made now if it is missing or damaged.
 
     Raises:
         ConfigError: a setting that cannot be meant.
@@ -110,12 +110,12 @@ def open_splits(
 
 def copies(data: str | Path) -> list[Copy]:
     """The stored copies of a prepared data set."""
-    found = []
+    result = []
     for path in sorted((Path(data) / prepared.COPIES).glob("*/prepared.json")):
         folder = path.parent
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        found.append(Copy(folder, size, prepared.read_record(folder)["made_from"]))
-    return found
+        result.append(Copy(folder, size, prepared.read_record(folder)["made_from"]))
+    return result
 
 
 def remove_copies(data: str | Path) -> None:

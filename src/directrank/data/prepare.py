@@ -1,4 +1,4 @@
-"""From an archive, or a generator, to a prepared data set; nothing is believed unchecked."""
+"""From an archive, or a generator, to a prepared data set; everything is checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prepare(
     Args:
         name: of the catalogue, or of a stand-in.
         raw: the folder of archives.
-        out: the folder of the prepared data set; one that is there is replaced.
+        out: the folder of the prepared data set; an earlier one is replaced.
         fold: this fold alone, and those of the same data set that ``out`` holds already; all
             without it. All folds together share their stored parts, single ones do not.
         settings: of a generated data set; see its generator.
@@ -110,7 +110,7 @@ def verify(
     """Read every file of an archive and compare digests, without parsing.
 
     Returns:
-        What was found: the archive, and size and digest of every file.
+        The archive, and size and digest of every file.
 
     Raises:
         DataError: a digest differs from the catalogue's, or the archive is missing or damaged.
@@ -141,7 +141,7 @@ class _Reader:
             entry.features,
             **{key: value for key, value in entry.text.items() if key != "split_queries"},
         )
-        self.found: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, dict[str, Any]] = {}
 
     def where(self, fold: int | None, split: str) -> str:
         """A file's name for messages."""
@@ -164,7 +164,7 @@ class _Reader:
                 f"get the archive again from {self.entry.page}",
                 file=self.where(fold, split),
             )
-        self.found[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
+        self.files[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
 
     def blocks(self, stream: RawIOBase, fold: int | None, split: str) -> Iterator[Block]:
         """The documents of a file that :meth:`open` gave."""
@@ -200,7 +200,7 @@ class _Reader:
                 "sha256": digest,
                 "as_published": digest in published if published else None,
             }
-        return {"archive": archive, "files": self.found}
+        return {"archive": archive, "files": self.files}
 
 
 class _Hashing(RawIOBase):
@@ -271,12 +271,12 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
         raise ConfigError(
             f"data set '{entry.name}' has no fold {fold}", f"its folds are 1 to {entry.folds}"
         )
-    there: list[int] = []
+    prepared_folds: list[int] = []
     with contextlib.suppress(DataError):
         record = prepared.read_record(out)
         if record["name"] == entry.name:
-            there = record["folds"]
-    return sorted({fold, *there})
+            prepared_folds = record["folds"]
+    return sorted({fold, *prepared_folds})
 
 
 def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ranges:
@@ -299,7 +299,7 @@ def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ran
 
 
 def _write_ring(reader: _Reader, store: Store) -> Ranges:
-    """The disjoint parts once, in the order round; then every other file is held against them."""
+    """The disjoint parts once, in cyclic order; then every other file is compared with them."""
     n_folds = reader.entry.folds
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
     for name in ring_order(n_folds):
@@ -375,18 +375,18 @@ def _drop_unused(entry: Entry, store: Store) -> list[int] | None:
 
 
 def _check_counts(entry: Entry, record: Mapping[str, Any], store: Store, whole: bool) -> None:
-    """Compare what was found with the catalogue, and name every difference at once."""
-    found = dict(record["splits"])
+    """Compare the counts with the catalogue's, and name every difference at once."""
+    counted = dict(record["splits"])
     if whole:
-        found["total"] = record["total"]
+        counted["total"] = record["total"]
         if "filtered" in entry.expect:
-            found["filtered"] = _filtered(entry.expect["filtered"], store)
+            counted["filtered"] = _filtered(entry.expect["filtered"], store)
     wrong = [
-        f"{name}: {found[name][key]} {key.replace('_', ' ')}, expected {value}"
+        f"{name}: {counted[name][key]} {key.replace('_', ' ')}, expected {value}"
         for name, counts in entry.expect.items()
-        if name in found
+        if name in counted
         for key, value in counts.items()
-        if found[name].get(key, value) != value
+        if counted[name].get(key, value) != value
     ]
     if wrong:
         raise DataError(

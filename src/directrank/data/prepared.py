@@ -58,6 +58,16 @@ COPIES = "normalised"
 def open_dataset(folder: str | Path, through: str | Path | None = None) -> RankedLists:
     """Open one split of a prepared data set; the arrays are memory-mapped and read-only.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from directrank.data import standins
+    >>> splits = standins.generate("mq2007_standin", {"queries": {"train": 3}})
+    >>> about = {"name": "mine", "origin": "standin", "label_levels": 3}
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = write_prepared(f"{folder}/mine", splits, about)
+    ...     lists = open_dataset(f"{folder}/mine/train")
+    >>> lists.n_queries, lists.n_features, type(lists.features).__name__
+    (3, 46, 'memmap')
+
     Args:
         folder: the split's folder, such as ``prepared/ohsumed/Fold1/train``.
         through: the folder of the split that is stored right after it; both are opened as one.
@@ -73,7 +83,7 @@ def open_dataset(folder: str | Path, through: str | Path | None = None) -> Ranke
         if begin != last:
             raise DataError(
                 "does not lie right before the other split, so that the two cannot be one",
-                "train on the training part alone",
+                "train on the training split alone",
                 file=folder,
             )
         last = end
@@ -187,7 +197,11 @@ def split_folder(folder: str | Path, fold: int | None, split: str) -> Path:
 
 
 def split_name(fold: int | None, split: str) -> str:
-    """``train``, or ``Fold1/train``."""
+    """The name of a split.
+
+    >>> split_name(None, "train"), split_name(1, "train")
+    ('train', 'Fold1/train')
+    """
     return split if fold is None else f"Fold{fold}/{split}"
 
 
@@ -195,6 +209,9 @@ def ring_split(fold: int, split: str, parts: int = 5) -> tuple[int, ...]:
     """The parts, counted from 1, of a split of fold ``fold`` of a cyclic data set.
 
     LETOR's rule: fold k trains on parts k … k+n-3, validates on the next, tests on the one after.
+
+    >>> [ring_split(4, split) for split in SPLITS]
+    [(4, 5, 1), (2,), (3,)]
     """
     order = [(fold - 1 + step) % parts + 1 for step in range(parts)]
     return tuple({"train": order[:-2], "vali": order[-2:-1], "test": order[-1:]}[split])
@@ -228,7 +245,7 @@ def write_prepared(
     Args:
         out: the folder; a prepared data set that is there is replaced, anything else refused.
         splits: the lists of ``train``, ``vali`` and ``test``, or, where there are folds, of the
-            parts ``S1``, ``S2``, … in their order round.
+            parts ``S1``, ``S2``, … in cyclic order.
         meta: what ``prepared.json`` says beside the statistics; ``name``, ``origin``
             (``real``, ``standin`` or ``generated``) and ``label_levels`` are required.
         folds: the number of folds, where there are folds.

@@ -1,4 +1,4 @@
-"""Random queries of a data set in parts of one's own, as Burges2006 made its splits (section 6)."""
+"""Random queries of a data set in splits of one's own, as Burges2006 made them (section 6)."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
 
-#: The parts in the order in which they are cut from the drawn queries.
+#: The splits in the order in which they are cut from the drawn queries.
 ORDER = ("test", "vali", "train")
 
 
 def draw(
-    parts: Mapping[str, RankedLists],
+    splits: Mapping[str, RankedLists],
     name: str,
     fold: int | None,
     queries: Mapping[str, int],
     max_documents: int | None = None,
 ) -> dict[str, RankedLists]:
-    """Draw queries from all parts together, without replacement, and divide them anew.
+    """Draw queries from all splits together, without replacement, and divide them anew.
 
     The draw depends on the data set alone: every fold has the same queries with the same
-    documents. Folds go round, so that the test parts of as many folds as fit are disjoint.
+    documents. Folds go round, so that the test sets of as many folds as fit are disjoint.
 
     Args:
-        parts: ``train``, ``vali`` and ``test`` of a fold; together the same queries in every fold.
+        splits: ``train``, ``vali`` and ``test`` of a fold; together the same queries in every fold.
         name: the data set's name; it names the random streams.
         fold: counted from 1; None where there are no folds.
-        queries: how many for each part.
+        queries: how many for each split.
         max_documents: longer lists are cut to so many random documents, in the data's order.
 
     Returns:
-        The new parts, in memory.
+        The new splits, in memory.
 
     Raises:
         DataError: there are fewer queries than are to be drawn.
     """
     pool = sorted(
         (int(query), split, place)
-        for split in sorted(parts)
-        for place, query in enumerate(parts[split].query_ids)
+        for split in sorted(splits)
+        for place, query in enumerate(splits[split].query_ids)
     )
     total = sum(queries.values())
     if len(pool) < total:
@@ -54,28 +54,28 @@ def draw(
     drawn = np.roll(drawn, -((fold or 1) - 1) * queries["test"])
     ends = np.cumsum([queries[split] for split in ORDER])[:-1]
     return {
-        split: _lists(parts, [pool[number] for number in numbers], name, max_documents)
+        split: _lists(splits, [pool[number] for number in numbers], name, max_documents)
         for split, numbers in zip(ORDER, np.split(drawn, ends), strict=True)
     }
 
 
 def _lists(
-    parts: Mapping[str, RankedLists],
+    splits: Mapping[str, RankedLists],
     queries: Sequence[tuple[int, str, int]],
     name: str,
     max_documents: int | None,
 ) -> RankedLists:
-    """The named queries, copied; no more is read of the parts than is kept."""
+    """The named queries, copied; no more is read of the splits than is kept."""
     rows = [
-        _rows(parts[split], place, (name, query), max_documents) for query, split, place in queries
+        _rows(splits[split], place, (name, query), max_documents) for query, split, place in queries
     ]
     offsets = np.concatenate([[0], np.cumsum([len(some) for some in rows])]).astype(np.int64)
-    first = next(iter(parts.values()))
+    first = next(iter(splits.values()))
     features = np.empty((offsets[-1], first.n_features), dtype=first.features.dtype)
     labels = np.empty(offsets[-1], dtype=first.labels.dtype)
     for (_, split, _), some, begin in zip(queries, rows, offsets, strict=False):
-        features[begin : begin + len(some)] = parts[split].features[some]
-        labels[begin : begin + len(some)] = parts[split].labels[some]
+        features[begin : begin + len(some)] = splits[split].features[some]
+        labels[begin : begin + len(some)] = splits[split].labels[some]
     ids = np.array([query for query, _, _ in queries], dtype=np.int64)
     return RankedLists(features, labels, offsets, ids)
 

@@ -30,9 +30,9 @@ def utility(pages: Pages, weights: Mapping[str, float], noise: float) -> np.ndar
         weights: the section ``relevance`` of a profile, one weight for each of :func:`parts`.
         noise: factor on the noise of the profile.
     """
-    found = parts(pages)
+    values = parts(pages)
     return sum(
-        (noise if name == "noise" else 1.0) * weight * found[name]
+        (noise if name == "noise" else 1.0) * weight * values[name]
         for name, weight in weights.items()
     )
 

@@ -23,13 +23,13 @@ import numpy as np
 import yaml
 
 from directrank.data import standin_columns
+from directrank.data.prepared import SPLITS
 from directrank.data.standin_pages import Lengths, Pages, draw_pages
 from directrank.data.standin_relevance import utility
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.schema import refuse_unknown, suggest
 
-SPLITS = ("train", "vali", "test")
 #: What the real sets' missing marker (1.797e308) is clipped to when it is read.
 HUGE = 1e6
 _CALIBRATION_QUERIES = 400
@@ -80,10 +80,7 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
         ConfigError: for a stand-in or a setting that is unknown or cannot be meant.
     """
     shape = profile(name)
-    known = [entry.name for entry in fields(StandinSettings)]
-    for key in settings or {}:
-        if key not in known:
-            raise ConfigError(f"{name}: no setting '{key}'", suggest(key, known))
+    refuse_unknown(settings or {}, [entry.name for entry in fields(StandinSettings)], name)
     given = StandinSettings(**(settings or {}))
     values = asdict(given)
     for key, value in shape["demo"].items():
@@ -111,6 +108,10 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
 
 def generate(name: str, settings: Mapping[str, Any] | None = None) -> dict[str, RankedLists]:
     """The stand-in ``name``, in memory.
+
+    >>> lists = generate("web30k_standin", {"queries": {"train": 3, "test": 2}, "mean_length": 20})
+    >>> {split: (part.n_queries, part.n_features) for split, part in lists.items()}
+    {'train': (3, 136), 'test': (2, 136)}
 
     Args:
         name: one of :func:`names`, such as ``web30k_standin``.
@@ -233,8 +234,8 @@ def _features(pages: Pages, columns: Mapping[str, Any], curves: np.ndarray | Non
     if curves is not None:
         grid = np.linspace(0, 1, len(curves))
         for column in range(values.shape[1]):
-            there = values[:, column] != 0
-            values[there, column] = np.interp(values[there, column], curves[:, column], grid)
+            present = values[:, column] != 0
+            values[present, column] = np.interp(values[present, column], curves[:, column], grid)
     if columns.get("huge_share"):
         marked = np.arange(values.shape[1]) >= values.shape[1] * (1 - columns["huge_share"])
         values[:, marked] = np.where(values[:, marked] == 0, HUGE, values[:, marked])

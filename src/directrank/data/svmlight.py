@@ -78,7 +78,18 @@ def read_svmlight(
     quarantine: str | Path | None = None,
     threads: int = 2,
 ) -> RankedLists:
-    """Read a whole file into memory.
+    r"""Read a whole file into memory.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.txt"
+    ...     _ = path.write_text("2 qid:7 1:0.5 3:1\n0 qid:7 2:0.25 # a comment\n")
+    ...     lists = read_svmlight(path)
+    >>> lists.features
+    array([[0.5 , 0.  , 1.  ],
+           [0.  , 0.25, 0.  ]], dtype=float32)
+    >>> lists.labels.tolist(), lists.query_ids.tolist(), lists.lengths.tolist()
+    ([2.0, 0.0], [7], [2])
 
     Args:
         source: the text file.
@@ -145,7 +156,7 @@ def parse(
         stream: bytes, read once from front to back by ``readinto``.
         text_format: how lines are to be read.
         where: the name for error messages.
-        threads: how many threads parse; reading ahead takes place beside them.
+        threads: how many threads parse; another one reads.
         piece: bytes per thread at a time.
         on_error: called with line number, text and reason of a malformed line, which is then left
             out; without it such a line raises.
@@ -156,29 +167,30 @@ def parse(
     line = 1
     with ThreadPoolExecutor(threads) as workers, ThreadPoolExecutor(1) as reader:
         chunks = _chunks(stream, piece, where)
-        ahead: Future = reader.submit(next, chunks, None)
+        next_chunk: Future | None = reader.submit(next, chunks, None)
         pending: deque[Future[_Piece]] = deque()
         try:
-            while pending or ahead is not None:
+            while pending or next_chunk is not None:
                 # Two pieces per thread are under way, so that no thread waits for the consumer.
-                while ahead is not None and len(pending) < 2 * threads:
-                    chunk = ahead.result()
+                while next_chunk is not None and len(pending) < 2 * threads:
+                    chunk = next_chunk.result()
                     if chunk is None:
-                        ahead = None
+                        next_chunk = None
                         break
-                    ahead = reader.submit(next, chunks, None)
+                    next_chunk = reader.submit(next, chunks, None)
                     pending.append(workers.submit(_parse_piece, chunk, text_format))
                 if not pending:
                     continue
-                part = pending.popleft().result()
-                for bad in part.bad:
-                    text = bytes(part.text[bad.start : bad.stop]).rstrip(b"\r\n")
+                parsed = pending.popleft().result()
+                for bad in parsed.bad:
+                    text = bytes(parsed.text[bad.start : bad.stop]).rstrip(b"\r\n")
                     if on_error is None:
                         raise _line_error(bad.reason, text, where, line + bad.line, text_format)
                     on_error(line + bad.line, text, bad.reason)
-                if len(part.labels):
-                    yield Block(part.features, part.labels, part.query_ids, part.lines + line)
-                line += part.n_lines
+                if len(parsed.labels):
+                    lines = parsed.lines + line
+                    yield Block(parsed.features, parsed.labels, parsed.query_ids, lines)
+                line += parsed.n_lines
         finally:
             for future in pending:
                 future.cancel()
@@ -467,6 +479,11 @@ def _largest_index(buffer):
 
 
 @compiled
+def _is_blank(byte):
+    return byte == 32 or byte == 9 or 11 <= byte <= 13
+
+
+@compiled
 def _ends_token(byte):
     return byte == 32 or 9 <= byte <= 13 or byte == 35
 
@@ -582,8 +599,9 @@ def _parse_lines(
 ):
     """Parse whole lines from ``state[0]`` on; ``buffer`` ends with a newline.
 
-    A newline ends every token, so no look ahead can leave the buffer. Returns 0 at the end, else a
-    code, with ``state`` at the start of the line that could not be read. The line's row is reused.
+    A newline ends every token, so a look at the next bytes stays within the buffer. Returns 0 at
+    the end, else a code, with ``state`` at the start of the line that could not be read, whose row
+    is used again.
     """
     n_features = features.shape[1]
     stop = len(buffer)
@@ -593,7 +611,7 @@ def _parse_lines(
     while p < stop:
         start = p
         hard_before = n_hard
-        while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+        while _is_blank(buffer[p]):
             p += 1
         if buffer[p] == 10 or buffer[p] == 35:
             while buffer[p] != 10:
@@ -622,7 +640,7 @@ def _parse_lines(
 
         # The query id.
         if code == 0:
-            while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+            while _is_blank(buffer[p]):
                 p += 1
             if table:
                 if buffer[p] == 10 or buffer[p] == 35:
@@ -660,7 +678,7 @@ def _parse_lines(
                 features[row, column] = 0.0
         column = -1
         while code == 0:
-            while buffer[p] == 32 or buffer[p] == 9 or 11 <= buffer[p] <= 13:
+            while _is_blank(buffer[p]):
                 p += 1
             if buffer[p] == 10 or buffer[p] == 35:
                 break

@@ -6,6 +6,7 @@ trees and hand-written trainers share this one form, so that a run treats them a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ def no_progress(done: int, total: int, text: str) -> None:
 
 @dataclass(frozen=True)
 class Splits:
-    """The three parts of a data set (of one fold, where there are folds).
+    """The three splits of a data set (of one fold, where there are folds).
 
     Attributes:
         train: what the model is fitted to.
@@ -43,7 +44,7 @@ class Splits:
 
 @dataclass(frozen=True)
 class FitJob:
-    """What a fit is told about the run that it belongs to.
+    """The run that a fit belongs to, and how it is to be fitted.
 
     Attributes:
         run: the run's name; random streams are ``derive_seed(run, trial, purpose)``.
@@ -51,7 +52,7 @@ class FitJob:
         selection: metric mapping for early stopping, e.g. ``{"name": "ndcg", "k": 5}``.
         threads: threads that the fit may use.
         device: ``"cpu"`` or a PyTorch device name such as ``"cuda"``.
-        progress: called as ``progress(done, total, text)`` while the fit goes on.
+        progress: called as ``progress(done, total, text)`` during the fit.
     """
 
     run: str
@@ -62,6 +63,18 @@ class FitJob:
     progress: Progress
 
 
+def history_row(
+    epoch: int, seconds: float, train_loss: float = math.nan, vali_metric: float = math.nan
+) -> dict[str, Any]:
+    """A row of a fit's history; see :class:`Fitted`."""
+    return {
+        "epoch": epoch,
+        "train_loss": train_loss,
+        "vali_metric": vali_metric,
+        "seconds": seconds,
+    }
+
+
 @dataclass
 class Fitted:
     """A fitted model.
@@ -70,7 +83,7 @@ class Fitted:
         predict: scores of packed lists, float32 or float64 ``[N]``; higher is better.
         history: one row per epoch or boosting round: ``epoch`` (from 1), ``train_loss``,
             ``vali_metric`` (higher is better), ``seconds`` (that one took); NaN where not measured;
-            and ``test_metric`` where an epoch was chosen on the test part.
+            and ``test_metric`` where an epoch was chosen on the test set.
         info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and what else describes the fit.
         save: writes the model to the path given *without* its suffix, which the learner adds
             (``.safetensors``, ``.txt``).

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from directrank.system.errors import ConfigError
-from directrank.system.registry import imported_modules, look_up, target_of
-from directrank.system.schema import suggest
+from directrank.system.registry import imported_modules, look_up, nearest, target_of
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +55,7 @@ def build(
     ]
     for option in options:
         if option not in known:
-            raise ConfigError(f"model '{name}' has no setting '{option}'", suggest(option, known))
+            raise ConfigError(f"model '{name}' has no setting '{option}'", nearest(option, known))
     try:
         return function(n_features, generators, **options)
     except TypeError as error:

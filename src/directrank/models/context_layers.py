@@ -56,7 +56,7 @@ class Lists:
 
     Args:
         lengths: int ``[B]``, documents per list as they were given.
-        device: where the tensors are wanted.
+        device: of the tensors.
     """
 
     def __init__(self, lengths: np.ndarray, device: torch.device) -> None:
@@ -83,7 +83,7 @@ class Dropout:
             64 bits serves four values: drawing is what dropout costs on a CPU.
         generators: one random stream per model, on the CPU.
         device: where the values are; elsewhere than on the CPU each draw is seeded from the stream,
-            so that the streams hold all there is of a state.
+            so that the streams are the whole state of dropout.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Dropout:
 
 
 class _DroppedReLU(torch.autograd.Function):
-    """``max(x, 0)`` times the factors of dropout, of which nothing but the result is kept.
+    """``max(x, 0)`` times the factors of dropout; backward needs the result alone.
 
     Where the result is positive the value was, and was kept; elsewhere there is no gradient.
     """
@@ -143,7 +143,7 @@ class StackedLayerNorm(nn.Module):
     """``a (x - mean) / (s + 1e-6) + b`` over a document's values, with the unbiased deviation s.
 
     Worked out as PyTorch's layer norm with the biased variance and 1e-12 beside it; unless the
-    values are nearly equal, float32 does not tell the two apart.
+    values are nearly equal, the two are the same in float32.
 
     Args:
         models: M.
@@ -193,7 +193,7 @@ class SelfAttention(nn.Module):
         """
         projected = self.project(x)
         rows = x.shape[1]
-        found = []
+        results = []
         for model, documents in enumerate(projected):
             arranged = lists[model if len(lists) > 1 else 0]
             parts = [
@@ -201,8 +201,8 @@ class SelfAttention(nn.Module):
                 for group in arranged.groups
             ]
             attended = parts[0] if len(parts) == 1 else torch.cat(parts)
-            found.append(functional.pad(attended, (0, 0, 0, rows - len(attended))))
-        return self.output(found[0][None] if len(found) == 1 else torch.stack(found))
+            results.append(functional.pad(attended, (0, 0, 0, rows - len(attended))))
+        return self.output(results[0][None] if len(results) == 1 else torch.stack(results))
 
     def _attend(
         self, group: Group, projected: Tensor, dropout: Dropout | None, model: int
@@ -214,7 +214,7 @@ class SelfAttention(nn.Module):
         query, key, value = parts.unbind(0)
         known = None if group.index is None else group.mask[:, None, None, :]
         if dropout is None:
-            found = functional.scaled_dot_product_attention(query, key, value, attn_mask=known)
+            result = functional.scaled_dot_product_attention(query, key, value, attn_mask=known)
         else:
             # PyTorch's own has no random stream of one's own for dropout.
             logits = torch.matmul(query * query.shape[-1] ** -0.5, key.transpose(2, 3))
@@ -222,8 +222,8 @@ class SelfAttention(nn.Module):
                 logits = logits.masked_fill(~known, float("-inf"))
             weights = torch.softmax(logits, 3)
             factors = dropout.factors(model, count, self.heads, longest, longest)
-            found = torch.matmul(_DroppedReLU.apply(weights, factors, dropout.scale), value)
-        return found.transpose(1, 2)
+            result = torch.matmul(_DroppedReLU.apply(weights, factors, dropout.scale), value)
+        return result.transpose(1, 2)
 
 
 class Block(nn.Module):

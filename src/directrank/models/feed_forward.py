@@ -20,7 +20,7 @@ from directrank.models.context_layers import Dropout
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.registry import nearest
 
 ACTIVATIONS = {"relu": torch.relu, "celu": torch.celu}
 NORMS = ("query", "batch")
@@ -137,9 +137,9 @@ def feed_forward(
         ConfigError: an unknown activation or norm, or no such dropout rate.
     """
     if activation not in ACTIVATIONS:
-        raise ConfigError(f"no activation '{activation}'", suggest(activation, ACTIVATIONS))
+        raise ConfigError(f"no activation '{activation}'", nearest(activation, ACTIVATIONS))
     if norm not in NORMS:
-        raise ConfigError(f"no norm '{norm}'", suggest(norm, NORMS))
+        raise ConfigError(f"no norm '{norm}'", nearest(norm, NORMS))
     if not 0 <= dropout < 1:
         raise ConfigError(f"a dropout rate lies in [0, 1), not at {dropout}")
     models = len(generators)

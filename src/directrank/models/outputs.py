@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
+from directrank.system.registry import nearest
 
 OUTPUTS: dict[str, Callable[[Tensor], Tensor]] = {"linear": lambda x: x, "tanh": torch.tanh}
 
@@ -16,5 +16,5 @@ OUTPUTS: dict[str, Callable[[Tensor], Tensor]] = {"linear": lambda x: x, "tanh":
 def output_activation(name: str) -> Callable[[Tensor], Tensor]:
     """The activation ``name``; an unknown one is a :class:`ConfigError`."""
     if name not in OUTPUTS:
-        raise ConfigError(f"unknown output '{name}' of a model", suggest(name, OUTPUTS))
+        raise ConfigError(f"unknown output '{name}' of a model", nearest(name, OUTPUTS))
     return OUTPUTS[name]

@@ -34,7 +34,7 @@ MEANS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A run that a product is made of, with the settings that single it out there."""
+    """A run that a product is made of, with the settings that identify it in the product."""
 
     run: str
     settings: Mapping[str, Any]
@@ -176,7 +176,11 @@ def anchor(paper: str, name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: ``45 s``, ``12 min``, ``3.4 h``."""
+    """Seconds in the unit that a reader would choose.
+
+    >>> [duration(seconds) for seconds in (45, 720, 12300)]
+    ['45 s', '12 min', '3.4 h']
+    """
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -310,7 +314,7 @@ def _means(per_query: pd.DataFrame) -> list[list[str]]:
             continue
         values, row = per_query[label].to_numpy(), [label]
         for split, empty in MEANS.values():
-            places = [found for (_, part), found in trials.items() if part == split]
+            places = [rows for (_, name), rows in trials.items() if name == split]
             means = np.array([mean_over_queries(values[place], empty) for place in places])
             row.append(f"{mean_over_queries(means):.4f}")
         rows.append(row)
@@ -339,12 +343,11 @@ def _verdicts(claims: pd.DataFrame) -> list[Verdict]:
 
 def _environments(runs: Iterable[RunResult]) -> list[Mapping[str, Any]]:
     """The different environments that the runs were made in, the first met first."""
-    found: list[Mapping[str, Any]] = []
+    environments: list[Mapping[str, Any]] = []
     for run in runs:
-        environment = run.record["environment"]
-        if environment not in found:
-            found.append(environment)
-    return found
+        if run.record["environment"] not in environments:
+            environments.append(run.record["environment"])
+    return environments
 
 
 def _first_line(text: str | None) -> str:

@@ -111,6 +111,13 @@ def mean_of_fold_means(
         DataError: no folds, folds that differ in their trials or splits, or a metric that was not
             evaluated.
         ConfigError: an unknown convention.
+
+    >>> folds = [
+    ...     pd.DataFrame({"trial": 0, "split": "test", "ndcg@5": values})
+    ...     for values in ([0.2, 0.4], [0.5, 0.6, 0.7])
+    ... ]
+    >>> mean_of_fold_means(folds, "ndcg@5")["value"].round(3).tolist()
+    [0.45]
     """
     if not folds:
         raise DataError("there are no folds to average", "train the runs of all folds first")

@@ -85,7 +85,7 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
 
 
 def cliques(mean_ranks: Sequence[float] | np.ndarray, difference: float) -> list[tuple[int, int]]:
-    """The largest groups of neighbours in rank that ``difference`` does not tell apart.
+    """The largest groups of neighbours in rank whose ranks differ by at most ``difference``.
 
     Args:
         mean_ranks: ``[k]`` in ascending order.

@@ -66,6 +66,14 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return nearest(name, sorted(known))
 
 
+def refuse_unknown(settings: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Raise a :class:`ConfigError` for the first of ``settings`` that ``what`` does not have."""
+    known = list(known)
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"{what} has no setting '{key}'", suggest(key, known))
+
+
 def _path(error: ValidationError) -> str:
     return ".".join(str(part) for part in error.absolute_path) or "the top level"
 

@@ -40,33 +40,33 @@ def differences(part: RankedLists) -> np.ndarray:
 @pytest.mark.parametrize("c", [0.01, 1.0, 300.0])
 def test_the_minimum_is_that_of_another_solver(c: float) -> None:
     generator = np.random.default_rng(5)
-    slopes, heights = generator.normal(size=(40, 4)), generator.normal(size=40)
+    normals, heights = generator.normal(size=(40, 4)), generator.normal(size=40)
 
     def risk(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        values = np.append(slopes @ weights + heights, 0.0)
+        values = np.append(normals @ weights + heights, 0.0)
         worst = int(np.argmax(values))
-        return values[worst], np.append(slopes, np.zeros((1, 4)), axis=0)[worst]
+        return values[worst], np.append(normals, np.zeros((1, 4)), axis=0)[worst]
 
-    found = minimise(risk, 4, c, 1e-9, 500)
+    minimum = minimise(risk, 4, c, 1e-9, 500)
     # The same programme over (w, ξ), solved by sequential quadratic programming.
     other = minimize(
         lambda x: 0.5 * x[:4] @ x[:4] / c + x[4],
         np.append(np.zeros(4), heights.max()),
         method="SLSQP",
         bounds=[(None, None)] * 4 + [(0, None)],
-        constraints={"type": "ineq", "fun": lambda x: x[4] - slopes @ x[:4] - heights},
+        constraints={"type": "ineq", "fun": lambda x: x[4] - normals @ x[:4] - heights},
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    assert found.objective == pytest.approx(other.fun, abs=1e-6)
-    assert found.weights == pytest.approx(other.x[:4], abs=1e-3 * max(1, np.sqrt(c)))
-    assert found.gap <= 1e-9
+    assert minimum.objective == pytest.approx(other.fun, abs=1e-6)
+    assert minimum.weights == pytest.approx(other.x[:4], abs=1e-3 * max(1, np.sqrt(c)))
+    assert minimum.gap <= 1e-9
 
 
 def test_history_falls_and_ends_within_the_tolerance(data: Splits) -> None:
-    found = minimise(pairwise_hinge(data.train), 5, 10.0, 1e-4, 500)
-    losses = [row["train_loss"] for row in found.history]
+    minimum = minimise(pairwise_hinge(data.train), 5, 10.0, 1e-4, 500)
+    losses = [row["train_loss"] for row in minimum.history]
     assert all(after <= before for before, after in pairwise(losses))
-    assert found.gap <= 1e-4 < losses[1] - losses[-1]
+    assert minimum.gap <= 1e-4 < losses[1] - losses[-1]
 
 
 def test_too_few_planes_are_an_error(data: Splits) -> None:
@@ -91,10 +91,10 @@ def test_ranking_svm_is_liblinear_on_the_differences(data: Splits, c: float) -> 
 def test_subgradient_is_that_of_finite_differences(data: Splits) -> None:
     risk = pairwise_hinge(data.train, "queries")
     at = np.random.default_rng(3).normal(size=5)
-    slope = risk(at)[1]
+    gradient = risk(at)[1]
     step = 1e-7 * np.eye(5)
     numeric = [(risk(at + one)[0] - risk(at - one)[0]) / 2e-7 for one in step]
-    assert slope == pytest.approx(numeric, abs=1e-5)
+    assert gradient == pytest.approx(numeric, abs=1e-5)
 
 
 def test_every_query_or_every_pair_has_the_same_weight(data: Splits) -> None:

@@ -49,12 +49,12 @@ def test_the_search_finds_the_most_violated_of_all_rankings(p: int, q: int) -> N
         for _ in range(20):
             relevant = np.sort(generator.normal(size=p) * scale)[::-1]
             irrelevant = np.sort(generator.normal(size=q) * scale)[::-1]
-            found = most_violated(relevant, irrelevant, loss_gains(p, q))
-            assert found.slack == pytest.approx(brute_force(relevant, irrelevant), abs=1e-12)
-            assert (np.diff(found.places) >= 0).all()
+            result = most_violated(relevant, irrelevant, loss_gains(p, q))
+            assert result.slack == pytest.approx(brute_force(relevant, irrelevant), abs=1e-12)
+            assert (np.diff(result.places) >= 0).all()
             # Its derivatives are those of a linear function of the scores with that value.
-            linear = found.relevant @ relevant + found.irrelevant @ irrelevant
-            assert found.loss + linear == pytest.approx(found.slack, abs=1e-12)
+            linear = result.relevant @ relevant + result.irrelevant @ irrelevant
+            assert result.loss + linear == pytest.approx(result.slack, abs=1e-12)
 
 
 def test_tied_scores_lose_everything_and_a_wide_margin_nothing() -> None:

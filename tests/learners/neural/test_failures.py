@@ -176,8 +176,8 @@ def test_batch_norm_over_padding_takes_its_statistics_with_the_zeros(data):
     for query in range(8):
         begin, end = lists.offsets[query : query + 2]
         block[query, : end - begin] = lists.features[begin:end]
-    found = model.input_norm.running_mean.flatten().numpy()
-    assert np.allclose(found, block.reshape(-1, 5).mean(0))
+    result = model.input_norm.running_mean.flatten().numpy()
+    assert np.allclose(result, block.reshape(-1, 5).mean(0))
 
 
 def test_models_with_padding_in_batch_norm_train_together_as_alone(data):

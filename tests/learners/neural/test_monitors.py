@@ -1,4 +1,4 @@
-"""Quantities of the training part in a run's history."""
+"""Quantities of the training set in a run's history."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def one_by_one(scores: torch.Tensor, part: RankedLists) -> dict[str, list[list[f
 def test_values_are_those_of_the_queries_one_by_one() -> None:
     part = lists()
     scores = torch.randn(2, part.n_documents, generator=torch.Generator().manual_seed(3))
-    found = monitors.monitor(QUANTITIES, scores, part, LOSSES)
+    result = monitors.monitor(QUANTITIES, scores, part, LOSSES)
     expected = {key: np.array(value) for key, value in one_by_one(scores, part).items()}
     error = np.abs(-expected["loss"] - expected["ndcg"])[:, 1:].mean(1)
-    assert found["approximation_error_ndcg"] == pytest.approx(error, rel=1e-5)
-    assert found["train_objective"] == pytest.approx(expected["loss"][:, 1:].mean(1), rel=1e-5)
+    assert result["approximation_error_ndcg"] == pytest.approx(error, rel=1e-5)
+    assert result["train_objective"] == pytest.approx(expected["loss"][:, 1:].mean(1), rel=1e-5)
     # The query without a relevant document counts 0 here.
     at_three = np.nan_to_num(expected["ndcg@3"]).mean(1)
-    assert found["train_ndcg@3"] == pytest.approx(at_three, rel=1e-5)
+    assert result["train_ndcg@3"] == pytest.approx(at_three, rel=1e-5)
     assert error[1] < error[0]  # the steeper sigmoid is nearer
 
 

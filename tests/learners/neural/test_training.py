@@ -148,8 +148,8 @@ def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries,
     for row, drawn in enumerate(queries):
         for query, start, length in zip(drawn, batch.starts[row], batch.lengths[row], strict=True):
             own = slice(lists.offsets[query], lists.offsets[query + 1])
-            found = batch.features[row, start : start + length].numpy()
-            assert (found == lists.features[own]).all()
+            result = batch.features[row, start : start + length].numpy()
+            assert (result == lists.features[own]).all()
             assert (batch.labels[row, start : start + length].numpy() == lists.labels[own]).all()
 
 
@@ -277,12 +277,11 @@ def test_candidates_that_share_documents_are_candidates_with_documents_of_their_
 def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
     data, monkeypatch, models, threads
 ):
-    pytest.importorskip("numba")
     seen = set()
 
-    def step(self, queries, plain=Stack._step):
+    def step(self, *batch, plain=Stack._step):
         seen.add(torch.get_num_threads())
-        return plain(self, queries)
+        return plain(self, *batch)
 
     monkeypatch.setattr(Stack, "_step", step)
     before = torch.get_num_threads()

@@ -286,9 +286,9 @@ def test_a_query_longer_than_lightgbm_ranks_is_named(data):
         offsets=np.array([0, 2, 10_003]),
         query_ids=np.array([5, 77]),
     )
-    with pytest.raises(DataError, match="query 77 of the training part has 10001 documents"):
+    with pytest.raises(DataError, match="query 77 of the training set has 10001 documents"):
         learner.fit(replace(data, train=long), SMALL, job())
-    with pytest.raises(DataError, match="query 77 of the validation part"):
+    with pytest.raises(DataError, match="query 77 of the validation set"):
         learner.fit(replace(data, vali=long), SMALL, job())
 
 
@@ -296,13 +296,13 @@ def test_labels_that_are_not_grades_are_refused(data):
     for label in (0.5, -1.0, 5.0, np.nan):
         labels = data.train.labels.copy()
         labels[3] = label
-        with pytest.raises(DataError, match="training part is not one of 0 … 4"):
+        with pytest.raises(DataError, match="training set is not one of 0 … 4"):
             learner.fit(replace(data, train=replace(data.train, labels=labels)), SMALL, job())
 
 
 def test_a_validation_part_without_relevant_documents_is_refused(data):
     nothing = replace(data.vali, labels=np.zeros_like(data.vali.labels))
-    with pytest.raises(DataError, match="no query of the validation part has a relevant"):
+    with pytest.raises(DataError, match="no query of the validation set has a relevant"):
         learner.fit(replace(data, vali=nothing), SMALL, job())
 
 

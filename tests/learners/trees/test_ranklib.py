@@ -344,9 +344,9 @@ def test_the_jar_is_found_among_the_archives(tmp_path, monkeypatch):
     assert not nothing.ok
     assert nothing.reason == f"there is no {tmp_path}/RankLib*.jar"
     (tmp_path / "RankLib-2.18.jar").touch()
-    found = learner.available(settings)
-    assert found.ok
-    assert found.program[1] == tmp_path / "RankLib-2.18.jar"
+    availability = learner.available(settings)
+    assert availability.ok
+    assert availability.program[1] == tmp_path / "RankLib-2.18.jar"
     (tmp_path / "RankLib-2.1.jar").touch()
     assert "more than one" in learner.available(settings).reason
     assert learner.available(settings | {"jar": str(tmp_path / "RankLib-2.1.jar")}).ok

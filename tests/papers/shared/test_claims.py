@@ -204,8 +204,8 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch)
     def written(folder: str, effect: float) -> list[Path]:
         timed = replace(finding("more", effect, 0.001 * effect), timed=True)
         exact = replace(finding("more", 1.0, 0.01), comparison="c − d")
-        measured = {"C22": claims.Claim((), lambda: claims.Outcome([timed, exact]))}
-        monkeypatch.setattr(claims, "_claims_of", lambda paper: measured)
+        monkeypatch.setattr(claims, "claims_of", lambda paper: {"C22": claims.Claim((), "x:x")})
+        monkeypatch.setattr(claims, "call", lambda *names: claims.Outcome([timed, exact]))
         plan = make_plan(tmp_path / folder, "bruch2019", "figure1", {})
         return claims.write_claims([plan], tmp_path, tmp_path / folder / "claims", PUBLISHED)
 

@@ -1,4 +1,4 @@
-"""What the baselines share: a weight per feature, and the record of how it was found."""
+"""What linear baselines share: a weight per feature, and the history of its training."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from safetensors.numpy import save as serialise
 
 from directrank.learners.contract import Fitted
+from directrank.learners.inputs import check_features
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.io import atomic_path
@@ -37,19 +38,13 @@ def fitted(
 
     Args:
         weights: float64 ``[F]``.
-        history: one row per step, as :class:`directrank.learners.contract.Fitted` wants it.
+        history: one row per step, as in :class:`directrank.learners.contract.Fitted`.
         info: what describes the fit; the number of parameters is added.
     """
 
     def predict(lists: RankedLists) -> np.ndarray:
-        features = features_of(lists)
-        if features.shape[1] != len(weights):
-            raise DataError(
-                f"the model was fitted to {len(weights)} features, these lists have "
-                f"{features.shape[1]}",
-                "score the data set that the model was trained on",
-            )
-        return features @ weights
+        check_features(lists, len(weights))
+        return features_of(lists) @ weights
 
     def save(path: Path) -> None:
         with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:

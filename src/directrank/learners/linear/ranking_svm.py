@@ -9,39 +9,30 @@ from typing import Any
 import numpy as np
 
 from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.linear.cutting_plane import Risk
+from directrank.learners.inputs import check_splits, complete
+from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
-from directrank.learners.linear.machine import SOLVER, fit_risk
-from directrank.learners.trees.inputs import check_splits, complete
+from directrank.learners.settings import positive, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "c": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1.0,
-            "description": "c is the weight of the mean hinge loss against half the squared norm",
-        },
-        "mean_over": {
-            "enum": ["pairs", "queries"],
-            "default": "pairs",
-            "description": "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), "
-            "'queries' every query",
-        },
-        **SOLVER,
-    },
-}
+SETTINGS = schema(
+    c=positive(1.0, "c is the weight of the mean hinge loss against half the squared norm"),
+    mean_over=setting(
+        "pairs",
+        "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), 'queries' "
+        "every query",
+        enum=["pairs", "queries"],
+    ),
+    **SOLVER,
+)
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     """Minimise ``½‖w‖² + c · mean max(0, 1 - w·(x_i - x_j))`` over pairs with ``y_i > y_j``.
 
     Args:
-        data: the splits; the validation part is not read (tune ``c`` by it).
+        data: the splits; the validation set is not read (tune ``c`` by it).
         settings: see :data:`SETTINGS`.
         job: its progress is reported; nothing is drawn at random.
 
@@ -90,5 +81,5 @@ def _pairs(lists: RankedLists, mean_over: str) -> tuple[np.ndarray, np.ndarray, 
         weights.append(np.full(len(i), 1.0 if mean_over == "pairs" else 1.0 / max(len(i), 1)))
     weight = np.concatenate(weights)
     if not len(weight):
-        raise DataError("no query of the training part has two grades", "use a larger part")
+        raise DataError("no query of the training set has two grades", "use more queries")
     return np.concatenate(better), np.concatenate(worse), weight / weight.sum()

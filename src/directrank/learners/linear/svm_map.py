@@ -10,38 +10,25 @@ from typing import Any
 import numpy as np
 
 from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.linear.cutting_plane import Risk
+from directrank.learners.inputs import check_splits, complete
+from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
-from directrank.learners.linear.machine import SOLVER, fit_risk
-from directrank.learners.trees.inputs import check_splits, complete
+from directrank.learners.settings import positive, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "c": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1.0,
-            "description": "c is the weight of the mean slack of the queries",
-        },
-        "min_label": {
-            "type": "number",
-            "default": 1.0,
-            "description": "min_label is the least label that counts as relevant",
-        },
-        **SOLVER,
-    },
-}
+SETTINGS = schema(
+    c=positive(1.0, "c is the weight of the mean slack of the queries"),
+    min_label=setting(1.0, "min_label is the least label that counts as relevant", type="number"),
+    **SOLVER,
+)
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     """Minimise ``½‖w‖² + c · mean slack``, the slack of a query with margin rescaling.
 
     Args:
-        data: the splits; the validation part is not read (tune ``c`` by it).
+        data: the splits; the validation set is not read (tune ``c`` by it).
         settings: see :data:`SETTINGS`.
         job: its progress is reported; nothing is drawn at random.
 
@@ -80,7 +67,7 @@ def loss_gains(p: int, q: int) -> np.ndarray:
     """``[q, p + 1]``: what it adds to 1 - AP if irrelevant j goes before relevant i … p.
 
     ``Σ_{k ≥ i} (1/p) [j/(j + k) - (j - 1)/(j + k - 1)]``, j and k counted from 1; nothing for
-    i = p + 1. It takes the j - 1 irrelevant documents before it to be further ahead.
+    i = p + 1. It takes the j - 1 irrelevant documents before it to be ranked higher still.
     """
     j, k = np.arange(1, q + 1)[:, None], np.arange(1, p + 1)[None, :]
     steps = (j / (j + k) - (j - 1) / (j + k - 1)) / p
@@ -96,9 +83,9 @@ def most_violated(relevant: np.ndarray, irrelevant: np.ndarray, gains: np.ndarra
         gains: :func:`loss_gains` of p and q.
     """
     p, q = len(relevant), len(irrelevant)
-    ahead = np.concatenate([np.cumsum(relevant[::-1])[::-1], [0.0]])  # Σ_{k ≥ i} s_k
+    sums = np.concatenate([np.cumsum(relevant[::-1])[::-1], [0.0]])  # Σ_{k ≥ i} s_k
     later = np.arange(p, -1, -1)
-    margin = (2 / (p * q)) * (ahead[None, :] - later[None, :] * irrelevant[:, None])
+    margin = (2 / (p * q)) * (sums[None, :] - later[None, :] * irrelevant[:, None])
     places = np.argmax(gains - margin, axis=1)
     before = np.searchsorted(places, np.arange(p), side="right")  # irrelevant ones before each
     rank = np.arange(1, p + 1)
@@ -127,7 +114,7 @@ def map_hinge(lists: RankedLists, min_label: float = 1.0) -> Risk:
             queries.append((rows[chosen], rows[~chosen], loss_gains(chosen.sum(), (~chosen).sum())))
     if not queries:
         raise DataError(
-            "no query of the training part has relevant and other documents", "use a larger part"
+            "no query of the training set has relevant and other documents", "use more queries"
         )
 
     def risk(weights: np.ndarray) -> tuple[float, np.ndarray]:

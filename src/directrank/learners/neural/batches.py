@@ -28,7 +28,7 @@ class Layout:
 
     Attributes:
         labels: ``[G, N]``; N is the largest number of documents of any row. Where no query lies,
-            they are any.
+            they are arbitrary.
         starts: int64 numpy ``[G, B]``, where each query begins in its row.
         lengths: int64 numpy ``[G, B]``, documents per query.
     """
@@ -39,7 +39,7 @@ class Layout:
 
     @classmethod
     def of(cls, lists: RankedLists, dtype: torch.dtype, device: torch.device) -> Layout:
-        """A whole data set part as one row."""
+        """A whole split as one row."""
         labels = torch.as_tensor(np.array(lists.labels), dtype=dtype, device=device)
         return cls(labels[None], (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None])
 
@@ -49,12 +49,12 @@ class Batch(Layout):
     """One step's queries for every model of a stack.
 
     Attributes:
-        documents: the features ``[G, N, F]``, or where they are; what lies behind a row's documents
-            is a repetition of its last.
-        rows: bool ``[G, N]``, True for what a scorer takes for a document; None where all are.
-        spans: int64 numpy ``[G, B]``, what a scorer takes for the documents of each query: those
-            of ``lengths``, or more where padding is passed as documents.
-        queries: int64 numpy ``[G, B]``, positions of the queries in the data set part.
+        documents: the features ``[G, N, F]``, or where they are; a row is filled up with its
+            last document.
+        rows: bool ``[G, N]``, True where a scorer sees a document; None where all are.
+        spans: int64 numpy ``[G, B]``, documents per query as a scorer sees them: ``lengths``, or
+            more where padding is passed as documents.
+        queries: int64 numpy ``[G, B]``, positions of the queries in the split.
     """
 
     documents: Tensor | Documents
@@ -69,14 +69,14 @@ class Batch(Layout):
 
 
 class Feeder:
-    """Draws batches from a data set part.
+    """Draws batches of queries.
 
     On a GPU the features stay there as a whole where :data:`RESIDENT` of its free memory holds
     them; else each batch is gathered in pinned memory and copied while the GPU works. On a CPU they
-    stay where they are until somebody works them.
+    stay in their table until they are used.
 
     Args:
-        lists: the part.
+        lists: the queries.
         dtype: what features and labels become.
         device: where batches live.
         max_documents: longer lists are cut to this many random documents at each draw.
@@ -148,7 +148,7 @@ class Feeder:
         )
 
     def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
-        """The batch of one query ``[G, 1]`` per row: such steps are short, and so must this be."""
+        """The batch of one query ``[G, 1]`` per row, fast as such steps are short."""
         places = np.arange(int(lengths.max()))
         documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
         full = int(lengths.min()) == len(places)

@@ -3,7 +3,7 @@
 A run has one folder with one file per part of its work: a stack of networks, or a finished trial of
 another learner. A file is a safetensors file whose header holds the rest as JSON, the key of the
 run's specification, code and data, and a digest of everything: a file that is damaged, or of
-another specification or code, is told from a good one and set aside.
+another specification or code, is recognised and set aside.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Checkpoints:
         key: names specification, code and data; a part of another key is set aside.
         minutes: how long unfinished work may go unsaved.
         stop: asked after each step; the name of a signal ends the run.
-        say: told about parts that are found or set aside.
+        say: called with a line of text when a part is loaded or set aside.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Checkpoints:
 
 @contextlib.contextmanager
 def signalled() -> Iterator[Callable[[], str | None]]:
-    """Within it, signals that ask for an end are noted; yields what says which one came, if any."""
+    """Within it, signals that ask for an end are kept; yields what returns the first one's name."""
     seen: list[str] = []
     old = {
         number: signal.signal(number, lambda got, frame: seen.append(signal.Signals(got).name))

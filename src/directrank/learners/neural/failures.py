@@ -23,10 +23,10 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
 
 class NotFiniteError(TrainingError):
-    """A loss that is NaN or infinite, with the batch that it was found on.
+    """A loss that is NaN or infinite, with its batch.
 
     Attributes:
-        tensors: the model's part of the batch: ``query_ids`` and ``lengths`` ``[B]``, ``scores``,
+        tensors: the model's rows of the batch: ``query_ids`` and ``lengths`` ``[B]``, ``scores``,
             ``labels`` and ``features`` of the documents, query by query.
         settings: which model, epoch and step, and how it is trained.
     """

@@ -41,9 +41,9 @@ def fit_many(
     Args:
         data: the splits.
         settings: per job a mapping with ``model``, ``loss`` and ``training``, as in a run.
-        jobs: what each fit is told about its run and trial.
-        checkpoints: where unfinished work is kept, and found; None keeps none.
-        kind: what passes over the training queries.
+        jobs: run and trial of each fit.
+        checkpoints: where unfinished work is saved and loaded; None saves none.
+        kind: the class that trains a stack.
 
     Returns:
         One :class:`Fitted` per job, in their order.
@@ -120,17 +120,17 @@ def _trained(
         return stack.train(lambda: None, progress)
 
     def save() -> None:
-        saved = stack.saved()
-        checkpoints.save(part, saved.tensors, saved.record)
+        state = stack.saved()
+        checkpoints.save(part, state.tensors, state.record)
 
     def step_done() -> None:
         if checkpoints.due():
             save()
             checkpoints.end_if_asked(stack.where)
 
-    found = checkpoints.load(part)
-    if found is not None:
-        stack.restore(found)
+    saved = checkpoints.load(part)
+    if saved is not None:
+        stack.restore(saved)
     begun_at = stack.epoch
     trained = stack.train(step_done, progress)
     if stack.epoch > begun_at:

@@ -1,4 +1,4 @@
-"""The models of a stack: what each is told, and what it has come to."""
+"""The models of a stack: the settings and the result of each."""
 
 from __future__ import annotations
 
@@ -45,17 +45,16 @@ class Member:
 
 @dataclass
 class Trained:
-    """What a member has come to so far; at the end, what is left of it.
+    """The result of a member so far.
 
     Attributes:
-        member: which.
         state: the kept weights, each ``[1, …]``.
         history: one row per epoch.
-        best_epoch, best_metric: the best on the part of the data that chooses the epoch.
+        best_epoch, best_metric: the best on the split that chooses the epoch.
         epochs: passes over the training queries.
         finished: whether it stopped before the last epoch.
-        objective: of the kept weights on the whole training part, where restarts are compared.
-        pace: how its training loss goes.
+        objective: of the kept weights on the whole training set, where restarts are compared.
+        pace: how its training loss changes.
     """
 
     member: Member

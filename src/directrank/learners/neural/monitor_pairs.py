@@ -8,7 +8,7 @@ A loss that sees scores through ranks alone moves a pair (i, j) by the rank of i
 ``f_ij = w_i g_ij - w_j g_ji`` is what the pair itself contributes to ``-dL/ds_i`` and takes from
 ``-dL/ds_j``; w is the loss's gradient by rank and g the backward derivative of a comparison. Summed
 over j, f is the whole gradient. That is the *pull* of a pair; its *net* gradient is the difference
-of ``-dL/ds`` of its two documents, in which all other pairs have a part, and exists for any loss.
+of ``-dL/ds`` of its two documents, which depends on all other pairs too, and exists for any loss.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _blocks(scores: Tensor, lists: RankedLists) -> Iterator[tuple[Tensor, Tensor
     for group in buckets(lengths):
         together = max(1, BLOCK // int(lengths[group[0]]) ** 2)
         for first in range(0, len(group), together):
-            part = group[first : first + together]
-            rows = torch.from_numpy(concatenated_ranges(lists.offsets[part], lengths[part]))
-            mask, index = padded_positions(torch.from_numpy(lengths[part]))
+            block = group[first : first + together]
+            rows = torch.from_numpy(concatenated_ranges(lists.offsets[block], lengths[block]))
+            mask, index = padded_positions(torch.from_numpy(lengths[block]))
             yield pad(scores[rows], mask, index), pad(labels[rows], mask, index), mask

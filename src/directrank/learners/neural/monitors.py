@@ -1,7 +1,7 @@
 """Quantities that a run writes into its history while it trains, beyond what selects an epoch.
 
-They cost a pass over a part of the data each time, so a run has none unless it asks for them. What
-they say of the test part is recorded only: nothing in training reads it.
+They cost a pass over a split each time, so a run has none unless it asks for them. What
+they say of the test set is recorded only: training does not use it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from directrank.metrics.packed import metrics_per_query
 from directrank.system.registry import look_up
 from directrank.system.seeds import torch_stream
 
-#: Parts of the data that a quantity may be of; the training part where it does not say.
+#: Splits that a quantity may be of; the training set by default.
 SPLITS = ("train", "vali", "test")
 
 #: Quantities of several columns: name → module:function, which takes scores, lists and the losses'
@@ -61,7 +61,7 @@ def watch(
     score: Callable[[RankedLists], Tensor],
     loss_settings: Sequence[Mapping[str, Any]],
 ) -> dict[str, np.ndarray]:
-    """Each quantity on its part of the data; ``score`` gives a part's scores ``[M, N]``."""
+    """Each quantity on its split; ``score`` gives the scores ``[M, N]`` of lists."""
     values: dict[str, np.ndarray] = {}
     for split in SPLITS:
         of_split = [item for item in quantities if _split(item) == split]
@@ -88,10 +88,10 @@ def monitor(
             - ``objective``: mean of the loss, without a metric;
             - a name of :data:`REGISTRY`, without a metric.
 
-            and with ``split`` where it is not the training part's. A query without a relevant
+            and with ``split`` where it is not of the training set. A query without a relevant
             document is left out, unless the metric says otherwise.
         scores: packed scores ``[M, N]`` of all documents of ``lists``.
-        lists: that part of the data.
+        lists: the queries of that split.
         loss_settings: the loss of each model; one that draws does so anew from the same stream.
 
     Returns:

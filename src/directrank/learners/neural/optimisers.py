@@ -1,8 +1,8 @@
 """Optimisers that update every model of a stack with a learning rate of its own.
 
-Every parameter has a leading dimension M, and so has all that is kept of past gradients: a model of
-a stack is updated as `torch.optim` would update it alone. All parameters lie in one vector, so that
-an update is a handful of operations: calls are what a step of a small network costs.
+Every parameter has a leading dimension M, and so has an optimiser's state: a model of a stack is
+updated as `torch.optim` would update it alone. All parameters lie in one vector, so that an update
+is a handful of operations: a step of a small network costs as much as its calls do.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class SGD:
 
     def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
         self.shapes = [parameter.shape for parameter in parameters]
-        self.weights = _one_after_the_other([parameter.detach() for parameter in parameters])
-        for parameter, place in zip(parameters, self._apart(self.weights), strict=True):
+        self.weights = _concatenated([parameter.detach() for parameter in parameters])
+        for parameter, place in zip(parameters, self._views(self.weights), strict=True):
             parameter.data = place
         self.weight_decay = weight_decay
-        #: Learning rates stay the same for many steps: those last asked for, and each weight's.
-        self._spread = torch.empty(0), torch.empty(0)
-        #: Of each weight, whose it is.
-        self.models = _one_after_the_other(
+        #: Learning rates stay the same for many steps: the latest, per model and per weight.
+        self._latest = torch.empty(0), torch.empty(0)
+        #: The model of each weight.
+        self.models = _concatenated(
             [
                 torch.arange(shape[0]).repeat_interleave(shape.numel() // shape[0])
                 for shape in self.shapes
@@ -44,33 +44,33 @@ class SGD:
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
         """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
-        gradient = _one_after_the_other(gradients)
+        gradient = _concatenated(gradients)
         if self.weight_decay:
             gradient = gradient.add(self.weights, alpha=self.weight_decay)
-        self._move(gradient, self._along(rates))
+        self._move(gradient, self._per_weight(rates))
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         self.weights.addcmul_(gradient, rates, value=-1)
 
-    def _along(self, values: Tensor) -> Tensor:
-        """Each weight's model's of the ``values`` ``[M]``."""
+    def _per_weight(self, values: Tensor) -> Tensor:
+        """The ``values`` ``[M]`` of models, for each of their weights."""
         if len(values) == 1:
             return values
-        if values is not self._spread[0]:
-            self._spread = values, values.index_select(0, self.models)
-        return self._spread[1]
+        if values is not self._latest[0]:
+            self._latest = values, values.index_select(0, self.models)
+        return self._latest[1]
 
-    def _apart(self, vector: Tensor) -> list[Tensor]:
+    def _views(self, vector: Tensor) -> list[Tensor]:
         """The parts of a vector that belong to each parameter, not copied."""
         parts = vector.split([shape.numel() for shape in self.shapes])
         return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def memory(self) -> dict[str, Tensor]:
-        """What is kept of past gradients, by name, each with a leading dimension M; not copied."""
+        """The state by name, each tensor with a leading dimension M; not copied."""
         return {}
 
     def forget(self, model: int) -> None:
-        """Let the model at this position begin anew."""
+        """Reset the state of the model at this position."""
 
 
 class Adagrad(SGD):
@@ -101,11 +101,11 @@ class Adagrad(SGD):
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
-        return {f"sum.{number}": value for number, value in enumerate(self._apart(self.sums))}
+        return {f"sum.{number}": value for number, value in enumerate(self._views(self.sums))}
 
     def forget(self, model: int) -> None:
         """See :meth:`SGD.forget`."""
-        for total in self._apart(self.sums):
+        for total in self._views(self.sums):
             total[model] = self.start
 
 
@@ -136,13 +136,13 @@ class Adam(SGD):
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         self.means.lerp_(gradient, 1 - self.BETAS[0])
         self.squares.mul_(self.BETAS[1]).addcmul_(gradient, gradient, value=1 - self.BETAS[1])
-        sizes = self.squares.sqrt().div_(self._along(self._root)).add_(self.EPSILON)
+        sizes = self.squares.sqrt().div_(self._per_weight(self._root)).add_(self.EPSILON)
         self.weights.addcdiv_(self.means * rates, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
         kept = {"steps": self.steps}
-        pairs = zip(self._apart(self.means), self._apart(self.squares), strict=True)
+        pairs = zip(self._views(self.means), self._views(self.squares), strict=True)
         for number, (mean, square) in enumerate(pairs):
             kept |= {f"mean.{number}": mean, f"square.{number}": square}
         return kept
@@ -153,8 +153,8 @@ class Adam(SGD):
             value[model] = 0
 
 
-def _one_after_the_other(values: Sequence[Tensor]) -> Tensor:
-    """The values in one vector; those of a single tensor may stay where they are."""
+def _concatenated(values: Sequence[Tensor]) -> Tensor:
+    """The values in one vector; a single tensor is not copied if it is contiguous."""
     flat = [value.reshape(-1) for value in values]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 

@@ -15,7 +15,7 @@ def weight_type(name: str) -> torch.dtype:
 
 
 def check(precision: str, dtype: str, device: torch.device) -> None:
-    """Raise a :class:`ConfigError` where ``precision`` cannot be had."""
+    """Raise a :class:`ConfigError` where ``precision`` is not supported."""
     if precision == "float32":
         return
     if dtype != "float32":
@@ -24,10 +24,10 @@ def check(precision: str, dtype: str, device: torch.device) -> None:
             "take dtype: float32, or precision: float32",
         )
     if device.type == "cuda":
-        there = torch.cuda.is_bf16_supported(including_emulation=False)
+        supported = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        there = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    if not there:
+        supported = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    if not supported:
         raise ConfigError(
             f"training.precision '{precision}': this machine's {device.type} has no {precision}",
             "take precision: float32; on a CPU, `arithmetic: portable` also switches it off",

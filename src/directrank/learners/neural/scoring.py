@@ -1,4 +1,4 @@
-"""Scores of whole data set parts."""
+"""Scores of whole splits."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -387,10 +387,9 @@ class Stack:
             self.optimiser.forget(model)
 
     def _leave(self, before: Sequence[int]) -> None:
-        """Take the models out that are no longer active; ``before`` says which ones there were."""
+        """Take models out that are no longer active; ``before`` names those of the epoch before."""
         kept = [model for model, number in enumerate(before) if number in set(self.active)]
-        first = {row[0]: place for place, row in enumerate(_split(before, self.per_row))}
-        rows = [first[row[0]] for row in self.rows]
+        rows = [before.index(row[0]) // self.per_row for row in self.rows]
         self.shuffles = [self.shuffles[row] for row in rows]
         self.cuts = [self.cuts[row] for row in rows]
         self.init_streams = [self.init_streams[model] for model in kept]
@@ -416,7 +415,7 @@ class Stack:
             value.copy_(memory[name])
 
     def _final_objectives(self) -> None:
-        """The objective of every kept model on the whole training part, to compare restarts by."""
+        """The objective of every kept model on the whole training set, to compare restarts by."""
         layout = Layout.of(self.data.train, self.dtype, torch.device("cpu"))
         streams = [torch.Generator() for _ in self.results]
         model = models.build(self.model_settings, self.data.train.n_features, streams)
@@ -483,11 +482,6 @@ def _torch_stream_at(state: Tensor, device: str | torch.device) -> torch.Generat
     stream = torch.Generator(device=device)
     stream.set_state(state)
     return stream
-
-
-def _split(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for begin in range(0, len(numbers), size):
-        yield numbers[begin : begin + size]
 
 
 def _state_of(model: nn.Module, number: int) -> dict[str, Tensor]:

@@ -19,14 +19,16 @@ import numpy as np
 import torch
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.trees.inputs import (
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.inputs import (
+    check_features,
     check_splits,
     complete,
     documents,
     empty_queries,
     groups,
 )
+from directrank.learners.settings import integer, positive, schema, setting, share
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import Evaluator, metrics_per_query
 from directrank.stats.means import convert_mean
@@ -39,115 +41,59 @@ MAX_DOCUMENTS = 10_000
 
 #: The settings of a fit. The defaults are Bruch2019's; what the paper does not say is LightGBM's
 #: default, except the sampling of features: ten trials without any randomness would have no spread.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "n_trees": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1000,
-            "description": "n_trees is the largest number of trees",
-        },
-        "early_stopping_rounds": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 200,
-            "description": "early_stopping_rounds: training ends after as many trees without a "
-            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
-        },
-        "learning_rate": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-            "description": "learning_rate is the factor on every tree's output",
-        },
-        "num_leaves": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 200,
-            "description": "num_leaves is the largest number of leaves of a tree",
-        },
-        "max_depth": {
-            "type": "integer",
-            "minimum": -1,
-            "default": -1,
-            "description": "max_depth is the largest depth of a tree; -1 sets no limit",
-        },
-        "min_data_in_leaf": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 50,
-            "description": "min_data_in_leaf is the least number of documents in a leaf",
-        },
-        "min_sum_hessian_in_leaf": {
-            "type": "number",
-            "minimum": 0,
-            "default": 100.0,
-            "description": "min_sum_hessian_in_leaf is the least sum of second derivatives in a "
-            "leaf",
-        },
-        "max_bin": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 255,
-            "description": "max_bin is the largest number of histogram bins of a feature",
-        },
-        "truncation_level": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 30,
-            "description": "truncation_level: only pairs with a document ranked this high count",
-        },
-        "norm": {
-            "type": "boolean",
-            "default": True,
-            "description": "norm turns LightGBM's normalisation of the lambdas on or off",
-        },
-        "feature_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
-            "default": 0.9,
-            "description": "feature_fraction is the share of features drawn for each tree; 1 makes "
-            "all trials alike",
-        },
-        "bagging_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
-            "default": 1.0,
-            "description": "bagging_fraction is the share of documents drawn for the trees",
-        },
-        "bagging_freq": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1,
-            "description": "bagging_freq: documents are drawn anew every so many trees",
-        },
-        "watch": {
-            "anyOf": [
-                {"type": "null"},
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["every", "splits"],
-                    "properties": {
-                        "every": {"type": "integer", "minimum": 1},
-                        "splits": {
-                            "type": "array",
-                            "minItems": 1,
-                            "items": {"enum": ["train", "test"]},
-                        },
+SETTINGS = schema(
+    n_trees=integer(1000, 1, "n_trees is the largest number of trees"),
+    early_stopping_rounds=integer(
+        200,
+        0,
+        "early_stopping_rounds: training ends after as many trees without a better "
+        "validation metric, and the best number of trees is kept; 0 keeps all trees",
+    ),
+    learning_rate=positive(0.1, "learning_rate is the factor on every tree's output"),
+    num_leaves=integer(200, 2, "num_leaves is the largest number of leaves of a tree"),
+    max_depth=integer(-1, -1, "max_depth is the largest depth of a tree; -1 sets no limit"),
+    min_data_in_leaf=integer(50, 0, "min_data_in_leaf is the least number of documents in a leaf"),
+    min_sum_hessian_in_leaf=setting(
+        100.0,
+        "min_sum_hessian_in_leaf is the least sum of second derivatives in a leaf",
+        type="number",
+        minimum=0,
+    ),
+    max_bin=integer(255, 2, "max_bin is the largest number of histogram bins of a feature"),
+    truncation_level=integer(
+        30, 1, "truncation_level: only pairs with a document ranked this high count"
+    ),
+    norm=setting(
+        True, "norm turns LightGBM's normalisation of the lambdas on or off", type="boolean"
+    ),
+    feature_fraction=share(
+        0.9,
+        "feature_fraction is the share of features drawn for each tree; 1 makes all trials alike",
+    ),
+    bagging_fraction=share(1.0, "bagging_fraction is the share of documents drawn for the trees"),
+    bagging_freq=integer(1, 1, "bagging_freq: documents are drawn anew every so many trees"),
+    watch=setting(
+        None,
+        "watch: {every, splits} also records the selection metric of these splits every so "
+        "many trees; nothing is chosen by it",
+        anyOf=[
+            {"type": "null"},
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["every", "splits"],
+                "properties": {
+                    "every": {"type": "integer", "minimum": 1},
+                    "splits": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"enum": ["train", "test"]},
                     },
                 },
-            ],
-            "default": None,
-            "description": "watch: {every, splits} also records the selection metric of these "
-            "parts every so many trees; nothing is chosen by it",
-        },
-    },
-}
+            },
+        ],
+    ),
+)
 
 #: The settings of the papers, complete but for what is left at its default.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -180,7 +126,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit LambdaMART and keep the number of trees that is best on the validation part.
+    """Fit LambdaMART and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) and infinities.
@@ -319,7 +265,7 @@ class _Recorder:
         selection: what chooses the number of trees.
         job: the fit's.
         n_trees: the largest number of trees.
-        watched: other parts whose metric is recorded.
+        watched: other splits whose metric is recorded.
     """
 
     # Before early stopping (30), which ends the round by raising.
@@ -342,26 +288,19 @@ class _Recorder:
     def __call__(self, env: Any) -> None:  # lightgbm.callback.CallbackEnv
         now = time.perf_counter()
         value = self._selection.excluding_empty(float(env.evaluation_result_list[0][2]))
-        self.rows.append(
-            {
-                "epoch": env.iteration + 1,
-                "train_loss": float("nan"),
-                "vali_metric": value,
-                "seconds": now - self._before,
-            }
-        )
-        for part in self._watched:
-            self.rows[-1] |= part.measure(env.model, env.iteration + 1)
+        self.rows.append(history_row(env.iteration + 1, now - self._before, vali_metric=value))
+        for watched in self._watched:
+            self.rows[-1] |= watched.measure(env.model, env.iteration + 1)
         self._before = time.perf_counter()
         self._job.progress(env.iteration + 1, self._n_trees, f"{self._selection.label} {value:.4f}")
 
 
 class _Watched:
-    """The metric of a part that training does not look at, as trees are added.
+    """The metric of a split that training does not use, as trees are added.
 
     Args:
-        split: the part's name.
-        lists: the part.
+        split: its name.
+        lists: its queries.
         metric: what is measured.
         every: after how many trees.
         threads: that scoring may use.
@@ -401,21 +340,20 @@ def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Wa
     ]
 
 
+#: Settings that LightGBM knows by the same name.
+LIGHTGBM_NAMES = (
+    *("learning_rate", "num_leaves", "max_depth", "max_bin", "feature_fraction"),
+    *("min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "bagging_freq"),
+)
+
+
 def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:
     return {
         "objective": "lambdarank",
         "label_gain": [2**level - 1 for level in range(label_levels)],
-        "learning_rate": settings["learning_rate"],
-        "num_leaves": settings["num_leaves"],
-        "max_depth": settings["max_depth"],
-        "min_data_in_leaf": settings["min_data_in_leaf"],
-        "min_sum_hessian_in_leaf": settings["min_sum_hessian_in_leaf"],
-        "max_bin": settings["max_bin"],
         "lambdarank_truncation_level": settings["truncation_level"],
         "lambdarank_norm": settings["norm"],
-        "feature_fraction": settings["feature_fraction"],
-        "bagging_fraction": settings["bagging_fraction"],
-        "bagging_freq": settings["bagging_freq"],
+        **{name: settings[name] for name in LIGHTGBM_NAMES},
         # LightGBM's seeds are 32-bit. That of the bins' sample stays fixed, so that without
         # feature or document sampling all trials are the same.
         "seed": derive_seed(job.run, job.trial, "lightgbm") % 2**31,
@@ -440,13 +378,8 @@ def _dataset(
 def _predict(
     booster: lightgbm.Booster, lists: RankedLists, n_trees: int, threads: int
 ) -> np.ndarray:
+    check_features(lists, booster.num_feature())
     features = documents(lists)[0]
-    if features.shape[1] != booster.num_feature():
-        raise DataError(
-            f"the model was fitted to {booster.num_feature()} features, these lists have "
-            f"{features.shape[1]}",
-            "score the data set that the model was trained on",
-        )
     scores = np.asarray(booster.predict(features, num_iteration=n_trees, num_threads=threads))
     if not np.isfinite(scores).all():
         raise TrainingError(
@@ -461,7 +394,7 @@ def _check_lengths(lists: RankedLists, name: str) -> None:
     longest = int(lengths.argmax())
     if lengths[longest] > MAX_DOCUMENTS:
         raise DataError(
-            f"query {lists.query_ids[longest]} of the {name} part has {lengths[longest]} "
+            f"query {lists.query_ids[longest]} of the {name} set has {lengths[longest]} "
             f"documents; LightGBM ranks at most {MAX_DOCUMENTS}",
             "leave the query out, or cut its list, when the data set is prepared",
         )

@@ -13,90 +13,60 @@ from typing import Any
 import numpy as np
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.trees.inputs import check_splits, complete, documents, groups
+from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.inputs import (
+    check_features,
+    check_splits,
+    complete,
+    documents,
+    groups,
+)
+from directrank.learners.settings import integer, positive, schema, setting, share
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.system.errors import DataError, DirectrankError, TrainingError
+from directrank.system.errors import DirectrankError, TrainingError
 from directrank.system.io import write_text
 from directrank.system.seeds import derive_seed
 
 #: The settings of a fit. All but the objective is left open by the paper; the defaults are the
 #: library's, except number of trees, early stopping and learning rate.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "n_trees": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 500,
-            "description": "n_trees is the largest number of trees",
-        },
-        "early_stopping_rounds": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 50,
-            "description": "early_stopping_rounds: training ends after as many trees without a "
-            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
-        },
-        "learning_rate": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-            "description": "learning_rate is the factor on every tree's output",
-        },
-        "max_depth": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 6,
-            "description": "max_depth is the largest depth of a tree; tune it over 6, 8 and 10",
-        },
-        "min_child_weight": {
-            "type": "number",
-            "minimum": 0,
-            "default": 1.0,
-            "description": "min_child_weight is the least sum of second derivatives in a leaf",
-        },
-        "max_bin": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 256,
-            "description": "max_bin is the largest number of histogram bins of a feature",
-        },
-        "subsample": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
-            "default": 1.0,
-            "description": "subsample is the share of documents drawn for each tree",
-        },
-        "feature_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
-            "default": 1.0,
-            "description": "feature_fraction is the share of features drawn for each tree",
-        },
-        "pair_method": {
-            "enum": ["topk", "mean"],
-            "default": "topk",
-            "description": "pair_method: 'topk' pairs the documents ranked first with all others, "
-            "'mean' draws pairs at random, as versions before 2.0 did (the same in every trial)",
-        },
-        "n_pairs": {
-            "type": ["integer", "null"],
-            "minimum": 1,
-            "default": None,
-            "description": "n_pairs: how many documents 'topk' takes, or how many pairs 'mean' "
-            "draws for each document; null is the library's own number",
-        },
-    },
-}
+SETTINGS = schema(
+    n_trees=integer(500, 1, "n_trees is the largest number of trees"),
+    early_stopping_rounds=integer(
+        50,
+        0,
+        "early_stopping_rounds: training ends after as many trees without a better "
+        "validation metric, and the best number of trees is kept; 0 keeps all trees",
+    ),
+    learning_rate=positive(0.1, "learning_rate is the factor on every tree's output"),
+    max_depth=integer(6, 1, "max_depth is the largest depth of a tree; tune it over 6, 8 and 10"),
+    min_child_weight=setting(
+        1.0,
+        "min_child_weight is the least sum of second derivatives in a leaf",
+        type="number",
+        minimum=0,
+    ),
+    max_bin=integer(256, 2, "max_bin is the largest number of histogram bins of a feature"),
+    subsample=share(1.0, "subsample is the share of documents drawn for each tree"),
+    feature_fraction=share(1.0, "feature_fraction is the share of features drawn for each tree"),
+    pair_method=setting(
+        "topk",
+        "pair_method: 'topk' pairs the documents ranked first with all others, 'mean' draws"
+        " pairs at random, as versions before 2.0 did (the same in every trial)",
+        enum=["topk", "mean"],
+    ),
+    n_pairs=setting(
+        None,
+        "n_pairs: how many documents 'topk' takes, or how many pairs 'mean' draws for each "
+        "document; null is the library's own number",
+        type=["integer", "null"],
+        minimum=1,
+    ),
+)
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit pairwise trees and keep the number of trees that is best on the validation part.
+    """Fit pairwise trees and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) but no infinities.
@@ -202,14 +172,7 @@ def _recorder(
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
             now = time.perf_counter()
-            self.rows.append(
-                {
-                    "epoch": epoch + 1,
-                    "train_loss": float("nan"),
-                    "vali_metric": values[-1],
-                    "seconds": now - self.before,
-                }
-            )
+            self.rows.append(history_row(epoch + 1, now - self.before, vali_metric=values[-1]))
             self.before = now
             job.progress(epoch + 1, n_trees, f"{label} {values[-1]:.4f}")
             return bool(patience) and epoch - int(np.argmax(values)) >= patience
@@ -223,11 +186,10 @@ def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
         "objective": "rank:pairwise",
         "disable_default_eval_metric": True,
         "tree_method": "hist",
-        "learning_rate": settings["learning_rate"],
-        "max_depth": settings["max_depth"],
-        "min_child_weight": settings["min_child_weight"],
-        "max_bin": settings["max_bin"],
-        "subsample": settings["subsample"],
+        **{
+            name: settings[name]
+            for name in ("learning_rate", "max_depth", "min_child_weight", "max_bin", "subsample")
+        },
         "colsample_bytree": settings["feature_fraction"],
         "lambdarank_pair_method": settings["pair_method"],
         **pairs,
@@ -257,14 +219,8 @@ def _matrix(
 
 
 def _predict(booster: Any, lists: RankedLists) -> np.ndarray:
-    features = documents(lists)[0]
-    if features.shape[1] != booster.num_features():
-        raise DataError(
-            f"the model was fitted to {booster.num_features()} features, these lists have "
-            f"{features.shape[1]}",
-            "score the data set that the model was trained on",
-        )
-    return booster.inplace_predict(features)
+    check_features(lists, booster.num_features())
+    return booster.inplace_predict(documents(lists)[0])
 
 
 def _count_nodes(booster: Any) -> int:

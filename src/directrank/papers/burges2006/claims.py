@@ -62,9 +62,9 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
     findings = []
     for ours, theirs in pairs(curves_of(runs)):
         values = [paired_values([ours, theirs], ndcg(ours, level)) for level in (top, bottom)]
-        paired = compare_values(
-            *(a - b for a, b in values), ("burges2006", "gap", ours.label, theirs.label)
-        )
+        at_top, at_bottom = (a - b for a, b in values)
+        stream = ("burges2006", "gap", ours.label, theirs.label)
+        paired = compare_values(at_top, at_bottom, stream)
         name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
         findings.append(_over_queries(name, ours, paired, "more"))
     return Outcome(findings) if findings else None

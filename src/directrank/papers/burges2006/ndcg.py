@@ -81,8 +81,8 @@ def compare(a: Method, b: Method, level: int, split: str = "test") -> Paired:
     Raises:
         DataError: the two were not evaluated on the same queries.
     """
-    values = paired_values([a, b], ndcg(a, level), split)
-    return compare_values(*values, ("burges2006", a.label, b.label, level))
+    of_a, of_b = paired_values([a, b], ndcg(a, level), split)
+    return compare_values(of_a, of_b, ("burges2006", a.label, b.label, level))
 
 
 def compare_values(a: pd.Series, b: pd.Series, stream: tuple[str | int, ...]) -> Paired:

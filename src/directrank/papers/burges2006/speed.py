@@ -149,8 +149,13 @@ def figure1b(evidence: Evidence) -> FigureResult:
         )
         words.append(f"{method} {line.slope:.3f} (paper {published(evidence, SLOPES[method]):g})")
         for timing in some:
-            facts = {"edition": evidence.edition, "method": method, "net": "two_layer"}
-            facts |= {"documents_per_query": timing.length, "documents": timing.documents}
+            facts: dict[str, Any] = {
+                "edition": evidence.edition,
+                "method": method,
+                "net": "two_layer",
+                "documents_per_query": timing.length,
+                "documents": timing.documents,
+            }
             rows.append(facts | {"log_documents": math.log(timing.documents)})
             times.append(facts | {"seconds_per_epoch": timing.best})
     axes.set(xlabel="Log Number of Documents", ylabel="Log Seconds per Epoch")
@@ -181,7 +186,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
         rows.append(facts | {"lengths": len(some)})
         half_width = stats.t.ppf(0.975, len(some) - 2) * line.stderr
         times.append(facts | _measured(line.slope, line.stderr, half_width))
-        slopes.append([f"{method}, {NETS[net]}", paper, times[-1]])
+        slopes.append((f"{method}, {NETS[net]}", paper, times[-1]))
     for net in dict.fromkeys(net for net, _ in timed):
         ratios = speedups(timed, net)
         near = min(ratios, key=lambda length: abs(math.log(length / PAPER_LENGTH)))
@@ -191,7 +196,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
             facts |= {"documents_per_query": length, "published": paper}
             rows.append(facts)
             times.append(facts | _measured(ratio, error, half_width))
-            factors.append([f"{NETS[net]}, {length} documents", paper, times[-1]])
+            factors.append((f"{NETS[net]}, {length} documents", paper, times[-1]))
     measured = pd.DataFrame(times)
     measured = add_differences(measured, value="value", error=measured["standard_error"])
     measured["status"] = measured["published"].notna().map({True: "compared", False: "ours"})
@@ -288,10 +293,10 @@ def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
     findings = []
     nets = {net for net, _ in timed}
     if web is not None and web.runs("speedup"):
-        for net, (slow, fast) in by_net(web).items():
-            gains = list(pass_seconds(slow) > pass_seconds(fast))
+        for net, (v1, v2) in by_net(web).items():
+            gains = list(pass_seconds(v1) > pass_seconds(v2))
             nets.add(net)
-            findings.append(_signs(slow, _faster(net), gains))
+            findings.append(_signs(v1, _faster(net), gains))
     for net in dict.fromkeys(net for net, _ in timed):
         slow, fast = timed.get((net, V1)), timed.get((net, V2))
         if not slow or not fast:

@@ -5,6 +5,8 @@ No paper has this comparison, so nothing published stands beside it and no claim
 
 from __future__ import annotations
 
+from typing import Literal
+
 from directrank.papers.shared.product import Product
 
 #: Data sets with experiments of their own, as they are called in print.
@@ -16,7 +18,7 @@ DATASETS = {
 }
 
 #: What is made of each data set: kind, ending of the name, what it is, and the function for it.
-_PARTS = (
+_PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
     ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
     ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
     ("figure", "_time", "quality against training time", "time:figure_time"),

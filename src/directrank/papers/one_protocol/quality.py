@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,12 @@ from directrank.papers.one_protocol.methods import (
     protocol,
     standin_note,
 )
-from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import interval, listed, signed
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
-from directrank.stats.means import CONVENTIONS
 from directrank.stats.ranks import Friedman, all_pairs, friedman
 
 #: Metrics that are printed with their intervals.
@@ -225,22 +224,17 @@ def _scorers(study: Protocol) -> str:
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:
     """NDCG@10 under each convention for queries without a relevant document."""
     study = protocol(evidence, dataset)
-    counts = (
-        study.methods[0].query_values(PRIMARY, empty="zero"),
-        study.methods[0].query_values(PRIMARY),
-    )
-    queries, empty = len(counts[0]), len(counts[0]) - len(counts[1])
+    queries = len(study.methods[0].query_values(PRIMARY, empty="zero"))
+    empty = queries - len(study.values)
     means = {
         convention: np.array(
-            [
-                float(np.mean(method.trial_means(PRIMARY, empty=convention)))
-                for method in study.methods
-            ]
+            [method.trial_means(PRIMARY, empty=convention).mean() for method in study.methods]
         )
         for convention in CONVENTIONS
     }
     places = {name: stats.rankdata(-values, method="min") for name, values in means.items()}
-    rows, lines = [], {scorer: [] for scorer in SCORERS}
+    rows = []
+    lines: dict[str, list[list[str]]] = {scorer: [] for scorer in SCORERS}
     for number, method in enumerate(study.methods):
         cells = [method.name]
         for convention in CONVENTIONS:
@@ -270,7 +264,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
     return TableResult(pd.DataFrame(rows), layout)
 
 
-def _order(study: Protocol, means: dict[str, np.ndarray], empty: int) -> str:
+def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> str:
     """Whether the convention changes the order of the methods, and how much it moves the levels."""
     if not empty:
         return "**Order of the methods.** No test query is empty: the conventions agree."

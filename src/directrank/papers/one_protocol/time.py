@@ -16,6 +16,7 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, standin_line
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
+from directrank.papers.shared.tables import in_front
 from directrank.stats.intervals import mean_interval
 
 
@@ -38,7 +39,8 @@ def pareto_front(
 
 def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
     """Write names to the upper left of their points, above those that would be in the way."""
-    axes.figure.draw_without_rendering()  # only then is it known where points lie
+    # Only then is it known where points lie.
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     placed: list[Bbox] = []
     for name, x, y in points:
         text = axes.annotate(
@@ -64,12 +66,8 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     means = np.array([interval.mean for interval in quality])
     seconds = np.array([training_seconds(method) for method in study.methods])
     front = pareto_front(seconds, means)
-    named = [
-        study.about
-        | {"method": method.name, "scorer": SCORERS[method.variant], "metric": "NDCG@10"}
-        for method in study.methods
-    ]
-    data = pd.DataFrame(named).assign(
+    named = in_front(study.names, study.about).assign(metric="NDCG@10")
+    data = named.assign(
         mean=means,
         half_width=[interval.half_width for interval in quality],
         trials=[interval.n for interval in quality],

@@ -60,9 +60,12 @@ def claim_above_approx(table3: Evidence | None, ohsumed: Evidence | None) -> Out
 def claim_best(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
     """Which loss is the best: NeuralNDCG's, and LambdaRank@max in Istella's NDCG@10 (C20)."""
     parts, remark = _parts(table3, ohsumed)
+    evidence = table3 or ohsumed
+    if evidence is None:
+        return None
+    order = list(evidence.published("pobrotyn2021_table3")["Loss"])
     findings, missing, bests = [], [], []
     for title, methods in parts.items():
-        order = list((table3 or ohsumed).published("pobrotyn2021_table3")["Loss"])
         printed = {name: method for name, method in methods.items() if name in order}
         for cutoff in CUTOFFS:
             champions = (LAMBDARANK,) if (title, cutoff) == EXCEPTION else OWN

@@ -75,7 +75,7 @@ def table_selection(evidence: Evidence) -> TableResult:
         sentences.append(data_sentence(runs, "test", "test part"))
     if not entries:
         raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
-    first = next(runs for name in SMOOTHNESS if (runs := evidence.runs(name)))
+    first = next(some for name in SMOOTHNESS if (some := evidence.runs(name)))
     caption = (
         "Smoothness chosen on the validation part, as it should be, and on the test part, as the "
         "paper says it did (section 5.4): NDCG@5 in per cent of the last epoch's model, mean over "

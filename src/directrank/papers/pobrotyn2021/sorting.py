@@ -157,7 +157,7 @@ def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
     last = stages.pop()["value"]
     rows = []
     for count, each in zip(rounds, stages, strict=True):
-        row = {"documents": length, "rounds": count}
+        row: dict[str, float] = {"documents": length, "rounds": count}
         for name, values in {**each, "error": (each["value"] - last).abs()}.items():
             if name != "value":
                 row[f"{name}_median"] = float(values.median())

@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.table3 import PARTS, printed_name
+from directrank.papers.pobrotyn2021.methods import PARTS, printed_name
 from directrank.papers.shared import summary
 from directrank.papers.shared.summary import Panel, rows_where
 

@@ -216,9 +216,9 @@ def _against_own(methods: Mapping[str, Method], name: str, metric: str) -> dict[
     """
     if name == REFERENCE or REFERENCE not in methods:
         return {"gain": math.nan, "p_value": math.nan}
-    values = paired_values([methods[name], methods[REFERENCE]], metric)
+    own, reference = paired_values([methods[name], methods[REFERENCE]], metric)
     stream = ("pobrotyn2021", "ohsumed", name, metric)
-    paired = paired_test(*values, stream, resamples=10_000)
+    paired = paired_test(own, reference, stream, resamples=10_000)
     return {"gain": 100 * paired.difference.mean, "p_value": paired.p_value}
 
 

@@ -161,7 +161,9 @@ def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
 
 def _met(data: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     """Which baselines are as near to LETOR's value as is asked of them."""
-    met, missed, lost = [], [], []
+    met: list[str] = []
+    missed: list[str] = []
+    lost: list[str] = []
     for method in methods:
         own = data[data["method"] == method].set_index("metric")["difference"].dropna()
         own = own[own.index.isin(["NDCG@10", "MAP"])]

@@ -75,8 +75,8 @@ def compare(a: Method, b: Method, metric: str) -> Paired:
     Raises:
         DataError: the two were not evaluated on the same queries.
     """
-    values = paired_values([a, b], metric)
-    return paired_test(*values, ("qin2010", "table4", a.name, b.name, metric))
+    of_a, of_b = paired_values([a, b], metric)
+    return paired_test(of_a, of_b, ("qin2010", "table4", a.name, b.name, metric))
 
 
 def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:

@@ -190,7 +190,8 @@ def _verdict(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
 
 def _in_plain_words(letor: pd.DataFrame) -> str:
     """Which of the claims about this table held, which did not, and whether chance can be told."""
-    held, failed = [], []
+    held: list[str] = []
+    failed: list[str] = []
     for heading, group in letor.groupby("metric", sort=False):
         leader = group.loc[group["mean"].idxmax(), "method"]
         (held if leader == OWN else failed).append(heading)

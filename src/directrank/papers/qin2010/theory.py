@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,7 +120,7 @@ def table1(evidence: Evidence) -> TableResult:
     return TableResult(data, Layout(caption, columns, sections))
 
 
-def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
+def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, Any]]:
     """The printed numbers of section 4 with ours, then the errors that they bound."""
     text = evidence.published("qin2010_text_values").set_index("quantity")["value"]
     n = len(TABLE1_SCORES)
@@ -146,7 +147,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, object]]:
         ),
         ("bound of NDCG's error", "|NDCG_hat-NDCG| bound eps/(2 ln 2)", ndcg_bound(epsilon), 5),
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for title, name, value, decimals in printed:
         published = float(text[name])
         met = abs(value - published) <= 0.5 * 10.0**-decimals

@@ -328,8 +328,8 @@ def _curve(
     bound: float,
     split: str,
     epochs: Sequence[int],
-    mean: Sequence[float],
-    half_width: Sequence[float],
+    mean: Sequence[float] | np.ndarray,
+    half_width: Sequence[float] | np.ndarray,
 ) -> pd.DataFrame:
     return pd.DataFrame(
         evidence.about(run.dataset)

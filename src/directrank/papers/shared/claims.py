@@ -199,17 +199,17 @@ def over_trials_and_queries(
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
-    queries = paired_values([a, b], metric, split)
+    of_a, of_b = paired_values([a, b], metric, split)
     trials = [100 * method.trial_means(metric, split) for method in (a, b)]
-    estimate, p_trials = difference_over_trials(*trials)
-    p_queries = paired_randomisation(*queries, stream).p_value
+    estimate, p_trials = difference_over_trials(trials[0], trials[1])
+    p_queries = paired_randomisation(of_a, of_b, stream).p_value
     return Finding.of(
         estimate,
         float(np.maximum(p_trials, p_queries)),
         comparison=f"{a.label} − {b.label}, {heading}",
         expected=expected,
         dataset=a.dataset,
-        sample=f"{len(trials[0])} against {len(trials[1])} trials, {len(queries[0])} queries"
+        sample=f"{len(trials[0])} against {len(trials[1])} trials, {len(of_a)} queries"
         + (f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""),
         test="Welch's t test over trials and paired randomisation test over queries, the larger p",
         unit="NDCG (%)",
@@ -501,7 +501,7 @@ def _overall(outcome: Outcome, rows: Sequence[Mapping[str, Any]]) -> dict[str, A
             for pair in zip(rows, outcome.findings, strict=True)
             if pair[0]["verdict"] == verdict
         ),
-        key=lambda pair: _weight(*pair, verdict),
+        key=lambda pair: _weight(pair[0], pair[1], verdict),
     )
     remarks = [f"Decided by: {decisive['comparison']}, on {decisive['dataset']}.", outcome.remark]
     if outcome.missing:

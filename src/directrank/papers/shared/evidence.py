@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ PREPARED = Path("data/prepared")
 
 #: How queries without a relevant document count; see the metrics' option of the same name.
 Empty = Literal["exclude", "zero", "one"]
+CONVENTIONS: tuple[Empty, ...] = get_args(Empty)
 
 
 @dataclass(frozen=True)

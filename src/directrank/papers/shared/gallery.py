@@ -24,10 +24,11 @@ def caption(svg_file: str | Path) -> tuple[str, str]:
         tree = ElementTree.parse(svg_file)
     except (OSError, ElementTree.ParseError) as error:
         raise DataError(f"not a figure: {error}", "draw it again", file=svg_file) from error
-    elements = [tree.find(f".//{_DUBLIN_CORE}{name}") for name in ("title", "description")]
-    if any(element is None or not element.text for element in elements):
+    title, text = (
+        tree.findtext(f".//{_DUBLIN_CORE}{name}") or "" for name in ("title", "description")
+    )
+    if not (title and text):
         raise DataError("this SVG file has no title and caption", "draw it again", file=svg_file)
-    title, text = (element.text for element in elements)
     return title, text
 
 

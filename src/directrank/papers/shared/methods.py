@@ -59,8 +59,8 @@ class Method:
         return means.loc[means["split"] == split, "value"].to_numpy()
 
     def mean(self, metric: str, split: str = "test") -> float:
-        """The mean of :meth:`trial_means`."""
-        return float(self.trial_means(metric, split).mean())
+        """The mean over the folds of their means over queries and trials."""
+        return float(self.query_values(metric, split).groupby(level="fold").mean().mean())
 
     def query_values(
         self, metric: str, split: str = "test", empty: Empty | None = None

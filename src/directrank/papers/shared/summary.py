@@ -71,7 +71,7 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     Raises:
         DataError: no cell has both a printed and a reproduced value.
     """
-    tables: dict[str, TableResult] = {}
+    tables: dict[str, FigureResult | TableResult] = {}
     drawn = []
     for panel in panels:
         cells = _cells(evidence, panel, tables)
@@ -112,7 +112,9 @@ def tables_of(panels: Sequence[Panel]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for panel in panels for name in panel.tables))
 
 
-def _cells(evidence: Evidence, panel: Panel, tables: dict[str, TableResult]) -> pd.DataFrame:
+def _cells(
+    evidence: Evidence, panel: Panel, tables: dict[str, FigureResult | TableResult]
+) -> pd.DataFrame:
     """The panel's cells that have a printed and a reproduced value, one row each."""
     frames = []
     for name in panel.tables:
@@ -120,7 +122,8 @@ def _cells(evidence: Evidence, panel: Panel, tables: dict[str, TableResult]) -> 
             continue
         if name not in tables:
             tables[name] = draw(evidence, name)
-        source = tables[name].times if panel.timed else tables[name].data
+        times = tables[name].times if panel.timed else None
+        source = tables[name].data if times is None else times
         rows = source[source["published"].notna() & source[panel.value].notna()]
         if panel.where is not None:
             rows = rows[panel.where(rows)]
@@ -230,7 +233,7 @@ def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
         taus = [tau for tau in taus if not math.isnan(tau)]
         if not taus:
             return f"{panel.title}: too few methods to compare an order."
-        mean = signed(np.mean(taus), 2)
+        mean = signed(float(np.mean(taus)), 2)
         columns = "one column" if len(taus) == 1 else f"mean of {len(taus)} columns"
         return f"{panel.title}: Kendall's τ between the two orders {mean} ({columns})."
     if set(cells["status"]) <= EXACT:

@@ -7,6 +7,8 @@ What needs no training is in :mod:`directrank.papers.yu2020.ranks` and
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
@@ -48,55 +50,20 @@ _FIGURE2 = {
 
 _OBJECTIVES = "precision, average precision, nERR@10 and nDCG"
 
-#: What is drawn of the grid: name → kind, title, function, its further arguments.
-_TRAINED = {
-    **{
-        f"figure2{panel}": (
-            f"Figure 2 ({panel}) of Yu (2020): nDCG@5 as {method} is optimised",
-            "figures:figure2",
-            {"method": method},
-        )
-        for panel, method in _FIGURE2.items()
-    },
-    "ties": (
-        "Section 7.1 of Yu (2020), measured: tied scores per output activation",
-        "figures:ties",
-        {},
-    ),
-    "table4": ("Table 4 of Yu (2020): baselines", "tables:methods_table", {"number": 4}),
-    **{
-        f"table{4 + kind}": (
-            f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
-            "tables:methods_table",
-            {"number": 4 + kind},
-        )
-        for kind in (1, 2, 3)
-    },
-    "table_nerr": ("Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr", {}),
-    "table_selection": (
-        "Section 6.1 of Yu (2020), measured: the architecture chosen by validation or by test",
-        "tables:table_selection",
-        {},
-    ),
-}
 
-#: What is computed without training: name → title, function, its further arguments.
-_COMPUTED = {
-    "figure1a": (
-        "Figure 1 (a) of Yu (2020): the sigmoid function",
-        "curves:sigmoid_figure",
-        {"derivative": False},
-    ),
-    "figure1b": (
-        "Figure 1 (b) of Yu (2020): the derivative of the sigmoid",
-        "curves:sigmoid_figure",
-        {"derivative": True},
-    ),
-    "figure1c": ("Figure 1 (c) of Yu (2020): the twin-sigmoid function", "curves:twin_figure", {}),
-    "table1": ("Table 1 of Yu (2020): permutation and sorting", "ranks:table1", {}),
-    "table2": ("Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2", {}),
-    "table3": ("Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3", {}),
-}
+def _computed(
+    kind: Literal["figure", "table"], title: str, function: str, **options: Any
+) -> Product:
+    """A product that needs no training."""
+    return Product(kind, title, (), function, options)
+
+
+def _trained(
+    kind: Literal["figure", "table"], title: str, function: str, **options: Any
+) -> Product:
+    """A product of the whole grid."""
+    return Product(kind, title, _GRID, function, options)
+
 
 PRODUCTS: dict[str, Product] = {
     "summary": Product(
@@ -106,10 +73,29 @@ PRODUCTS: dict[str, Product] = {
         "summary:figure",
         repeats=tuple(f"table{number}" for number in range(1, 8)),
     ),
+    "figure1a": _computed(
+        "figure",
+        "Figure 1 (a) of Yu (2020): the sigmoid function",
+        "curves:sigmoid_figure",
+        derivative=False,
+    ),
+    "figure1b": _computed(
+        "figure",
+        "Figure 1 (b) of Yu (2020): the derivative of the sigmoid",
+        "curves:sigmoid_figure",
+        derivative=True,
+    ),
+    "figure1c": _computed(
+        "figure", "Figure 1 (c) of Yu (2020): the twin-sigmoid function", "curves:twin_figure"
+    ),
     **{
-        name: Product("table" if name.startswith("table") else "figure", title, needs, *how)
-        for needs, entries in (((), _COMPUTED), (_GRID, _TRAINED))
-        for name, (title, *how) in entries.items()
+        f"figure2{panel}": _trained(
+            "figure",
+            f"Figure 2 ({panel}) of Yu (2020): nDCG@5 as {method} is optimised",
+            "figures:figure2",
+            method=method,
+        )
+        for panel, method in _FIGURE2.items()
     },
     "inconsistency": Product(
         "figure",
@@ -122,6 +108,36 @@ PRODUCTS: dict[str, Product] = {
         "Section 5 of Yu (2020), measured: gradients of badly ordered pairs",
         ("web30k_r4l",),
         "figures:difficulty",
+    ),
+    "ties": _trained(
+        "figure",
+        "Section 7.1 of Yu (2020), measured: tied scores per output activation",
+        "figures:ties",
+    ),
+    "table1": _computed("table", "Table 1 of Yu (2020): permutation and sorting", "ranks:table1"),
+    "table2": _computed("table", "Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2"),
+    "table3": _computed(
+        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3"
+    ),
+    "table4": _trained(
+        "table", "Table 4 of Yu (2020): baselines", "tables:methods_table", number=4
+    ),
+    **{
+        f"table{4 + kind}": _trained(
+            "table",
+            f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
+            "tables:methods_table",
+            number=4 + kind,
+        )
+        for kind in (1, 2, 3)
+    },
+    "table_nerr": _trained(
+        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr"
+    ),
+    "table_selection": _trained(
+        "table",
+        "Section 6.1 of Yu (2020), measured: the architecture chosen by validation or by test",
+        "tables:table_selection",
     ),
     "table_ablation": Product(
         "table",

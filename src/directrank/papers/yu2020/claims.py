@@ -107,8 +107,8 @@ def claim_output(evidence: Evidence) -> Outcome | None:
     remark = (
         f"R5 is below R4.L for {lower} of {len(findings)} methods. On average {with_relu:.1f}% of "
         f"a test query's pairs of documents are tied in R5 and {without:.1f}% in R4.L; the order "
-        f"of the file shifts nDCG@5 in R5 by {signed(100 * np.mean(worth), 2)} points against the "
-        "mean over all orders of ties."
+        f"of the file shifts nDCG@5 in R5 by {signed(100 * float(np.mean(worth)), 2)} points "
+        "against the mean over all orders of ties."
     )
     return Outcome(findings, missing, remark)
 

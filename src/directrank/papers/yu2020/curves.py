@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import torch
 from torch import Tensor
@@ -86,7 +88,7 @@ def twin_figure(evidence: Evidence) -> FigureResult:
         "gradient, type 1": type1,
         "gradient, type 3": twin_of_pair(z, "type3")[1],
     }
-    looks = (
+    looks: tuple[dict[str, Any], ...] = (
         {"color": figures.BLUE, "linestyle": "-", "linewidth": 1.6},
         {"color": figures.GREEN, "linestyle": "--"},
         {"color": figures.VERMILLION, "linestyle": "-."},

@@ -19,7 +19,7 @@ from directrank.papers.shared.evidence import (
 from directrank.papers.shared.format import count, minus, signed, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
-from directrank.papers.yu2020.grid import ARCHITECTURES, grid, kept_epochs, select
+from directrank.papers.yu2020.grid import ARCHITECTURES, grid, kept_epochs, reported
 from directrank.system.errors import DataError
 
 #: What the methods that minimise a metric's negative are said to optimise.
@@ -47,7 +47,7 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     cells = grid(evidence).get(method)
     if not cells:
         raise DataError(f"{method} was not run", "let the edition run it in any architecture")
-    cell = select(cells, "validation")
+    cell = reported({method: cells})[method]
     run = cell.runs[0]
     history = _over_trials(run)
     figure, axes = figures.new_figure(height=2.0)
@@ -285,8 +285,7 @@ def ties(evidence: Evidence) -> FigureResult:
     axes[0].set_yticks(range(len(methods)), methods)
     axes[0].invert_yaxis()
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
-    cells = [cell for some in everything.values() for cell in some.values()]
-    runs = [run for cell in cells for run in cell.runs]
+    runs = [run for some in everything.values() for cell in some.values() for run in cell.runs]
     figures.small_print(figure, standin_line([runs[0].dataset], evidence.edition))
     shares = data.groupby("architecture")["tied_pairs"].mean()
     largest = data.loc[data["ndcg@5"].abs().idxmax()]

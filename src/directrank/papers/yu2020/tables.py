@@ -184,8 +184,8 @@ def table_selection(evidence: Evidence) -> TableResult:
             )
     if not rows:
         raise DataError("no network was run", f"let the edition run {', '.join(GRID)}")
-    cells = [cell for some in everything.values() for cell in some.values()]
-    data = with_origin(evidence, cells, pd.DataFrame(rows))
+    every = [cell for some in everything.values() for cell in some.values()]
+    data = with_origin(evidence, every, pd.DataFrame(rows))
     test = data.pivot(index="method", columns="selection", values="test")
     data["gain_over_validation"] = data["test"] - data["method"].map(test["validation"])
     lines = []
@@ -211,7 +211,7 @@ def table_selection(evidence: Evidence) -> TableResult:
         "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (the "
         "text), by test nDCG@5 (the released code), and in the one that the paper's table names; "
         "empty where that one was not run. "
-        f"{evidence.sources(runs_of(cells))}"
+        f"{evidence.sources(runs_of(every))}"
     )
     columns = ["", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5", "gain"]
     return TableResult(

@@ -1,4 +1,4 @@
-"""What every tree learner asks of its settings and of its data."""
+"""What trees and linear baselines ask of their settings and of their data."""
 
 from __future__ import annotations
 
@@ -25,26 +25,35 @@ def complete(settings: Mapping[str, Any], schema: Mapping[str, Any], where: str)
 
 
 def check_splits(data: Splits) -> None:
-    """Raise a :class:`DataError` where trees could not be fitted to ``data`` or chosen by it."""
-    for name, part in (("training", data.train), ("validation", data.vali)):
-        labels = documents(part)[1]
-        if part.n_features != data.train.n_features:
+    """Raise a :class:`DataError` where a model cannot be fitted to ``data`` or chosen by it."""
+    for name, lists in (("training", data.train), ("validation", data.vali)):
+        labels = documents(lists)[1]
+        if lists.n_features != data.train.n_features:
             raise DataError(
-                f"the {name} part has {part.n_features} features, the training part "
+                f"the {name} set has {lists.n_features} features, the training set "
                 f"{data.train.n_features}",
                 "prepare the data set again",
             )
         levels = data.label_levels
         if not ((labels >= 0) & (labels < levels) & (labels == np.floor(labels))).all():
             raise DataError(
-                f"a label of the {name} part is not one of 0 … {levels - 1}",
+                f"a label of the {name} set is not one of 0 … {levels - 1}",
                 "prepare the data set again with the right number of label levels",
             )
         if not (labels > 0).any():
             raise DataError(
-                f"no query of the {name} part has a relevant document",
-                "use a larger part: there is nothing to learn or to choose by",
+                f"no query of the {name} set has a relevant document",
+                "use more queries: there is nothing to learn or to choose by",
             )
+
+
+def check_features(lists: RankedLists, n_features: int) -> None:
+    """Raise a :class:`DataError` where ``lists`` cannot be scored by a model of ``n_features``."""
+    if lists.n_features != n_features:
+        raise DataError(
+            f"the model was fitted to {n_features} features, these lists have {lists.n_features}",
+            "score the data set that the model was trained on",
+        )
 
 
 def documents(lists: RankedLists) -> tuple[np.ndarray, np.ndarray]:
