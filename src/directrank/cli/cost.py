@@ -41,12 +41,14 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="predict the hours of an edition, per figure and table",
         description=(
             "Predict how long an edition takes, per figure and table, per paper and in total, from "
-            "its configuration and the measured speed of a machine. No data need be there."
+            "its configuration and the measured speed of a machine. No data need be prepared."
         ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    cost.add_argument("config", metavar="CONFIG", type=Path, nargs="?", help="config/paper.yaml")
+    cost.add_argument(
+        "config", metavar="CONFIG", type=Path, nargs="?", help="an edition: config/paper.yaml"
+    )
     cost.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for --measure")
     cost.add_argument(
         "--threads", type=int, default=1, help="threads of a fit, for --measure (default: 1)"
@@ -195,5 +197,8 @@ def _print_against(frame: pd.DataFrame) -> None:
 
 
 def _table(title: str, frame: pd.DataFrame) -> None:
+    def number(value: float) -> str:
+        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
+
     named = frame.rename(columns=lambda name: name.replace("_", " "))
-    print(f"\n{title}\n{named.to_string(index=False, float_format='{:,.3g}'.format)}\n")
+    print(f"\n{title}\n{named.to_string(index=False, float_format=number)}\n")
