@@ -13,30 +13,40 @@ from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import check_splits, complete
 from directrank.learners.linear.linear import features_of, fitted
-from directrank.learners.settings import integer, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 
-SETTINGS = schema(
-    measure=setting(
-        {"name": "average_precision"},
-        "measure is the metric E that is boosted, in [0, 1]",
-        type="object",
-        required=["name"],
-        properties={"name": {"type": "string"}},
-    ),
-    rounds=integer(300, 1, "rounds is the largest number of weak rankers"),
-    patience=setting(
-        None,
-        "patience: training ends after as many rounds without a better validation metric; "
-        "null goes through all rounds",
-        type=["integer", "null"],
-        minimum=1,
-    ),
-    both_directions=setting(
-        True, "both_directions: a weak ranker may also sort by a feature upwards", type="boolean"
-    ),
-)
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "measure": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string"}},
+            "default": {"name": "average_precision"},
+            "description": "measure is the metric E that is boosted, in [0, 1]",
+        },
+        "rounds": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 300,
+            "description": "rounds is the largest number of weak rankers",
+        },
+        "patience": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "default": None,
+            "description": "patience: training ends after as many rounds without a better "
+            "validation metric; null goes through all rounds",
+        },
+        "both_directions": {
+            "type": "boolean",
+            "default": True,
+            "description": "both_directions: a weak ranker may also sort by a feature upwards",
+        },
+    },
+}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:

@@ -19,7 +19,6 @@ from scipy.optimize import nnls
 
 from directrank.learners.contract import FitJob, Fitted, history_row
 from directrank.learners.linear.linear import fitted
-from directrank.learners.settings import integer, positive
 from directrank.system.errors import TrainingError
 
 Risk = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -27,11 +26,19 @@ Risk = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 #: The solver's settings, as part of a learner's schema.
-SOLVER = {
-    "tolerance": positive(
-        0.001, "tolerance is the gap at which the solver stops, in units of the loss"
-    ),
-    "max_planes": integer(2000, 1, "max_planes is the largest number of cutting planes"),
+SOLVER: dict[str, Any] = {
+    "tolerance": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "default": 1e-3,
+        "description": "tolerance is the gap at which the solver stops, in units of the loss",
+    },
+    "max_planes": {
+        "type": "integer",
+        "minimum": 1,
+        "default": 2000,
+        "description": "max_planes is the largest number of cutting planes",
+    },
 }
 
 

@@ -12,20 +12,28 @@ from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import check_splits, complete
 from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
-from directrank.learners.settings import positive, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 
-SETTINGS = schema(
-    c=positive(1.0, "c is the weight of the mean hinge loss against half the squared norm"),
-    mean_over=setting(
-        "pairs",
-        "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), 'queries' "
-        "every query",
-        enum=["pairs", "queries"],
-    ),
-    **SOLVER,
-)
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "c": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 1.0,
+            "description": "c is the weight of the mean hinge loss against half the squared norm",
+        },
+        "mean_over": {
+            "enum": ["pairs", "queries"],
+            "default": "pairs",
+            "description": "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), "
+            "'queries' every query",
+        },
+        **SOLVER,
+    },
+}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:

@@ -13,15 +13,27 @@ from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import check_splits, complete
 from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
-from directrank.learners.settings import positive, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 
-SETTINGS = schema(
-    c=positive(1.0, "c is the weight of the mean slack of the queries"),
-    min_label=setting(1.0, "min_label is the least label that counts as relevant", type="number"),
-    **SOLVER,
-)
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "c": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 1.0,
+            "description": "c is the weight of the mean slack of the queries",
+        },
+        "min_label": {
+            "type": "number",
+            "default": 1.0,
+            "description": "min_label is the least label that counts as relevant",
+        },
+        **SOLVER,
+    },
+}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:

@@ -28,7 +28,6 @@ from directrank.learners.inputs import (
     empty_queries,
     groups,
 )
-from directrank.learners.settings import integer, positive, schema, setting, share
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import Evaluator, metrics_per_query
 from directrank.stats.means import convert_mean
@@ -41,59 +40,115 @@ MAX_DOCUMENTS = 10_000
 
 #: The settings of a fit. The defaults are Bruch2019's; what the paper does not say is LightGBM's
 #: default, except the sampling of features: ten trials without any randomness would have no spread.
-SETTINGS = schema(
-    n_trees=integer(1000, 1, "n_trees is the largest number of trees"),
-    early_stopping_rounds=integer(
-        200,
-        0,
-        "early_stopping_rounds: training ends after as many trees without a better "
-        "validation metric, and the best number of trees is kept; 0 keeps all trees",
-    ),
-    learning_rate=positive(0.1, "learning_rate is the factor on every tree's output"),
-    num_leaves=integer(200, 2, "num_leaves is the largest number of leaves of a tree"),
-    max_depth=integer(-1, -1, "max_depth is the largest depth of a tree; -1 sets no limit"),
-    min_data_in_leaf=integer(50, 0, "min_data_in_leaf is the least number of documents in a leaf"),
-    min_sum_hessian_in_leaf=setting(
-        100.0,
-        "min_sum_hessian_in_leaf is the least sum of second derivatives in a leaf",
-        type="number",
-        minimum=0,
-    ),
-    max_bin=integer(255, 2, "max_bin is the largest number of histogram bins of a feature"),
-    truncation_level=integer(
-        30, 1, "truncation_level: only pairs with a document ranked this high count"
-    ),
-    norm=setting(
-        True, "norm turns LightGBM's normalisation of the lambdas on or off", type="boolean"
-    ),
-    feature_fraction=share(
-        0.9,
-        "feature_fraction is the share of features drawn for each tree; 1 makes all trials alike",
-    ),
-    bagging_fraction=share(1.0, "bagging_fraction is the share of documents drawn for the trees"),
-    bagging_freq=integer(1, 1, "bagging_freq: documents are drawn anew every so many trees"),
-    watch=setting(
-        None,
-        "watch: {every, splits} also records the selection metric of these splits every so "
-        "many trees; nothing is chosen by it",
-        anyOf=[
-            {"type": "null"},
-            {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["every", "splits"],
-                "properties": {
-                    "every": {"type": "integer", "minimum": 1},
-                    "splits": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {"enum": ["train", "test"]},
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "n_trees": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1000,
+            "description": "n_trees is the largest number of trees",
+        },
+        "early_stopping_rounds": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 200,
+            "description": "early_stopping_rounds: training ends after as many trees without a "
+            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
+        },
+        "learning_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 0.1,
+            "description": "learning_rate is the factor on every tree's output",
+        },
+        "num_leaves": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 200,
+            "description": "num_leaves is the largest number of leaves of a tree",
+        },
+        "max_depth": {
+            "type": "integer",
+            "minimum": -1,
+            "default": -1,
+            "description": "max_depth is the largest depth of a tree; -1 sets no limit",
+        },
+        "min_data_in_leaf": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 50,
+            "description": "min_data_in_leaf is the least number of documents in a leaf",
+        },
+        "min_sum_hessian_in_leaf": {
+            "type": "number",
+            "minimum": 0,
+            "default": 100.0,
+            "description": "min_sum_hessian_in_leaf is the least sum of second derivatives in a "
+            "leaf",
+        },
+        "max_bin": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 255,
+            "description": "max_bin is the largest number of histogram bins of a feature",
+        },
+        "truncation_level": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 30,
+            "description": "truncation_level: only pairs with a document ranked this high count",
+        },
+        "norm": {
+            "type": "boolean",
+            "default": True,
+            "description": "norm turns LightGBM's normalisation of the lambdas on or off",
+        },
+        "feature_fraction": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 0.9,
+            "description": "feature_fraction is the share of features drawn for each tree; 1 makes "
+            "all trials alike",
+        },
+        "bagging_fraction": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 1.0,
+            "description": "bagging_fraction is the share of documents drawn for the trees",
+        },
+        "bagging_freq": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+            "description": "bagging_freq: documents are drawn anew every so many trees",
+        },
+        "watch": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["every", "splits"],
+                    "properties": {
+                        "every": {"type": "integer", "minimum": 1},
+                        "splits": {
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"enum": ["train", "test"]},
+                        },
                     },
                 },
-            },
-        ],
-    ),
-)
+            ],
+            "default": None,
+            "description": "watch: {every, splits} also records the selection metric of these "
+            "splits every so many trees; nothing is chosen by it",
+        },
+    },
+}
 
 #: The settings of the papers, complete but for what is left at its default.
 PRESETS: dict[str, dict[str, Any]] = {

@@ -25,7 +25,6 @@ import numpy as np
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import check_splits, complete, empty_queries, groups
-from directrank.learners.settings import integer, positive, schema, setting
 from directrank.lists.packed import RankedLists
 from directrank.stats.means import convert_mean
 from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
@@ -33,40 +32,68 @@ from directrank.system.io import sha256_of, write_text
 
 #: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; it does not give the
 #: number of trees nor when to stop, which are as for LightGBM.
-SETTINGS = schema(
-    n_trees=integer(1000, 1, "n_trees is the largest number of trees (-tree)"),
-    early_stopping_rounds=integer(
-        200,
-        1,
-        "early_stopping_rounds: training ends after as many trees without a better "
-        "validation metric (-estop)",
-    ),
-    n_leaves=integer(10, 2, "n_leaves is the number of leaves of a tree (-leaf)"),
-    shrinkage=positive(0.1, "shrinkage is the factor on every tree's output (-shrinkage)"),
-    min_leaf_support=integer(
-        1, 1, "min_leaf_support is the least number of documents in a leaf (-mls)"
-    ),
-    n_thresholds=integer(
-        256,
-        -1,
-        "n_thresholds is the number of candidate thresholds of a feature; -1 tries all "
-        "values (-tc)",
-    ),
-    jar=setting(
-        None,
-        "jar is the path of RankLib's jar; null looks for RankLib*.jar among the archives "
-        "(DIRECTRANK_RAW or data/raw)",
-        type=["string", "null"],
-    ),
-    java=setting("java", "java is the command that starts Java", type="string"),
-    memory=setting(
-        None,
-        "memory is the largest heap, e.g. 8g (-Xmx); null leaves it to Java, which takes a "
-        "quarter of the machine's memory",
-        type=["string", "null"],
-        pattern="^[0-9]+[mg]$",
-    ),
-)
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "n_trees": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1000,
+            "description": "n_trees is the largest number of trees (-tree)",
+        },
+        "early_stopping_rounds": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 200,
+            "description": "early_stopping_rounds: training ends after as many trees without a "
+            "better validation metric (-estop)",
+        },
+        "n_leaves": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 10,
+            "description": "n_leaves is the number of leaves of a tree (-leaf)",
+        },
+        "shrinkage": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 0.1,
+            "description": "shrinkage is the factor on every tree's output (-shrinkage)",
+        },
+        "min_leaf_support": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+            "description": "min_leaf_support is the least number of documents in a leaf (-mls)",
+        },
+        "n_thresholds": {
+            "type": "integer",
+            "minimum": -1,
+            "default": 256,
+            "description": "n_thresholds is the number of candidate thresholds of a feature; -1 "
+            "tries all values (-tc)",
+        },
+        "jar": {
+            "type": ["string", "null"],
+            "default": None,
+            "description": "jar is the path of RankLib's jar; null looks for RankLib*.jar among "
+            "the archives (DIRECTRANK_RAW or data/raw)",
+        },
+        "java": {
+            "type": "string",
+            "default": "java",
+            "description": "java is the command that starts Java",
+        },
+        "memory": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9]+[mg]$",
+            "default": None,
+            "description": "memory is the largest heap, e.g. 8g (-Xmx); null leaves it to Java, "
+            "which takes a quarter of the machine's memory",
+        },
+    },
+}
 
 #: A line of RankLib's progress table: number of trees | training metric | validation metric.
 _PROGRESS = re.compile(r"(\d+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*$")

@@ -21,7 +21,6 @@ from directrank.learners.inputs import (
     documents,
     groups,
 )
-from directrank.learners.settings import integer, positive, schema, setting, share
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.errors import DirectrankError, TrainingError
@@ -30,39 +29,76 @@ from directrank.system.seeds import derive_seed
 
 #: The settings of a fit. All but the objective is left open by the paper; the defaults are the
 #: library's, except number of trees, early stopping and learning rate.
-SETTINGS = schema(
-    n_trees=integer(500, 1, "n_trees is the largest number of trees"),
-    early_stopping_rounds=integer(
-        50,
-        0,
-        "early_stopping_rounds: training ends after as many trees without a better "
-        "validation metric, and the best number of trees is kept; 0 keeps all trees",
-    ),
-    learning_rate=positive(0.1, "learning_rate is the factor on every tree's output"),
-    max_depth=integer(6, 1, "max_depth is the largest depth of a tree; tune it over 6, 8 and 10"),
-    min_child_weight=setting(
-        1.0,
-        "min_child_weight is the least sum of second derivatives in a leaf",
-        type="number",
-        minimum=0,
-    ),
-    max_bin=integer(256, 2, "max_bin is the largest number of histogram bins of a feature"),
-    subsample=share(1.0, "subsample is the share of documents drawn for each tree"),
-    feature_fraction=share(1.0, "feature_fraction is the share of features drawn for each tree"),
-    pair_method=setting(
-        "topk",
-        "pair_method: 'topk' pairs the documents ranked first with all others, 'mean' draws"
-        " pairs at random, as versions before 2.0 did (the same in every trial)",
-        enum=["topk", "mean"],
-    ),
-    n_pairs=setting(
-        None,
-        "n_pairs: how many documents 'topk' takes, or how many pairs 'mean' draws for each "
-        "document; null is the library's own number",
-        type=["integer", "null"],
-        minimum=1,
-    ),
-)
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "n_trees": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 500,
+            "description": "n_trees is the largest number of trees",
+        },
+        "early_stopping_rounds": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 50,
+            "description": "early_stopping_rounds: training ends after as many trees without a "
+            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
+        },
+        "learning_rate": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 0.1,
+            "description": "learning_rate is the factor on every tree's output",
+        },
+        "max_depth": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 6,
+            "description": "max_depth is the largest depth of a tree; tune it over 6, 8 and 10",
+        },
+        "min_child_weight": {
+            "type": "number",
+            "minimum": 0,
+            "default": 1.0,
+            "description": "min_child_weight is the least sum of second derivatives in a leaf",
+        },
+        "max_bin": {
+            "type": "integer",
+            "minimum": 2,
+            "default": 256,
+            "description": "max_bin is the largest number of histogram bins of a feature",
+        },
+        "subsample": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 1.0,
+            "description": "subsample is the share of documents drawn for each tree",
+        },
+        "feature_fraction": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "default": 1.0,
+            "description": "feature_fraction is the share of features drawn for each tree",
+        },
+        "pair_method": {
+            "enum": ["topk", "mean"],
+            "default": "topk",
+            "description": "pair_method: 'topk' pairs the documents ranked first with all others, "
+            "'mean' draws pairs at random, as versions before 2.0 did (the same in every trial)",
+        },
+        "n_pairs": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "default": None,
+            "description": "n_pairs: how many documents 'topk' takes, or how many pairs 'mean' "
+            "draws for each document; null is the library's own number",
+        },
+    },
+}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
