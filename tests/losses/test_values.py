@@ -212,7 +212,7 @@ def test_listmle_shuffles_tied_labels_anew_and_by_its_generator(fractional):
 @pytest.mark.parametrize("length", [1, 7, 700])
 def test_listmle_orders_grades_in_one_sort_as_in_two(length):
     from directrank.losses._listmle import shuffled_order
-    from directrank.relaxations.sorting import descending_order
+    from directrank.lists.sorting import descending_order
 
     generator = torch.Generator().manual_seed(length)
     labels = torch.randint(0, 5, (6, length), generator=generator).float()

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 
 #: Lists are filled up to multiples of so many documents, with so low a score.

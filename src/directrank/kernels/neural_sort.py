@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 
 #: The forces of :mod:`directrank.losses._lambda_family`, by number.
 LAWS = ("step", "spring", "logistic", "sigmoid", "difference")

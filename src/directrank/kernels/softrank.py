@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.polynomial import chebyshev
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, like
 
 #: Lists are filled up to multiples of so many documents, which win no contest.

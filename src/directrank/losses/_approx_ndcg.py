@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.compiled import array, over_lists, per_list, usable
+from directrank.lists.conventions import DISCOUNTS, discount_sums
 from directrank.lists.inputs import checked, one_of, unfilled
 from directrank.losses._gradient import with_gradient
 from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics.conventions import DISCOUNTS, Judgements, discount_sums
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations._pairs import pairs_of
 from directrank.relaxations.sigmoid import SigmoidRanking
 

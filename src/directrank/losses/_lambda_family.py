@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from directrank.lists.conventions import discount
 from directrank.lists.inputs import checked, one_of
+from directrank.lists.sorting import descending_order, inverse
 from directrank.losses._gradient import with_gradient
-from directrank.metrics.conventions import Judgements, discount
-from directrank.relaxations.sorting import descending_order, inverse
+from directrank.metrics.conventions import Judgements
 from directrank.system.errors import ConfigError
 
 PAIRS = ("all", "neighbours")

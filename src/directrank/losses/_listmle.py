@@ -7,8 +7,8 @@ from torch import Tensor
 
 from directrank.kernels.compiled import array, over_lists, usable
 from directrank.lists.inputs import unfilled
+from directrank.lists.sorting import descending_order, rising_order
 from directrank.losses._gradient import with_gradient
-from directrank.relaxations.sorting import descending_order, rising_order
 
 
 def listmle(

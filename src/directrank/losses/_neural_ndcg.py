@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.conventions import discount
 from directrank.lists.inputs import checked
 from directrank.losses._gradient import with_gradient
-from directrank.metrics.conventions import Judgements, discount
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations._pairs import FAR, Packing, pairs_of
 from directrank.relaxations.neural_sort import gumbel_noise
 

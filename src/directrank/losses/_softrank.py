@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.compiled import array, over_lists, usable
+from directrank.lists.conventions import discount
 from directrank.lists.inputs import checked
 from directrank.losses._gradient import with_gradient
 from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics.conventions import Judgements, discount
+from directrank.metrics.conventions import Judgements
 from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.rank_binomial import rank_binomial, win_density, win_probability

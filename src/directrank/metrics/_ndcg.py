@@ -6,7 +6,8 @@ from functools import partial
 
 from torch import Tensor
 
-from directrank.metrics.conventions import Judgements, discount, ratio
+from directrank.lists.conventions import discount
+from directrank.metrics.conventions import Judgements, ratio
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.compiled import array, over_lists, usable
-from directrank.relaxations.sorting import descending_order, inverse
+from directrank.lists.sorting import descending_order, inverse
 
 #: Stands for minus infinity where a difference of two of them must not be NaN.
 FAR = 1e30

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.relaxations._pairs import soft_counts
+from directrank.kernels import accelerated
+from directrank.lists.pairs import differences, itself
 
 
 class SigmoidRanking:
@@ -58,3 +59,19 @@ class SigmoidRanking:
 
     def _within(self, ranks: Tensor, k: int | None) -> Tensor | float:
         return 1.0 if k is None else torch.sigmoid(self.beta * (k + 0.5 - ranks))
+
+
+@accelerated
+def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+    """``Σ_{j≠i} sigmoid(v_j - v_i)`` over the documents j of the mask, for the front documents i.
+
+    Args:
+        values: ``[B, L]``.
+        front: bool ``[B, L]``, the documents i whose sum is asked for.
+        mask: bool ``[B, L]``, the documents j.
+
+    Returns:
+        ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
+    """
+    others = mask.unsqueeze(1) & ~itself(values.shape[1], values.device)
+    return torch.sigmoid(-differences(values)).masked_fill(~others, 0.0).sum(2)

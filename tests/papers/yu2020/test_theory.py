@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from directrank.relaxations.sigmoid import SigmoidRanking
-from directrank.relaxations.sorting import descending_order, inverse
+from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.twin import TwinRanking
 
 

@@ -15,9 +15,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from directrank.lists.conventions import discount
 from directrank.losses._neural_ndcg import neural_ndcg
 from directrank.metrics._ndcg import ndcg
-from directrank.metrics.conventions import discount
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import FigureResult

@@ -1,0 +1,122 @@
+"""Ranked lists as kernels take them: flat arrays, and where each list begins and how long it is.
+
+A kernel is ``kernel(begin, end, starts, lengths, *arrays, …)`` and works the lists from ``begin``
+to ``end``; it reads and writes nothing outside of them. So packed lists and padded ones, whose
+documents come first, run the same loop without a copy; lists with holes are packed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.compiling import compiled
+from directrank.kernels.threads import over_lists
+from directrank.lists.gradient import with_gradient
+from directrank.lists.inputs import validated
+
+
+class Batch:
+    """B lists of at most L documents.
+
+    Args:
+        scores: floating ``[B, L]``; half precision is widened to float32.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+
+    Attributes:
+        scores, labels: as tensors ``[B, L]``.
+        starts, lengths: int64 ``[B]``, of the flat arrays.
+
+    Raises:
+        DirectrankError: as :func:`directrank.lists.inputs.validated`.
+    """
+
+    def __init__(self, scores: Tensor, labels: Tensor, mask: Tensor | None) -> None:
+        self.scores, self.labels, mask = validated(scores, labels, mask)
+        B, L = self.shape = self.scores.shape
+        self.starts = np.arange(0, B * L, L) if L else np.zeros(B, np.int64)
+        self._index: Tensor | None = None
+        self.lengths = np.full(B, L)
+        if mask is not None:
+            mask = mask.contiguous()
+            if not _lengths_of_leading(mask.numpy(), self.lengths):
+                # Some list has a hole: its documents are put together.
+                self._index = mask.view(-1).nonzero().squeeze(1)
+                self.starts = self.lengths.cumsum() - self.lengths
+
+    @property
+    def gradient_needed(self) -> bool:
+        """Whether the gradient by the scores is asked for."""
+        return self.scores.requires_grad and torch.is_grad_enabled()
+
+    @cached_property
+    def pairs(self) -> int:
+        """How many pairs of documents there are at most."""
+        B, L = self.shape
+        return B * L * L
+
+    def flat(self, values: Tensor) -> np.ndarray:
+        """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
+        values = values.detach()
+        if self._index is None:
+            return values.contiguous().view(-1).numpy()
+        return values.reshape(-1)[self._index].numpy()
+
+    def zeros(self) -> np.ndarray:
+        """A number per document, 0, in the scores' type."""
+        size = self.scores.numel() if self._index is None else len(self._index)
+        return self._empty(size, zero=True)
+
+    def per_list(self) -> np.ndarray:
+        """An uninitialised number ``[B]`` per list, in the scores' type."""
+        return self._empty(self.shape[0])
+
+    def padded(self, values: np.ndarray) -> Tensor:
+        """Flat ``values`` of the documents as ``[B, L]``; 0 at masked positions."""
+        documents = torch.from_numpy(values)
+        if self._index is None:
+            return documents.view(self.shape)
+        padded = documents.new_zeros(self.scores.numel())
+        padded[self._index] = documents
+        return padded.view(self.shape)
+
+    def run(self, kernel: Callable[..., None], work: int, *arguments: object) -> None:
+        """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) is worth."""
+        over_lists(kernel, work, self.shape[0], self.starts, self.lengths, *arguments)
+
+    def loss(self, value: np.ndarray, gradient: np.ndarray) -> Tensor:
+        """``value [B]`` as a function of the scores with the flat ``gradient``."""
+        result = torch.from_numpy(value)
+        if not self.gradient_needed:
+            return result
+        return with_gradient(self.scores, result, self.padded(gradient))
+
+    def _empty(self, size: int, zero: bool = False) -> np.ndarray:
+        dtype = np.float64 if self.scores.dtype == torch.float64 else np.float32
+        return np.zeros(size, dtype) if zero else np.empty(size, dtype)
+
+
+def per_list(value: float | Tensor, lists: int) -> np.ndarray:
+    """A hyper-parameter (a number or ``[B, 1]``) as float64 ``[B]``."""
+    if isinstance(value, Tensor):
+        return value.detach().double().expand(lists, 1).reshape(lists).contiguous().numpy()
+    return np.full(lists, value, dtype=np.float64)
+
+
+@compiled
+def _lengths_of_leading(mask, lengths):
+    """Count each list's documents; whether in all lists they come before the padding."""
+    leading = True
+    for b in range(len(mask)):
+        n = 0
+        for j in range(mask.shape[1]):
+            n += mask[b, j]
+        lengths[b] = n
+        for j in range(n):
+            leading &= mask[b, j]
+    return leading
