@@ -121,11 +121,11 @@ def test_a_wrong_composition_is_one_clear_error(metric, relaxation, message):
 
 
 def test_rank_distributions_sum_to_one_and_match_simulation():
-    from directrank.relaxations.rank_binomial import rank_binomial
+    from directrank.relaxations.rank_binomial import rank_probabilities
 
     scores = torch.tensor([[0.3, -0.2, 1.0, 0.6]], dtype=torch.float64)
     mask = torch.tensor([[True, True, True, False]])
-    distribution = rank_binomial(scores, mask, 0.5)
+    distribution = rank_probabilities(scores, mask, 0.5)
     torch.testing.assert_close(
         distribution.sum(2), torch.tensor([[1.0, 1.0, 1.0, 0.0]], dtype=torch.float64)
     )
@@ -138,15 +138,15 @@ def test_rank_distributions_sum_to_one_and_match_simulation():
         ranks = (torch.rand(200_000, 2, generator=generator, dtype=torch.float64) < win).sum(1)
         shares = torch.bincount(ranks, minlength=4) / 200_000
         torch.testing.assert_close(distribution[0, j], shares.double(), atol=0.005, rtol=0)
-    wide = rank_binomial(scores, mask, 1e-9)
+    wide = rank_probabilities(scores, mask, 1e-9)
     assert wide[0].argmax(1)[:3].tolist() == [1, 2, 0]
 
 
 def test_sinkhorn_makes_a_matrix_doubly_stochastic_and_leaves_padding_empty():
-    from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+    from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 
     scores, _, mask = random_lists(6, 8, seed=3)
-    matrix = sinkhorn(neural_sort(scores, mask, 1.0), 3000, 1e-10)
+    matrix = sinkhorn(sorting_matrix(scores, mask, 1.0), 3000, 1e-10)
     n = mask.sum(1, keepdim=True)
     inside = (torch.arange(8) < n).double()
     torch.testing.assert_close(matrix.sum(2), inside, atol=1e-9, rtol=0)

@@ -8,15 +8,17 @@ whether a kernel is used.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
-from torch import Tensor
-
+from directrank.system import sources
 from directrank.system.registry import imported_modules
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,14 +26,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options that it
 #: does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
+    "doubly_stochastic": "directrank.kernels.neural_sort:doubly_stochastic",
+    "expected_cascade": "directrank.kernels.cascade:expected_cascade",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
+    ("ndcg", "neural_sort"): "directrank.kernels.neural_sort:ndcg",
+    ("ndcg", "rank_binomial"): "directrank.kernels.softrank:ndcg",
     ("ndcg", "sigmoid"): "directrank.kernels.sigmoid:ndcg",
 }
-
-FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
 def find(
@@ -44,9 +48,9 @@ def find(
         values: the first argument, by which a gradient may be asked for.
         options: the other arguments; one that requires a gradient needs PyTorch.
     """
-    if values.device.type != "cpu" or values.dtype not in FLOATS or key not in KERNELS:
+    if key not in KERNELS or values.device.type != "cpu" or not values.is_floating_point():
         return None
-    if any(isinstance(option, Tensor) and option.requires_grad for option in options):
+    if any(getattr(option, "requires_grad", False) for option in options):
         return None
     return _load(key)
 
@@ -71,10 +75,37 @@ def accelerated(formula: Function) -> Function:
 
 
 def modules_of(key: str | tuple[str, str]) -> list[str]:
-    """The modules of directrank that a kernel's numbers depend on, sorted; none without a kernel."""
+    """The modules that the numbers of a kernel depend on, sorted; none where there is no kernel."""
     if key not in KERNELS:
         return []
     return list(imported_modules(KERNELS[key].split(":")[0]))
+
+
+def with_kernels(modules: Iterable[str]) -> list[str]:
+    """``modules`` and those that the kernels of their :func:`accelerated` functions depend on."""
+    result = set(modules)
+    for module in tuple(result):
+        for function in _accelerated_in(module):
+            result.update(modules_of(function))
+    return sorted(result)
+
+
+@cache
+def _accelerated_in(module: str) -> tuple[str, ...]:
+    """The functions that a module marks :func:`accelerated`, read from its source."""
+    functions = [
+        node
+        for node in ast.parse(sources.text_of(module)).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    return tuple(
+        function.name
+        for function in functions
+        if any(
+            isinstance(mark, ast.Name) and mark.id == "accelerated"
+            for mark in function.decorator_list
+        )
+    )
 
 
 @cache

@@ -67,6 +67,10 @@ class Batch:
             return values.contiguous().view(-1).numpy()
         return values.reshape(-1)[self._index].numpy()
 
+    def places(self) -> np.ndarray:
+        """Where each document is in its list as given, holes included, int64."""
+        return self.flat(torch.arange(self.shape[1]).expand(self.shape))
+
     def zeros(self) -> np.ndarray:
         """A number per document, 0, in the scores' type."""
         size = self.scores.numel() if self._index is None else len(self._index)
@@ -99,6 +103,11 @@ class Batch:
     def _empty(self, size: int, zero: bool = False) -> np.ndarray:
         dtype = np.float64 if self.scores.dtype == torch.float64 else np.float32
         return np.zeros(size, dtype) if zero else np.empty(size, dtype)
+
+
+def array(values: Tensor) -> np.ndarray:
+    """A tensor's numbers as a contiguous array, which shares their memory where it can."""
+    return values.detach().contiguous().numpy()
 
 
 def per_list(value: float | Tensor, lists: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.inputs import one_of
+from directrank.lists.sorting import descending_order
 
 GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
@@ -39,6 +40,18 @@ def discount(kind: str, ranks: Tensor) -> Tensor:
     if kind == "log2":
         return 1 / torch.log2(1 + ranks)
     return 1 / torch.log2(ranks.clamp_min(2))
+
+
+def normalised_gains(labels: Tensor, mask: Tensor, gain: str, kind: str, k: int | None) -> Tensor:
+    """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]``.
+
+    0 in a list where that is 0. Labels are 0 at masked positions.
+    """
+    values = gains(labels, gain)
+    top = values.gather(1, descending_order(labels, mask)[:, :k])
+    ranks = torch.arange(1, top.shape[1] + 1, dtype=top.dtype, device=top.device)
+    best = (top * discount(kind, ranks)).sum(1, keepdim=True)
+    return values / best.masked_fill(best <= 0, torch.inf)
 
 
 @lru_cache(maxsize=256)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from directrank.lists.inputs import checked
-from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics.conventions import Judgements
-from directrank.relaxations.sigmoid import SigmoidRanking
+from directrank.losses._compose import compose
 
 
 def approx_ap(
@@ -37,7 +34,5 @@ def approx_ap(
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
     """
-    scores, labels, mask = checked(scores, labels, mask)
-    ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
-    value, _ = average_precision_of(ranking, Judgements(labels, mask), k, min_label=min_label)
-    return -value
+    metric = {"name": "average_precision", "k": k, "min_label": min_label}
+    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

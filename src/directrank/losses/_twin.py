@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from directrank.lists.inputs import checked
-from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics._err import nerr_of
-from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics._precision import precision_of
-from directrank.metrics.conventions import Judgements
-from directrank.relaxations.twin import TwinRanking
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
 
 
+@needs(draws="break_ties")
 def twin_precision(
     scores: Tensor,
     labels: Tensor,
@@ -48,10 +43,12 @@ def twin_precision(
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(precision_of, scores, labels, mask, generator, twin, k=k, min_label=min_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "precision", "k": k, "min_label": min_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_ap(
     scores: Tensor,
     labels: Tensor,
@@ -67,10 +64,12 @@ def twin_ap(
 
     Arguments and result as :func:`twin_precision`.
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(average_precision_of, scores, labels, mask, generator, twin, min_label=min_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "average_precision", "min_label": min_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_ndcg(
     scores: Tensor,
     labels: Tensor,
@@ -86,10 +85,12 @@ def twin_ndcg(
 
     Arguments and result as :func:`twin_precision`; k None is the paper's choice.
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(ndcg_of, scores, labels, mask, generator, twin, k=k)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "ndcg", "k": k}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_nerr(
     scores: Tensor,
     labels: Tensor,
@@ -107,20 +108,10 @@ def twin_nerr(
     Arguments and result as :func:`twin_precision`; ``max_label`` is the largest label of the scale,
     None takes each query's own largest.
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(nerr_of, scores, labels, mask, generator, twin, k=k, max_label=max_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "nerr", "k": k, "max_label": max_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
-def _loss(
-    formula: Callable[..., tuple[Tensor, Tensor]],
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor | None,
-    generator: torch.Generator | None,
-    twin: dict[str, Any],
-    **options: Any,
-) -> Tensor:
-    scores, labels, mask = checked(scores, labels, mask)
-    ranking = TwinRanking(scores, labels, mask, generator=generator, **twin)
-    value, defined = formula(ranking, Judgements(labels, mask), **options)
-    return -torch.where(defined, value, 0.0)
+def _twin(gradient: str, alpha_b: float, break_ties: bool) -> dict[str, Any]:
+    return {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}

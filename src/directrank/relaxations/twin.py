@@ -11,8 +11,32 @@ from directrank.kernels import accelerated
 from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
+from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
+
+
+@draws_by("break_ties")
+def twin(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> TwinRanking:
+    """Twin-sigmoid ranks as a relaxation; arguments as :class:`TwinRanking`."""
+    return TwinRanking(
+        scores,
+        labels,
+        mask,
+        gradient=gradient,
+        alpha_b=alpha_b,
+        break_ties=break_ties,
+        generator=generator,
+    )
 
 
 class TwinRanking:
@@ -135,7 +159,7 @@ def _middle_ranks(scores: Tensor, mask: Tensor, order: Tensor, places: Tensor) -
     """Each tied document's rank as the mean of the places of its group."""
     ordered = scores.masked_fill(~mask, -torch.inf).gather(1, order)
     rising = -ordered
-    ahead = torch.searchsorted(rising, rising)
-    not_behind = torch.searchsorted(rising, rising, right=True)
-    middle = (ahead + not_behind + 1).to(places.dtype) / 2
+    first = torch.searchsorted(rising, rising)
+    end = torch.searchsorted(rising, rising, right=True)
+    middle = (first + end + 1).to(places.dtype) / 2
     return torch.where(mask, middle.gather(1, inverse(order)), places)

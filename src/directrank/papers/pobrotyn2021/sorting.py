@@ -21,7 +21,7 @@ from directrank.metrics._ndcg import ndcg
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import FigureResult
-from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 from directrank.system.seeds import numpy_stream
 
 #: Shares of the labels 0 to 4 (Web30K's, rounded).
@@ -141,7 +141,7 @@ def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
     weights = discount("log2", torch.arange(1, length + 1, dtype=scores.dtype))
     gains = torch.exp2(labels) - 1
     gains = gains / (gains.sort(descending=True).values * weights).sum(1, keepdim=True)
-    plain = neural_sort(scores, mask, 1.0)
+    plain = sorting_matrix(scores, mask, 1.0)
     transposed = plain.mT.contiguous()
     found = []
     for before, after in itertools.pairwise((0, *rounds, CONVERGED)):
