@@ -50,8 +50,9 @@ def find(
     """
     if key not in KERNELS or values.device.type != "cpu" or not values.is_floating_point():
         return None
-    if any(getattr(option, "requires_grad", False) for option in options):
-        return None
+    for option in options:
+        if getattr(option, "requires_grad", False):
+            return None
     return _load(key)
 
 

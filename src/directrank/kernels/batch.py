@@ -8,7 +8,6 @@ documents come first, run the same loop without a copy; lists with holes are pac
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -38,15 +37,28 @@ class Batch:
 
     def __init__(self, scores: Tensor, labels: Tensor, mask: Tensor | None) -> None:
         self.scores, self.labels, mask = validated(scores, labels, mask)
+        self._lay_out(mask)
+
+    @classmethod
+    def of_valid(cls, scores: Tensor, labels: Tensor, mask: Tensor) -> Batch:
+        """Of arguments that are known to be valid; the labels may be of any type."""
+        batch = cls.__new__(cls)
+        batch.scores, batch.labels = scores, labels
+        batch._lay_out(mask)
+        return batch
+
+    def _lay_out(self, mask: Tensor | None) -> None:
         B, L = self.shape = self.scores.shape
         self.starts = np.arange(0, B * L, L) if L else np.zeros(B, np.int64)
-        self._index: Tensor | None = None
-        self.lengths = np.full(B, L)
-        if mask is not None:
-            mask = mask.contiguous()
-            if not _lengths_of_leading(mask.numpy(), self.lengths):
+        self._index: np.ndarray | None = None
+        self.lengths = np.empty(B, np.int64)
+        if mask is None:
+            self.lengths.fill(L)
+        else:
+            real = np.ascontiguousarray(mask.numpy())
+            if not _lengths_of_leading(real, self.lengths):
                 # Some list has a hole: its documents are put together.
-                self._index = mask.view(-1).nonzero().squeeze(1)
+                self._index = np.flatnonzero(real)
                 self.starts = self.lengths.cumsum() - self.lengths
 
     @property
@@ -54,7 +66,7 @@ class Batch:
         """Whether the gradient by the scores is asked for."""
         return self.scores.requires_grad and torch.is_grad_enabled()
 
-    @cached_property
+    @property
     def pairs(self) -> int:
         """How many pairs of documents there are at most."""
         B, L = self.shape
@@ -62,10 +74,8 @@ class Batch:
 
     def flat(self, values: Tensor) -> np.ndarray:
         """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
-        values = values.detach()
-        if self._index is None:
-            return values.contiguous().view(-1).numpy()
-        return values.reshape(-1)[self._index].numpy()
+        numbers = values.detach().numpy().ravel()
+        return numbers if self._index is None else numbers.take(self._index)
 
     def places(self) -> np.ndarray:
         """Where each document is in its list as given, holes included, int64."""
@@ -82,12 +92,10 @@ class Batch:
 
     def padded(self, values: np.ndarray) -> Tensor:
         """Flat ``values`` of the documents as ``[B, L]``; 0 at masked positions."""
-        documents = torch.from_numpy(values)
-        if self._index is None:
-            return documents.view(self.shape)
-        padded = documents.new_zeros(self.scores.numel())
-        padded[self._index] = documents
-        return padded.view(self.shape)
+        if self._index is not None:
+            documents, values = values, np.zeros(self.scores.numel(), values.dtype)
+            values[self._index] = documents
+        return torch.from_numpy(values.reshape(self.shape))
 
     def run(self, kernel: Callable[..., None], work: int, *arguments: object) -> None:
         """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) is worth."""

@@ -79,7 +79,7 @@ class _DoublyStochastic(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, scores: Tensor, mask: Tensor, settings: tuple[float, int, float, bool]):
-        batch = Batch(scores.detach(), scores.detach(), mask)
+        batch = Batch.of_valid(scores.detach(), scores, mask)
         B, L = batch.shape
         scaled = batch.scores.new_zeros(B, L, L)
         kept = batch.scores.new_empty(B, _room(settings[1], L) if scores.requires_grad else 0)

@@ -37,7 +37,7 @@ def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
 class _SoftCounts(torch.autograd.Function):
     @staticmethod
     def forward(ctx, values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
-        batch = Batch(values.detach(), front, mask)
+        batch = Batch.of_valid(values.detach(), front, mask)
         arrays = batch.flat(batch.scores), batch.flat(batch.labels)
         counts = batch.zeros()
         batch.run(_soft_counts, batch.pairs, *arrays, counts)
@@ -49,7 +49,7 @@ class _SoftCounts(torch.autograd.Function):
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
         batch = ctx.batch
         gradient = batch.zeros()
-        outer = batch.flat(grad_output.to(batch.scores.dtype))
+        outer = batch.flat(grad_output)
         batch.run(_soft_counts_gradient, batch.pairs, *ctx.arrays, outer, gradient)
         return batch.padded(gradient), None, None
 

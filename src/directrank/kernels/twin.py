@@ -43,7 +43,7 @@ class _TwinRanks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output: Tensor):
         scores, labels, mask = ctx.saved_tensors
-        batch = Batch(scores, labels, mask)
+        batch = Batch.of_valid(scores, labels, mask)
         gradient = batch.zeros()
         batch.run(
             _twin_gradient,

@@ -66,8 +66,8 @@ def compose(
                 return result
         scores, labels, mask = checked(scores, labels, mask)
         ranking = relax(scores, labels, mask, generator, **settings)
-        value, defined = formula(ranking, Judgements(labels, mask), **options)
-        return -torch.where(defined, value, 0.0)
+        value, _ = formula(ranking, Judgements(labels, mask), **options)
+        return -value
 
     def loss(
         scores: Tensor,
@@ -78,10 +78,9 @@ def compose(
         if not samples:
             return relaxed(scores, labels, mask, generator)
         scores, labels, mask = checked(scores, labels, mask)
-        values = [
-            relaxed(scores + noise * gumbel_noise(scores, mask, generator), labels, mask, generator)
-            for _ in range(samples)
-        ]
+        draws = [scores + noise * gumbel_noise(scores, mask, generator) for _ in range(samples)]
+        repeated = labels.repeat(samples, 1), mask.repeat(samples, 1)
+        values = relaxed(torch.cat(draws), *repeated, generator).split(len(scores) or 1)
         return sum(values[1:], values[0]) / samples
 
     return loss
