@@ -20,11 +20,14 @@ from directrank.system.registry import imported_modules
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: A function's name, or a metric and the relaxation it is under → ``module:function`` of the kernel.
-#: A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options that it
+#: A function's name, or a metric and the relaxation it is under → ``module:function`` of its
+#: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options that it
 #: does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
+    "layers": "directrank.kernels.layers:forward",
+    "likelihood": "directrank.kernels.listmle:likelihood",
+    "listnet": "directrank.kernels.listnet:listnet",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
@@ -46,8 +49,9 @@ def find(
     """
     if values.device.type != "cpu" or values.dtype not in FLOATS or key not in KERNELS:
         return None
-    if any(isinstance(option, Tensor) and option.requires_grad for option in options):
-        return None
+    for option in options:
+        if isinstance(option, Tensor) and option.requires_grad:
+            return None
     return _load(key)
 
 
@@ -71,7 +75,7 @@ def accelerated(formula: Function) -> Function:
 
 
 def modules_of(key: str | tuple[str, str]) -> list[str]:
-    """The modules of directrank that a kernel's numbers depend on, sorted; none without a kernel."""
+    """The modules that the numbers of a kernel depend on, sorted; none where there is no kernel."""
     if key not in KERNELS:
         return []
     return list(imported_modules(KERNELS[key].split(":")[0]))

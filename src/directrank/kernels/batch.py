@@ -8,7 +8,6 @@ documents come first, run the same loop without a copy; lists with holes are pac
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -44,7 +43,7 @@ class Batch:
         self.lengths = np.full(B, L)
         if mask is not None:
             mask = mask.contiguous()
-            if not _lengths_of_leading(mask.numpy(), self.lengths):
+            if not _count(mask.numpy().view(np.uint8), self.lengths):
                 # Some list has a hole: its documents are put together.
                 self._index = mask.view(-1).nonzero().squeeze(1)
                 self.starts = self.lengths.cumsum() - self.lengths
@@ -54,18 +53,28 @@ class Batch:
         """Whether the gradient by the scores is asked for."""
         return self.scores.requires_grad and torch.is_grad_enabled()
 
-    @cached_property
+    @property
+    def has_holes(self) -> bool:
+        """Whether the mask hides documents before the end of a list, which are left out here."""
+        return self._index is not None
+
+    @property
     def pairs(self) -> int:
         """How many pairs of documents there are at most."""
-        B, L = self.shape
-        return B * L * L
+        return self.shape[0] * self.shape[1] ** 2
 
     def flat(self, values: Tensor) -> np.ndarray:
         """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
-        values = values.detach()
         if self._index is None:
-            return values.contiguous().view(-1).numpy()
-        return values.reshape(-1)[self._index].numpy()
+            return array(values).reshape(-1)
+        return array(values.reshape(-1)[self._index])
+
+    def leading(self, values: Tensor) -> np.ndarray:
+        """The first values of each row of ``[B, L]``, as many as the list has documents, flat."""
+        if self._index is None:
+            return self.flat(values)
+        places = torch.arange(self.shape[1])
+        return values[places < torch.from_numpy(self.lengths).unsqueeze(1)].numpy()
 
     def zeros(self) -> np.ndarray:
         """A number per document, 0, in the scores' type."""
@@ -101,6 +110,11 @@ class Batch:
         return np.zeros(size, dtype) if zero else np.empty(size, dtype)
 
 
+def array(values: Tensor) -> np.ndarray:
+    """A tensor's numbers as a contiguous array, which shares their memory where it can."""
+    return values.detach().contiguous().numpy()
+
+
 def per_list(value: float | Tensor, lists: int) -> np.ndarray:
     """A hyper-parameter (a number or ``[B, 1]``) as float64 ``[B]``."""
     if isinstance(value, Tensor):
@@ -109,14 +123,17 @@ def per_list(value: float | Tensor, lists: int) -> np.ndarray:
 
 
 @compiled
-def _lengths_of_leading(mask, lengths):
+def _count(mask, lengths):
     """Count each list's documents; whether in all lists they come before the padding."""
     leading = True
     for b in range(len(mask)):
-        n = 0
-        for j in range(mask.shape[1]):
-            n += mask[b, j]
+        row = mask[b]
+        n = np.int32(0)
+        for j in range(len(row)):
+            n += np.int32(row[j])
         lengths[b] = n
+        first = np.int32(0)
         for j in range(n):
-            leading &= mask[b, j]
+            first += np.int32(row[j])
+        leading &= first == n
     return leading
