@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: A function's name, or a metric and the relaxation it is under → ``module:function`` of the kernel.
-#: A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options that it
-#: does not know, and the formula is used.
+#: A function's name, or a metric and the relaxation it is under → ``module:function`` of its
+#: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
+#: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "doubly_stochastic": "directrank.kernels.neural_sort:doubly_stochastic",
     "expected_cascade": "directrank.kernels.cascade:expected_cascade",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
+    "layers": "directrank.kernels.layers:forward",
+    "likelihood": "directrank.kernels.listmle:likelihood",
+    "listnet": "directrank.kernels.listnet:listnet",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",

@@ -55,8 +55,8 @@ class Batch:
         if mask is None:
             self.lengths.fill(L)
         else:
-            real = np.ascontiguousarray(mask.numpy())
-            if not _lengths_of_leading(real, self.lengths):
+            real = np.ascontiguousarray(mask.numpy()).view(np.uint8)
+            if not _count(real, self.lengths):
                 # Some list has a hole: its documents are put together.
                 self._index = np.flatnonzero(real)
                 self.starts = self.lengths.cumsum() - self.lengths
@@ -67,10 +67,14 @@ class Batch:
         return self.scores.requires_grad and torch.is_grad_enabled()
 
     @property
+    def has_holes(self) -> bool:
+        """Whether the mask hides documents before the end of a list, which are left out here."""
+        return self._index is not None
+
+    @property
     def pairs(self) -> int:
         """How many pairs of documents there are at most."""
-        B, L = self.shape
-        return B * L * L
+        return self.shape[0] * self.shape[1] ** 2
 
     def flat(self, values: Tensor) -> np.ndarray:
         """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
@@ -80,6 +84,13 @@ class Batch:
     def places(self) -> np.ndarray:
         """Where each document is in its list as given, holes included, int64."""
         return self.flat(torch.arange(self.shape[1]).expand(self.shape))
+
+    def leading(self, values: Tensor) -> np.ndarray:
+        """The first values of each row of ``[B, L]``, as many as the list has documents, flat."""
+        if self._index is None:
+            return self.flat(values)
+        places = torch.arange(self.shape[1])
+        return values[places < torch.from_numpy(self.lengths).unsqueeze(1)].numpy()
 
     def zeros(self) -> np.ndarray:
         """A number per document, 0, in the scores' type."""
@@ -126,14 +137,17 @@ def per_list(value: float | Tensor, lists: int) -> np.ndarray:
 
 
 @compiled
-def _lengths_of_leading(mask, lengths):
+def _count(mask, lengths):
     """Count each list's documents; whether in all lists they come before the padding."""
     leading = True
     for b in range(len(mask)):
-        n = 0
-        for j in range(mask.shape[1]):
-            n += mask[b, j]
+        row = mask[b]
+        n = np.int32(0)
+        for j in range(len(row)):
+            n += np.int32(row[j])
         lengths[b] = n
+        first = np.int32(0)
         for j in range(n):
-            leading &= mask[b, j]
+            first += np.int32(row[j])
+        leading &= first == n
     return leading

@@ -18,6 +18,7 @@ from directrank.kernels.pairs import (
     split_exponentials,
     whole_vectors,
 )
+from directrank.lists.gradient import with_gradient
 from directrank.lists.sorting import top
 
 
@@ -35,8 +36,11 @@ def ranknet(
     value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
     batch.run(_ranknet, batch.pairs, *arrays, float(sigma), value, gradient, pairs)
-    loss = batch.loss(value, gradient)
-    return loss / torch.from_numpy(pairs).clamp_min(1) if reduction == "mean" else loss
+    if reduction == "sum":
+        return batch.loss(value, gradient)
+    count = torch.from_numpy(pairs).clamp_min(1)
+    mean, by_scores = torch.from_numpy(value) / count, batch.padded(gradient) / count.unsqueeze(1)
+    return with_gradient(batch.scores, mean, by_scores)
 
 
 @compiled

@@ -80,6 +80,8 @@ def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: o
     As many threads as PyTorch uses, or used before :func:`pytorch_on_one_thread`, take turns, if
     the ``work`` (in pairs of documents) is worth it.
     """
+    if lists == 0:
+        return
     threads = min(threads_for(work), lists)
     if threads <= 1:
         kernel(0, lists, *arguments)

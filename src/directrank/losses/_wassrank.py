@@ -7,11 +7,13 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of
-from directrank.losses._gradient import with_gradient
-from directrank.relaxations._pairs import FAR
 
 GRADIENTS = ("dual", "autograd")
+
+#: Stands for minus infinity where a difference of two of them must not be NaN.
+FAR = 1e30
 
 
 def wassrank(
@@ -58,8 +60,8 @@ def wassrank(
         )
         mu = log_mu.exp() * mask
         potential = lam * log_u.masked_fill(~mask, 0.0)
-        slope = mu * (potential - (mu * potential).sum(1, keepdim=True))
-    return with_gradient(scores, value, slope)
+        by_scores = mu * (potential - (mu * potential).sum(1, keepdim=True))
+    return with_gradient(scores, value, by_scores)
 
 
 def _transport(
