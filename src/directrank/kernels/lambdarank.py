@@ -34,6 +34,8 @@ def lambdarank(
     gain: str = "exp2",
 ) -> Tensor:
     """See :func:`directrank.losses.lambdarank`."""
+    if cutoff not in ("both", "either"):
+        return NotImplemented
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
     L, both = batch.shape[1], cutoff == "both"

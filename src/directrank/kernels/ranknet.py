@@ -32,6 +32,8 @@ def ranknet(
     reduction: str = "sum",
 ) -> Tensor:
     """See :func:`directrank.losses.ranknet`."""
+    if reduction not in ("sum", "mean"):
+        return NotImplemented
     batch = Batch(scores, labels, mask if k is None else top(k, scores, mask))
     value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)

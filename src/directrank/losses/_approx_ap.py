@@ -33,6 +33,13 @@ def approx_ap(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.approx_ap(scores, labels)
+    tensor([-0.9194, -1.0000])
     """
     metric = {"name": "average_precision", "k": k, "min_label": min_label}
     return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

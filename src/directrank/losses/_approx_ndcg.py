@@ -36,6 +36,13 @@ def approx_ndcg(
 
     Returns:
         The loss per query, ``[B]``, in [-1, 0] without a cut-off; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.approx_ndcg(scores, labels)
+    tensor([-0.9528, -1.0000])
     """
     metric = {"name": "ndcg", "k": k, "gain": gain, "discount": discount}
     return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

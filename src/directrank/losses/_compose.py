@@ -48,10 +48,11 @@ def compose(
             scores for want of a cut-off.
 
     >>> import torch
-    >>> loss = compose({"name": "ndcg", "k": 2}, {"name": "sigmoid", "alpha": 1.0})
-    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    >>> print(loss(torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]]), labels))
-    tensor([-0.7144, -0.0000])
+    >>> from directrank import losses
+    >>> loss = losses.compose({"name": "err", "k": 2}, {"name": "sigmoid", "alpha": 1.0})
+    >>> scores, labels = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[0.0, 0.0, 1.0]])
+    >>> loss(scores, labels)
+    tensor([-0.2483])
     """
     metric_name, formula, options = _resolved("metric", metric)
     relaxation_name, relax, settings = _resolved("relaxation", relaxation)

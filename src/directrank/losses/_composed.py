@@ -33,9 +33,11 @@ def composed(
 ) -> Tensor:
     """:func:`compose` in one call, so that a configuration can name any composition.
 
+    >>> import torch
+    >>> from directrank import losses
     >>> scores, labels = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[0.0, 0.0, 1.0]])
     >>> sigmoid = {"name": "sigmoid", "alpha": 1.0}
-    >>> composed(scores, labels, metric="reciprocal_rank", relaxation=sigmoid)
+    >>> losses.composed(scores, labels, metric="reciprocal_rank", relaxation=sigmoid)
     tensor([-0.5000])
     """
     loss = compose(metric, relaxation, samples=samples, noise=noise)

@@ -95,6 +95,13 @@ def lambda_family(
 
     Raises:
         ConfigError: an unknown name, a negative margin, or none for ``difference``.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.lambda_family(scores, labels)
+    tensor([0.3479, 0.1791])
     """
     one_of(force, tuple(FORCES), "force")
     one_of(pairs, PAIRS, "choice of pairs")

@@ -44,6 +44,13 @@ def lambdarank(
 
     Returns:
         The loss per query, ``[B]``; 0 where there is no pair.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.lambdarank(scores, labels)
+    tensor([0.3479, 0.1791])
     """
     one_of(cutoff, CUTOFFS, "cut-off rule")
     scores, labels, mask = checked(scores, labels, mask)

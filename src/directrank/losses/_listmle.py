@@ -31,6 +31,13 @@ def listmle(
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> losses.listmle(scores, labels)
+    tensor([1.5245, 0.7209])
     """
     scores, labels, mask = validated(scores, labels, mask)
     if mask is None:

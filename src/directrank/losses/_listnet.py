@@ -22,6 +22,13 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.listnet(scores, labels)
+    tensor([0.9895, 1.0434])
     """
     scores, labels, mask = checked(scores, labels, mask)
     # Not minus infinity: a list of padding alone stays free of NaN.

@@ -42,6 +42,13 @@ def neural_ndcg(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.neural_ndcg(scores, labels)
+    tensor([-0.8388, -0.9070])
     """
     metric = {"name": "ndcg", "k": k, "gain": gain}
     sorting = {"name": "neural_sort", "tau": tau, "iterations": iterations, "tolerance": tolerance}
@@ -68,6 +75,13 @@ def neural_ndcg_transposed(
 
     Once Sinkhorn has converged this *is* NeuralNDCG: both are ``G(y)ᵀ Pᵀ D``. Stopped early they
     differ, because scaling begins with the columns of P there and with those of its transpose here.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.neural_ndcg_transposed(scores, labels)
+    tensor([-0.8388, -0.9070])
     """
     metric = {"name": "ndcg", "k": k, "gain": gain}
     sorting = {

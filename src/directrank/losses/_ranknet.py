@@ -36,6 +36,13 @@ def ranknet(
 
     Returns:
         The loss per query, ``[B]``; 0 where there is no pair.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.ranknet(scores, labels)
+    tensor([1.7118, 0.4402])
     """
     one_of(reduction, REDUCTIONS, "reduction")
     scores, labels, mask = checked(scores, labels, mask)

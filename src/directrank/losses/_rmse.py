@@ -24,6 +24,13 @@ def rmse(
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the
         root has no derivative, the gradient is 0.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.rmse(scores, labels)
+    tensor([1.9311, 3.9546])
     """
     scores, labels, mask = validated(scores, labels, mask)
     values = scores.detach()

@@ -26,6 +26,13 @@ def softrank(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.softrank(scores, labels)
+    tensor([-0.7988, -0.8870])
     """
     metric = {"name": "ndcg", "k": k}
     return compose(metric, {"name": "rank_binomial", "sigma": sigma})(scores, labels, mask)

@@ -42,6 +42,13 @@ def twin_precision(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_precision(scores, labels, k=2)
+    tensor([-0.5000, -0.0000])
     """
     twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
     metric = {"name": "precision", "k": k, "min_label": min_label}
@@ -63,6 +70,13 @@ def twin_ap(
     """``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
 
     Arguments and result as :func:`twin_precision`.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_ap(scores, labels)
+    tensor([-0.5833, -0.3333])
     """
     twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
     metric = {"name": "average_precision", "min_label": min_label}
@@ -84,6 +98,13 @@ def twin_ndcg(
     """Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
 
     Arguments and result as :func:`twin_precision`; k None is the paper's choice.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_ndcg(scores, labels)
+    tensor([-0.5869, -0.5000])
     """
     twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
     metric = {"name": "ndcg", "k": k}
@@ -107,6 +128,13 @@ def twin_nerr(
 
     Arguments and result as :func:`twin_precision`; ``max_label`` is the largest label of the scale,
     None takes each query's own largest.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_nerr(scores, labels)
+    tensor([-0.4000, -0.3333])
     """
     twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
     metric = {"name": "nerr", "k": k, "max_label": max_label}

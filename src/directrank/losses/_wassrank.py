@@ -47,6 +47,13 @@ def wassrank(
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.wassrank(scores, labels)
+    tensor([0.0000e+00, 2.2939e-08])
     """
     one_of(gradient, GRADIENTS, "gradient")
     scores, labels, mask = checked(scores, labels, mask)
