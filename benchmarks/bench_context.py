@@ -40,7 +40,7 @@ from directrank.learners.contract import FitJob, Splits, no_progress
 from directrank.learners.neural.failures import keep_freed_memory
 from directrank.learners.neural.fit import fit_many
 from directrank.lists.packed import RankedLists
-from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 
 HERE = Path(__file__).resolve().parent
 
@@ -162,8 +162,8 @@ def _best(y: Tensor) -> Tensor:
 
 
 def _neural_ndcg(s: Tensor, y: Tensor, mask: Tensor, transposed: bool) -> Tensor:
-    matrix = neural_sort(s * mask, mask, 1.0)
-    scaled = sinkhorn(matrix.mT, 30, 1e-6).mT if transposed else sinkhorn(matrix, 30, 1e-6)
+    matrix = sorting_matrix(s * mask, mask, 1.0)
+    scaled = sinkhorn(matrix, 30, 1e-6, rows_first=transposed)
     gains = torch.exp2(y) - 1
     return -((scaled @ gains.unsqueeze(2)).squeeze(2) * _discounts(y)).sum(1) / _best(y)
 

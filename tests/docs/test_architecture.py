@@ -23,5 +23,7 @@ def test_a_walk_enters_each_package_once():
     for title in ("## From `alpha`", "## From an archive"):
         walk = PAGE.split(title)[1].split("\n## ")[0]
         rooms = re.findall(r"src/directrank/(\w+)/", walk)
-        entered = [room for room, before in zip(rooms, [None, *rooms], strict=False) if room != before]
+        entered = [
+            room for room, before in zip(rooms, [None, *rooms], strict=False) if room != before
+        ]
         assert len(entered) == len(set(entered)), entered

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-import losses_plain
+import losses_references
 from directrank import losses
 from losses_cases import random_lists, value_and_gradient
 
@@ -132,7 +132,7 @@ def test_twin_rank_jacobian_is_the_table_of_derivatives(gradient):
     leaf = scores.clone().requires_grad_()
     ranks = TwinRanking(leaf, labels, mask, gradient=gradient, alpha_b=1.3).ranks
     plain_leaf = scores.clone().requires_grad_()
-    plain = losses_plain.twin_ranks(plain_leaf, labels, mask, gradient, alpha_b=1.3)
+    plain = losses_references.twin_ranks(plain_leaf, labels, mask, gradient, alpha_b=1.3)
     for i in range(7):
         chosen = mask[:, i]
         (row,) = torch.autograd.grad(ranks[:, i][chosen].sum(), leaf, retain_graph=True)
@@ -189,7 +189,7 @@ def test_twin_nerr_gradient_against_ranks_is_the_cascade_over_the_squared_rank()
 def test_wassrank_dual_gradient_is_the_potential_through_the_softmax():
     scores, labels, mask = random_lists(4, 8, seed=6)
     _, gradient = value_and_gradient(losses.wassrank, scores, labels, mask)
-    _, plain = value_and_gradient(losses_plain.wassrank, scores, labels, mask, gradient="dual")
+    _, plain = value_and_gradient(losses_references.wassrank, scores, labels, mask, gradient="dual")
     torch.testing.assert_close(gradient, plain)
     assert gradient[3:].abs().max() > 1e-3
     assert gradient.sum(1).abs().max() < 1e-12

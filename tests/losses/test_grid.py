@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from directrank import losses, metrics
+from directrank import losses, metrics, relaxations
+from directrank.relaxations.gumbel import gumbel_noise
 from directrank.system.errors import ConfigError
 from losses_cases import random_lists, value_and_gradient
 
-METRICS = ["ndcg", "average_precision", "precision", "reciprocal_rank", "err", "nerr"]
+METRICS = sorted(metrics.REGISTRY)
 RELAXATIONS = [
     {"name": "sigmoid"},
     {"name": "twin", "gradient": "type1"},
@@ -18,6 +19,10 @@ RELAXATIONS = [
     {"name": "neural_sort"},
     {"name": "rank_binomial"},
 ]
+
+
+def test_the_grid_holds_every_relaxation():
+    assert {relaxation["name"] for relaxation in RELAXATIONS} == set(relaxations.REGISTRY)
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=lambda r: "-".join(r.values()))
@@ -61,7 +66,7 @@ def test_at_the_limit_every_relaxation_gives_the_metric_itself(metric, relaxatio
     options = {"name": metric, "k": k}
     if metric == "precision" and k is None and relaxation["name"] != "twin":
         with pytest.raises(ConfigError, match="does not depend on the scores"):
-            losses.compose(options, relaxation)
+            losses.compose(options, relaxation)(scores, labels, mask)
         return
     value = losses.compose(options, relaxation)(scores, labels, mask)
     exact = metrics.get(metric)(scores, labels, mask, k, empty="zero")
@@ -96,14 +101,30 @@ def test_named_losses_equal_their_compositions(name, options, metric, relaxation
     torch.testing.assert_close(named, composed, rtol=1e-9, atol=1e-11)
 
 
-def test_samples_are_averaged_and_drawn_from_the_generator():
+@pytest.mark.parametrize("metric", ["ndcg", "err"])
+@pytest.mark.parametrize("relaxation", ["sigmoid", "neural_sort", "rank_binomial", "twin"])
+def test_samples_of_any_composition_are_drawn_from_the_generator(metric, relaxation):
     scores, labels, mask = random_lists(5, 6, seed=1)
-    loss = losses.compose("ndcg", {"name": "neural_sort", "noise": 1.0}, samples=4)
+    loss = losses.compose(metric, relaxation, samples=4)
     one = loss(scores, labels, mask, generator=torch.Generator().manual_seed(5))
     same = loss(scores, labels, mask, generator=torch.Generator().manual_seed(5))
     other = loss(scores, labels, mask, generator=torch.Generator().manual_seed(6))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
+
+
+def test_samples_are_the_mean_of_the_loss_at_noisy_scores():
+    scores, labels, mask = random_lists(5, 6, seed=1)
+    found = value_and_gradient(
+        losses.composed, scores, labels, mask, metric="ndcg", relaxation="sigmoid",
+        samples=3, noise=0.5, generator=torch.Generator().manual_seed(5),
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(5)
+    scores = torch.where(mask, scores, 0.0)
+    noisy = [scores + 0.5 * gumbel_noise(scores, mask, generator) for _ in range(3)]
+    each = [value_and_gradient(losses.approx_ndcg, one, labels, mask) for one in noisy]
+    for part in (0, 1):
+        torch.testing.assert_close(found[part], sum(one[part] for one in each) / 3)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +134,7 @@ def test_samples_are_averaged_and_drawn_from_the_generator():
         ("ndcg", "sigmid", "did you mean 'sigmoid'"),
         ("ndcg", {"name": "sigmoid", "alfa": 1.0}, "has no option 'alfa'"),
         ({"name": "ndcg", "denominator": "R"}, "sigmoid", "has no option 'denominator'"),
+        ("ndcg", {"name": "neural_sort", "noise": 1.0}, "an option of the composition"),
     ],
 )
 def test_a_wrong_composition_is_one_clear_error(metric, relaxation, message):
@@ -121,11 +143,11 @@ def test_a_wrong_composition_is_one_clear_error(metric, relaxation, message):
 
 
 def test_rank_distributions_sum_to_one_and_match_simulation():
-    from directrank.relaxations.rank_binomial import rank_binomial
+    from directrank.relaxations.rank_binomial import rank_probabilities
 
     scores = torch.tensor([[0.3, -0.2, 1.0, 0.6]], dtype=torch.float64)
     mask = torch.tensor([[True, True, True, False]])
-    distribution = rank_binomial(scores, mask, 0.5)
+    distribution = rank_probabilities(scores, mask, 0.5)
     torch.testing.assert_close(
         distribution.sum(2), torch.tensor([[1.0, 1.0, 1.0, 0.0]], dtype=torch.float64)
     )
@@ -138,15 +160,15 @@ def test_rank_distributions_sum_to_one_and_match_simulation():
         ranks = (torch.rand(200_000, 2, generator=generator, dtype=torch.float64) < win).sum(1)
         shares = torch.bincount(ranks, minlength=4) / 200_000
         torch.testing.assert_close(distribution[0, j], shares.double(), atol=0.005, rtol=0)
-    wide = rank_binomial(scores, mask, 1e-9)
+    wide = rank_probabilities(scores, mask, 1e-9)
     assert wide[0].argmax(1)[:3].tolist() == [1, 2, 0]
 
 
 def test_sinkhorn_makes_a_matrix_doubly_stochastic_and_leaves_padding_empty():
-    from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+    from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 
     scores, _, mask = random_lists(6, 8, seed=3)
-    matrix = sinkhorn(neural_sort(scores, mask, 1.0), 3000, 1e-10)
+    matrix = sinkhorn(sorting_matrix(scores, mask, 1.0), 3000, 1e-10)
     n = mask.sum(1, keepdim=True)
     inside = (torch.arange(8) < n).double()
     torch.testing.assert_close(matrix.sum(2), inside, atol=1e-9, rtol=0)

@@ -1,4 +1,4 @@
-"""Compiled loops equal the block-wise PyTorch code that stands in where they cannot be used."""
+"""Every kernel equals the formula in whose place it is called: value and gradient."""
 
 from __future__ import annotations
 
@@ -11,11 +11,32 @@ from pathlib import Path
 import pytest
 import torch
 
-from directrank import losses, metrics
-from directrank.kernels import compiled as _compiled
+from directrank import kernels, losses
+from directrank.kernels import compiling, threads
+from directrank.relaxations.distribution import expected_cascade
+from directrank.relaxations.neural_sort import doubly_stochastic
+from directrank.relaxations.sigmoid import soft_counts
+from directrank.relaxations.twin import twin_ranks
 from losses_cases import LOSSES, random_lists, value_and_gradient
 
+SORTING = {"name": "neural_sort", "iterations": 7}
+
 CASES = [
+    *(
+        ("composed", {"metric": {"name": metric, "k": k}, "relaxation": SORTING})
+        for metric, k in (("average_precision", 5), ("err", None), ("reciprocal_rank", 3))
+    ),
+    ("composed", {"metric": {"name": "precision", "k": 4}, "relaxation": "neural_sort"}),
+    ("composed", {"metric": "nerr", "relaxation": {"name": "rank_binomial", "sigma": 0.5}}),
+    (
+        "composed",
+        {
+            "metric": {"name": "ndcg", "gain": "linear", "discount": "letor", "k": 6},
+            "relaxation": SORTING | {"rows_first": True},
+        },
+    ),
+    ("composed", {"metric": {"name": "ndcg", "gain": "linear"}, "relaxation": "rank_binomial"}),
+    ("composed", {"metric": {"name": "ndcg", "discount": "letor"}, "relaxation": "rank_binomial"}),
     ("approx_ndcg", {}),
     ("approx_ndcg", {"alpha": 300.0}),
     ("approx_ndcg", {"alpha": 0.1, "k": 4, "beta": 1.0, "discount": "letor", "gain": "linear"}),
@@ -45,12 +66,12 @@ CASES = [
 
 
 @pytest.fixture
-def without_kernels(monkeypatch):
-    """A function that calls another one as if numba were not installed."""
+def formula(monkeypatch):
+    """A function that calls another one with the formulas alone."""
 
     def call(function, *arguments, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(_compiled, "_numba_is_installed", lambda: False)
+            patch.setattr(kernels, "find", lambda *arguments: None)
             return function(*arguments, **options)
 
     return call
@@ -70,40 +91,40 @@ def assert_same(compiled, plain, relative):
 
 @pytest.mark.parametrize("L", [1, 2, 17, 83])
 @pytest.mark.parametrize(("name", "options"), CASES)
-def test_kernels_equal_the_block_wise_code(name, options, L, without_kernels):
+def test_kernels_equal_the_formulas(name, options, L, formula):
     for dtype, relative in ((torch.float64, 1e-10), (torch.float32, 1e-5)):
         scores, labels, mask = random_lists(6, L, dtype=dtype, seed=L)
         if dtype == torch.float32 and (options.get("alpha", 0) > 100 or options.get("tau", 1) < 1):
             relative = 1e-3  # scores that steep have no more digits
         compiled = found(name, scores, labels, mask, **options)
-        plain = without_kernels(found, name, scores, labels, mask, **options)
+        plain = formula(found, name, scores, labels, mask, **options)
         assert_same(compiled, plain, relative)
 
 
-def test_lists_too_long_to_keep_their_pairs_equal_the_block_wise_code(without_kernels):
+def test_lists_too_long_to_keep_their_pairs_equal_the_formula(formula):
     # Over 1 << 16 pairs of each list with a gain.
     scores, labels, mask = random_lists(3, 500, seed=5)
     labels[0] += 1
     compiled = found("approx_ndcg", scores, labels, mask)
-    plain = without_kernels(found, "approx_ndcg", scores, labels, mask)
+    plain = formula(found, "approx_ndcg", scores, labels, mask)
     assert_same(compiled, plain, 1e-10)
 
 
 @pytest.mark.parametrize("scale", [30.0, 1e4])
 @pytest.mark.parametrize(("name", "options"), CASES)
-def test_kernels_equal_the_block_wise_code_far_apart(name, options, scale, without_kernels):
+def test_kernels_equal_the_formulas_far_apart(name, options, scale, formula):
     scores, labels, mask = random_lists(6, 23, seed=3, scale=scale)
     compiled = found(name, scores, labels, mask, **options)
-    plain = without_kernels(found, name, scores, labels, mask, **options)
+    plain = formula(found, name, scores, labels, mask, **options)
     assert_same(compiled, plain, 1e-9)
 
 
 @pytest.mark.parametrize("name", ["approx_ndcg", "ranknet", "lambdarank", "twin_ndcg"])
-def test_ties_and_negative_labels_are_ordered_as_in_the_block_wise_code(name, without_kernels):
+def test_ties_and_negative_labels_are_ordered_as_in_the_formula(name, formula):
     scores, labels, mask = random_lists(6, 30, seed=8)
     scores, labels = scores.round(), labels - 2
     compiled = found(name, scores, labels, mask)
-    plain = without_kernels(found, name, scores, labels, mask)
+    plain = formula(found, name, scores, labels, mask)
     assert_same(compiled, plain, 1e-10)
 
 
@@ -124,16 +145,16 @@ def test_a_gradient_is_right_where_a_sigmoid_has_lost_its_digits():
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_number_of_threads_does_not_change_a_byte(name, monkeypatch):
-    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
     scores, labels, mask = random_lists(40, 31, dtype=torch.float32)
-    threads = torch.get_num_threads()
+    before = torch.get_num_threads()
     results = []
     try:
         for number in (1, 2, 5):
             torch.set_num_threads(number)
             results.append(found(name, scores, labels, mask, **LOSSES[name]))
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
     for other in results[1:]:
         assert torch.equal(other[0], results[0][0])
         assert torch.equal(other[1], results[0][1])
@@ -164,14 +185,14 @@ def test_softrank_of_a_score_that_is_not_a_number_is_none_either():
     assert torch.equal(value[:4], clean[:4])
 
 
-def test_softrank_keeps_its_digits_where_contests_are_nearly_decided(without_kernels):
+def test_softrank_keeps_its_digits_where_contests_are_nearly_decided(formula):
     """Both tails of the normal distribution, up to where float64 ends, from polynomials."""
     labels = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     for gap in (0.0, 1e-9, 0.3, 2.0, 6.0, 12.0, 30.0):
         for sign in (1, -1):
             scores = torch.tensor([[sign * gap, 0.0]], dtype=torch.float64)
             _, gradient = found("softrank", scores, labels, None)
-            _, plain = without_kernels(found, "softrank", scores, labels, None)
+            _, plain = formula(found, "softrank", scores, labels, None)
             torch.testing.assert_close(gradient, plain, rtol=1e-12, atol=1e-150)
 
 
@@ -244,48 +265,22 @@ for name in NAMES:
     assert sorted(turned.splitlines()) == sorted(fresh.splitlines())
 
 
-def test_without_numba_every_loss_and_metric_works(tmp_path):
-    """The library's own dependencies do not hold it."""
-    code = f"""
-import sys, torch
-sys.modules["numba"] = sys.modules["llvmlite"] = None
-from directrank import losses, metrics
-from losses_cases import LOSSES, random_lists, value_and_gradient
-scores, labels, mask = random_lists(6, 14)
-found = {{}}
-for name, options in LOSSES.items():
-    torch.manual_seed(0)
-    found[name] = value_and_gradient(losses.get(name), scores, labels, mask, **options)
-for name in metrics.REGISTRY:
-    found["metric " + name] = metrics.get(name)(scores, labels, mask), torch.zeros(0)
-torch.save(found, {str(tmp_path / "found.pt")!r})
-"""
-    bytes_of_a_process(code, tmp_path)
-    plain = torch.load(tmp_path / "found.pt")
-    scores, labels, mask = random_lists(6, 14)
-    for name, options in LOSSES.items():
-        assert_same(found(name, scores, labels, mask, **options), plain[name], 1e-10)
-    for name in metrics.REGISTRY:
-        value = metrics.get(name)(scores, labels, mask)
-        torch.testing.assert_close(value, plain["metric " + name][0], equal_nan=True)
-
-
 @pytest.mark.parametrize("lists", [1, 2, 7, 31, 128, 10_000])
-@pytest.mark.parametrize("threads", [1, 2, 5, 64])
-def test_threads_take_every_list_once_the_longest_turns_first(lists, threads, monkeypatch):
-    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
-    monkeypatch.setattr(_compiled, "_threads", threads)
+@pytest.mark.parametrize("number", [1, 2, 5, 64])
+def test_threads_take_every_list_once_the_longest_turns_first(lists, number, monkeypatch):
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "_threads", number)
     turns: list[tuple[int, int]] = []
-    _compiled.over_lists(lambda begin, end: turns.append((begin, end)), lists, lists)
+    threads.over_lists(lambda begin, end: turns.append((begin, end)), lists, lists)
     turns.sort()
     assert turns[0][0] == 0
     assert turns[-1][1] == lists
     assert all(one[1] == other[0] for one, other in pairwise(turns))
     sizes = [end - begin for begin, end in turns]
     assert sizes == sorted(sizes, reverse=True)
-    if 1 < threads <= lists:
-        assert threads <= len(turns) <= 32 * threads
-        assert sizes[-1] <= max(1, lists // (16 * threads))
+    if 1 < number <= lists:
+        assert number <= len(turns) <= 32 * number
+        assert sizes[-1] <= max(1, lists // (16 * number))
 
 
 def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
@@ -299,20 +294,20 @@ def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(numba, "njit", without_a_place)
+    monkeypatch.setattr(compiling, "njit", without_a_place)
 
     def double(x):
         return 2 * x
 
-    assert _compiled.compiled(double)(3) == 6
+    assert compiling.compiled(double)(3) == 6
     assert asked == [True, None]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
     scores, labels, mask = random_lists(40, 31)
-    threads = torch.get_num_threads()
+    before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         expected = losses.approx_ndcg(scores, labels, mask)
@@ -322,20 +317,111 @@ def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
             os._exit(0 if same else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(
-    ("name", "kernels"),
+    ("name", "modules"),
     [
-        ("approx_ndcg", "directrank.kernels.pairs"),
-        ("approx_ap", "directrank.kernels.pairs"),
-        ("twin_ndcg", "directrank.kernels.pairs"),
-        ("lambdarank", "directrank.kernels.numbers"),
-        ("neural_ndcg", "directrank.kernels.neural_sort"),
-        ("listmle", "directrank.kernels.listwise"),
-        ("softrank", "directrank.kernels.softrank"),
+        ("approx_ndcg", ["kernels.sigmoid", "metrics._ndcg", "relaxations.sigmoid"]),
+        ("approx_ap", ["kernels.sigmoid", "metrics._average_precision"]),
+        ("twin_ndcg", ["kernels.twin", "kernels.pairs", "relaxations.twin"]),
+        ("lambdarank", ["kernels.lambdarank", "kernels.numbers"]),
+        ("neural_ndcg", ["kernels.neural_sort", "relaxations.neural_sort", "relaxations.gumbel"]),
+        ("listmle", ["kernels.listmle"]),
+        ("softrank", ["kernels.softrank", "relaxations.rank_binomial", "lists.conventions"]),
     ],
 )
-def test_a_loss_depends_on_its_kernels(name, kernels):
-    assert kernels in losses.modules_of(name)
+def test_a_loss_depends_on_its_kernels(name, modules):
+    assert {f"directrank.{module}" for module in modules} <= set(losses.modules_of(name))
+
+
+@pytest.mark.parametrize("key", kernels.KERNELS, ids=str)
+def test_every_kernel_is_found(key):
+    scores = torch.zeros(2, 3)
+    assert callable(kernels.find(key, scores))
+    assert kernels.find("nothing", scores) is None
+    assert kernels.find(key, scores, [torch.zeros(1, requires_grad=True)]) is None
+
+
+@pytest.mark.parametrize("L", [1, 6, 40, 500])
+@pytest.mark.parametrize("rows_first", [False, True])
+@pytest.mark.parametrize("rounds", [0, 1, 30, 200])
+def test_the_doubly_stochastic_matrix_and_its_derivative_are_those_of_the_formula(
+    L, rows_first, rounds
+):
+    if L == 500 and rounds > 1:
+        rounds = 10  # all matrices of the formula's rounds are kept
+    scores, _, mask = random_lists(5 if L < 500 else 3, L, seed=L)
+    scores = torch.where(mask, scores, 0.0)
+    scores[-1] = scores[-1].round()  # ties
+    options = mask, 0.7, rounds, 1e-6, rows_first
+    outer = torch.randn(len(scores), L, L, dtype=torch.float64)
+    parts = []
+    for function in (doubly_stochastic, doubly_stochastic.__wrapped__):
+        leaf = scores.clone().requires_grad_()
+        matrix = function(leaf, *options)
+        (gradient,) = torch.autograd.grad((matrix * outer).sum(), leaf)
+        parts.append((matrix.detach(), gradient))
+    assert_same(*parts, 1e-10)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+def test_the_derivative_of_the_scaling_agrees_with_finite_differences(rounds):
+    scores, _, mask = random_lists(4, 7, seed=2)
+    scores = torch.where(mask, scores, 0.0).requires_grad_()
+    for rows_first in (False, True):
+        assert torch.autograd.gradcheck(
+            lambda s, side=rows_first: doubly_stochastic(s, mask, 0.8, rounds, 0.0, side), scores
+        )
+
+
+def test_the_expected_cascade_is_that_of_the_formula_where_documents_are_certain_to_stop():
+    generator = torch.Generator().manual_seed(4)
+    p = torch.rand(4, 9, 6, generator=generator, dtype=torch.float64)
+    p = p / p.sum(2, keepdim=True)
+    p[1] = torch.eye(9)[:, :6]
+    stops = torch.rand(4, 9, generator=generator, dtype=torch.float64).round(decimals=1)
+    stops[1] = 1
+    stops[2] = (stops[2] > 0.5).double()
+    parts = []
+    for function in (expected_cascade, expected_cascade.__wrapped__):
+        leaf = p.clone().requires_grad_()
+        value = function(leaf, stops)
+        (gradient,) = torch.autograd.grad(value.sum(), leaf)
+        parts.append((value.detach(), gradient))
+    assert_same(*parts, 1e-12)
+
+
+@pytest.mark.parametrize("L", [1, 17, 83])
+def test_soft_counts_and_twin_ranks_equal_their_formulas(L):
+    scores, labels, mask = random_lists(6, L, seed=L)
+    scores = torch.where(mask, scores, 0.0)
+    weights = torch.randn(6, L, dtype=torch.float64)
+    front = mask & (labels > 1)
+    exact = scores.argsort(1, descending=True).argsort(1) + 1.0
+    calls = [(soft_counts, (front, mask), front)] + [
+        (twin_ranks, (exact.double(), labels, mask, f"type{number}", 1.3), mask)
+        for number in (1, 2, 3)
+    ]
+    for function, arguments, seen in calls:
+        parts = []
+        for version in (function, function.__wrapped__):
+            leaf = scores.clone().requires_grad_()
+            result = torch.where(seen, version(leaf, *arguments), 0.0)
+            (gradient,) = torch.autograd.grad((result * weights).sum(), leaf)
+            parts.append((result.detach(), torch.where(mask, gradient, 0.0)))
+        assert_same(*parts, 1e-10)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_padded_lists_and_lists_with_holes_run_the_same_loop(name, options):
+    if name == "listmle" or options.get("samples"):
+        pytest.skip("draws a number for every position")
+    scores, labels, mask = random_lists(6, 40, seed=9)
+    order = torch.sort((~mask).long(), dim=1, stable=True).indices
+    together = [tensor.gather(1, order) for tensor in (scores, labels, mask)]
+    value, gradient = found(name, scores, labels, mask, **options)
+    other_value, other_gradient = found(name, *together, **options)
+    torch.testing.assert_close(value, other_value, rtol=1e-14, atol=1e-15)
+    torch.testing.assert_close(gradient.gather(1, order), other_gradient, rtol=1e-12, atol=1e-14)

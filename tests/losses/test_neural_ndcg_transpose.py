@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from directrank.losses import neural_ndcg, neural_ndcg_transposed
-from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 from directrank.system.seeds import torch_stream
 
 #: Rounds after which scaling of these short lists has come to its end in float64.
@@ -52,7 +52,7 @@ def test_after_one_round_they_differ():
 def test_the_transpose_is_the_same_bilinear_form_with_rows_scaled_first(rounds):
     scores, labels, mask = lists()
     scores, labels = scores[:1], labels[:1]
-    matrix = neural_sort(scores, mask[:1], 1.0)
+    matrix = sorting_matrix(scores, mask[:1], 1.0)
     rows_first = sinkhorn(matrix.mT, rounds, 0.0).mT
     discounts = 1 / torch.log2(torch.arange(2, 14, dtype=torch.float64))
     gains = torch.exp2(labels[0]) - 1
@@ -64,7 +64,7 @@ def test_the_transpose_is_the_same_bilinear_form_with_rows_scaled_first(rounds):
 
 def test_both_orders_of_scaling_have_the_same_limit():
     scores, _, mask = lists()
-    matrix = neural_sort(scores[:1], mask[:1], 1.0)
+    matrix = sorting_matrix(scores[:1], mask[:1], 1.0)
     columns_first, rows_first = sinkhorn(matrix, MANY, 0.0), sinkhorn(matrix.mT, MANY, 0.0).mT
     assert torch.allclose(columns_first, rows_first, atol=1e-9, rtol=0)
     assert torch.allclose(columns_first.sum(1), torch.ones(1, 12, dtype=torch.float64))

@@ -45,22 +45,72 @@ def test_importing_losses_loads_no_loss_and_nothing_but_torch():
         "print('directrank.losses._twin' in sys.modules)"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.split("\n")[:3] == ["[]", "[]", "False"]
+    loaded = ["directrank.losses._needs"]  # the declaration, not a loss
+    assert out.stdout.split("\n")[:3] == [str(loaded), "[]", "False"]
 
 
 def test_modules_of_a_loss_are_those_its_value_depends_on():
     modules = losses.modules_of("approx_ndcg")
     assert "directrank.losses._approx_ndcg" in modules
-    assert "directrank.relaxations._pairs" in modules
+    assert "directrank.relaxations.sigmoid" in modules
     assert "directrank.metrics._ndcg" in modules
-    assert "directrank.losses._ranknet" not in modules
-    assert "directrank.relaxations.twin" not in modules
+    assert "directrank.kernels.sigmoid" in modules
     assert modules == sorted(modules)
     assert losses.modules_of("rmse") == [
+        "directrank.lists.gradient",
         "directrank.lists.inputs",
-        "directrank.losses._gradient",
         "directrank.losses._rmse",
         "directrank.system.errors",
     ]
     with pytest.raises(ConfigError):
         losses.modules_of("rsme")
+
+
+@pytest.mark.parametrize("name", losses.REGISTRY)
+def test_a_loss_depends_on_no_registry_and_on_no_other_loss(name):
+    modules = set(losses.modules_of(name))
+    packages = {f"directrank.{p}" for p in ("losses", "metrics", "relaxations", "kernels")}
+    assert not modules & packages
+    machinery = {"directrank.losses._compose", "directrank.losses._needs"}
+    own = losses.REGISTRY[name].split(":")[0]
+    assert {m for m in modules if m.startswith("directrank.losses.")} - machinery == {own}
+
+
+def test_a_composition_depends_on_what_it_names():
+    one = losses.modules_of("approx_ap")
+    assert "directrank.metrics._err" not in one
+    assert "directrank.relaxations.neural_sort" not in one
+    settings = {"metric": {"name": "err", "k": 5}, "relaxation": "neural_sort"}
+    composed = set(losses.modules_of("composed", settings))
+    assert {"directrank.metrics._err", "directrank.kernels.neural_sort"} <= composed
+    assert "directrank.kernels.cascade" in composed
+    assert "directrank.relaxations.sigmoid" not in composed
+    assert composed < set(losses.modules_of("composed"))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "draws"),
+    [
+        ("approx_ndcg", {"alpha": 3.0}, False),
+        ("neural_ndcg", {}, False),
+        ("neural_ndcg", {"samples": 2}, True),
+        ("listmle", {}, True),
+        ("twin_ap", {}, True),
+        ("twin_ap", {"break_ties": False}, False),
+        ("composed", {"metric": "ndcg", "relaxation": "sigmoid"}, False),
+        ("composed", {"metric": "ndcg", "relaxation": "sigmoid", "samples": 1}, True),
+        ("composed", {"metric": "ndcg", "relaxation": "twin"}, True),
+        (
+            "composed",
+            {"metric": "ndcg", "relaxation": {"name": "twin", "break_ties": False}},
+            False,
+        ),
+    ],
+)
+def test_a_loss_declares_whether_it_draws(name, settings, draws):
+    assert losses.needs_of(name).random(settings) is draws
+
+
+def test_steepness_may_be_given_per_list_where_a_loss_declares_it():
+    assert losses.needs_of("approx_ndcg").per_list == ("alpha",)
+    assert losses.needs_of("rmse").per_list == ()

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from directrank import metrics
-from directrank.metrics.conventions import TIES, discount
+from directrank.lists.conventions import discount
+from directrank.metrics.conventions import TIES
 from directrank.system.errors import DirectrankError
 
 NAMES = list(metrics.REGISTRY)

@@ -1,1 +1,118 @@
-"""Compiled loops: the numbers of losses, relaxations, layers and learners, fast, on a CPU."""
+"""Compiled loops: the numbers of formulas elsewhere in the package, fast, on a CPU.
+
+Losses, relaxations and layers are written as plain PyTorch where they belong. A function marked
+:func:`accelerated` has a kernel in :data:`KERNELS`, which is called in its place where it may be:
+on a CPU, and where only the gradient by its first argument is asked for. Nothing else decides
+whether a kernel is used.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from directrank.system import sources
+from directrank.system.registry import imported_modules
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: A function's name, or a metric and the relaxation it is under → ``module:function`` of its
+#: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
+#: that it does not know, and the formula is used.
+KERNELS: dict[str | tuple[str, str], str] = {
+    "doubly_stochastic": "directrank.kernels.neural_sort:doubly_stochastic",
+    "expected_cascade": "directrank.kernels.cascade:expected_cascade",
+    "lambdarank": "directrank.kernels.lambdarank:lambdarank",
+    "layers": "directrank.kernels.layers:forward",
+    "likelihood": "directrank.kernels.listmle:likelihood",
+    "listnet": "directrank.kernels.listnet:listnet",
+    "ranknet": "directrank.kernels.ranknet:ranknet",
+    "soft_counts": "directrank.kernels.sigmoid:soft_counts",
+    "twin_ranks": "directrank.kernels.twin:twin_ranks",
+    ("ndcg", "neural_sort"): "directrank.kernels.neural_sort:ndcg",
+    ("ndcg", "rank_binomial"): "directrank.kernels.softrank:ndcg",
+    ("ndcg", "sigmoid"): "directrank.kernels.sigmoid:ndcg",
+}
+
+
+def find(
+    key: str | tuple[str, str], values: Tensor, options: Iterable[Any] = ()
+) -> Callable[..., Any] | None:
+    """The kernel of ``key`` if it may work on ``values``, else None.
+
+    Args:
+        key: a key of :data:`KERNELS`; None is returned for any other.
+        values: the first argument, by which a gradient may be asked for.
+        options: the other arguments; one that requires a gradient needs PyTorch.
+    """
+    if key not in KERNELS or values.device.type != "cpu" or not values.is_floating_point():
+        return None
+    for option in options:
+        if getattr(option, "requires_grad", False):
+            return None
+    return _load(key)
+
+
+def accelerated(formula: Function) -> Function:
+    """A function that calls the kernel of its name where it may, and the ``formula`` elsewhere.
+
+    The formula is its attribute ``__wrapped__``.
+    """
+    name = formula.__name__
+
+    @wraps(formula)
+    def fastest(values: Tensor, *arguments: Any, **options: Any) -> Any:
+        kernel = find(name, values, (*arguments, *options.values()))
+        if kernel is not None:
+            result = kernel(values, *arguments, **options)
+            if result is not NotImplemented:
+                return result
+        return formula(values, *arguments, **options)
+
+    return fastest  # type: ignore[return-value]
+
+
+def modules_of(key: str | tuple[str, str]) -> list[str]:
+    """The modules that the numbers of a kernel depend on, sorted; none where there is no kernel."""
+    if key not in KERNELS:
+        return []
+    return list(imported_modules(KERNELS[key].split(":")[0]))
+
+
+def with_kernels(modules: Iterable[str]) -> list[str]:
+    """``modules`` and those that the kernels of their :func:`accelerated` functions depend on."""
+    result = set(modules)
+    for module in tuple(result):
+        for function in _accelerated_in(module):
+            result.update(modules_of(function))
+    return sorted(result)
+
+
+@cache
+def _accelerated_in(module: str) -> tuple[str, ...]:
+    """The functions that a module marks :func:`accelerated`, read from its source."""
+    functions = [
+        node
+        for node in ast.parse(sources.text_of(module)).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    return tuple(
+        function.name
+        for function in functions
+        if any(
+            isinstance(mark, ast.Name) and mark.id == "accelerated"
+            for mark in function.decorator_list
+        )
+    )
+
+
+@cache
+def _load(key: str | tuple[str, str]) -> Callable[..., Any]:
+    module, function = KERNELS[key].split(":")
+    return getattr(import_module(module), function)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 
 #: Documents of a block, at most.
 BLOCK = 512

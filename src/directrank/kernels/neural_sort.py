@@ -1,4 +1,4 @@
-"""NeuralSort and Sinkhorn scaling of one list after the other, as compiled loops on a CPU.
+"""NeuralSort with Sinkhorn scaling, and NDCG under it, on a CPU.
 
 One pass over the matrix P serves a whole round of scaling: as soon as the sum of a row is known,
 the row, still in the processor, is added to the sums of the columns. The adjoint goes the same way
@@ -10,15 +10,100 @@ softmax asks of it are sums of its rows and columns weighted with P, made of the
 from __future__ import annotations
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.batch import Batch, array
+from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+
+_discount = discount
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.
 ROWS, COLUMNS = 4, 16
 
-#: Smaller sums count as empty: their inverse, squared, would overflow float32.
+#: Smaller sums count as empty, as in :func:`directrank.relaxations.neural_sort.sinkhorn`.
 LEAST = 1e-18
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    tau: float = 1.0,
+    iterations: int = 30,
+    tolerance: float = 1e-6,
+    rows_first: bool = False,
+) -> Tensor:
+    """Minus NDCG under NeuralSort; see :func:`directrank.losses.neural_ndcg`."""
+    scores, labels, mask = checked(scores, labels, mask)
+    batch = Batch(scores, labels, mask)
+    value, gradient = batch.per_list(), batch.zeros()
+    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
+    discounts = _discount(discount, ranks)
+    if k is not None:
+        discounts *= ranks <= k
+    batch.run(
+        _ndcg,
+        batch.pairs * (1 + iterations),
+        batch.flat(scores),
+        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
+        discounts.numpy(),
+        float(tau),
+        int(iterations),
+        float(tolerance),
+        bool(rows_first),
+        batch.gradient_needed,
+        value,
+        gradient,
+    )
+    return batch.loss(-value, -gradient)
+
+
+def doubly_stochastic(
+    scores: Tensor, mask: Tensor, tau: float, iterations: int, tolerance: float, rows_first: bool
+) -> Tensor:
+    """See :func:`directrank.relaxations.neural_sort.doubly_stochastic`."""
+    settings = float(tau), int(iterations), float(tolerance), bool(rows_first)
+    return _DoublyStochastic.apply(scores, mask, settings)
+
+
+class _DoublyStochastic(torch.autograd.Function):
+    """The scaled matrix. Of the rounds, vectors are kept; P is made again for the gradient."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor, mask: Tensor, settings: tuple[float, int, float, bool]):
+        batch = Batch.of_valid(scores.detach(), scores, mask)
+        B, L = batch.shape
+        scaled = batch.scores.new_zeros(B, L, L)
+        kept = batch.scores.new_empty(B, _room(settings[1], L) if scores.requires_grad else 0)
+        rounds = np.zeros(B, np.int64)
+        arrays = batch.flat(batch.scores), batch.places(), *settings
+        work = batch.pairs * (1 + settings[1])
+        batch.run(_scaled, work, *arrays, array(scaled), array(kept), rounds)
+        ctx.batch, ctx.arrays, ctx.work, ctx.rounds = batch, arrays, work, rounds
+        ctx.save_for_backward(kept)
+        return scaled
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
+        batch, (kept,) = ctx.batch, ctx.saved_tensors
+        gradient = batch.zeros()
+        outer = array(grad_output)
+        batch.run(_scaled_gradient, ctx.work, *ctx.arrays, outer, array(kept), ctx.rounds, gradient)
+        return batch.padded(gradient), None, None
+
+
+def _room(iterations: int, L: int) -> int:
+    """Numbers that the vectors of a list's rounds take at most."""
+    return 5 * (iterations + 2) * ((L + COLUMNS - 1) // COLUMNS * COLUMNS)
 
 
 @inlined
@@ -178,7 +263,7 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
     columns weighted by slope. ``of_u`` and ``of_v`` are overwritten.
     """
     by_row, by_column, by_slope = totals[0], totals[1], totals[2]
-    found, found_sloped, product = totals[3], totals[4], totals[5]
+    partial, partial_sloped, product = totals[3], totals[4], totals[5]
     if rows_first and rounds > 0:
         for j in range(n):
             of_v[j] *= v[rounds + 1, j] * v[rounds + 1, j]
@@ -193,21 +278,21 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
         for i in range(n):
             of_u[i] *= u[rounds, i] * u[rounds, i]
             by_row[i] -= of_u[i] * dots[rounds, i]
-        _left(matrix, of_u, slopes, found, found_sloped)
+        _left(matrix, of_u, slopes, partial, partial_sloped)
     for t in range(rounds, 0, -1):
         for j in range(n):
-            by_column[j] -= v[t, j] * found[j]
-            by_slope[j] -= v[t, j] * found_sloped[j]
+            by_column[j] -= v[t, j] * partial[j]
+            by_slope[j] -= v[t, j] * partial_sloped[j]
         if t == 1 and rows_first:
             break
         for j in range(n):
-            of_v[j] = (of_v[j] - found[j]) * v[t, j] * v[t, j]
+            of_v[j] = (of_v[j] - partial[j]) * v[t, j] * v[t, j]
             by_column[j] -= of_v[j] * sums[t - 1, j]
             by_slope[j] -= of_v[j] * sloped[t - 1, j]
         if not _settle(of_v):
             break
-        found[:] = 0
-        found_sloped[:] = 0
+        partial[:] = 0
+        partial_sloped[:] = 0
         for r in range(0, len(matrix), ROWS):
             p, q, s, k = _dots(matrix, r, of_v, matrix.shape[1])
             product[r], product[r + 1], product[r + 2], product[r + 3] = p, q, s, k
@@ -217,50 +302,54 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
                 of_u[i] = -product[i] * u[t - 1, i] * u[t - 1, i]
                 by_row[i] -= of_u[i] * dots[t - 1, i] if t > 1 else of_u[i] - of_u[i]
             if t > 1:
-                _add_rows(matrix, r, of_u, slopes, matrix.shape[1], found, found_sloped)
+                _add_rows(matrix, r, of_u, slopes, matrix.shape[1], partial, partial_sloped)
         of_v[:] = 0
 
 
+@inlined
+def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations):
+    """P of a list's scores in the room given, with vectors 0 but for scores and slopes, and room
+    for the rounds."""
+    n = len(scores)
+    columns = (n + COLUMNS - 1) // COLUMNS * COLUMNS
+    rows = (n + ROWS - 1) // ROWS * ROWS
+    matrix = room[: rows * columns].reshape(rows, columns)
+    vectors = room_of_vectors[: 14 * columns].reshape(14, columns)
+    history = room_of_rounds[: 5 * (iterations + 2) * columns].reshape((5, iterations + 2, columns))
+    s, distances, slopes = vectors[0], vectors[2], vectors[3]
+    vectors[:] = 0
+    for i in range(n):
+        s[i] = scores[i]
+        slopes[i] = (n - 1 - 2 * i) / tau
+    _neural_sort(s, n, tau, distances, matrix)
+    return matrix, vectors, history
+
+
 @compiled
-def neural_ndcg(
-    begin, end, scores, gains, mask, discounts, tau, iterations, tolerance, rows_first, wanted,
-    value, gradient,
+def _ndcg(
+    begin, end, starts, lengths, scores, gains, discounts, tau, iterations, tolerance, rows_first,
+    gradient_needed, value, gradient,
 ):  # fmt: skip
-    """``Σ_r D(r) (scale(P) gains)_r`` ``[B]`` and, where wanted, its gradient ``[B, L]``.
+    """``Σ_r D(r) (scale(P) gains)_r`` ``[B]`` and, where needed, its gradient ``[N]``.
 
     ``discounts [L]`` are those of ranks, 0 beyond the cut-off.
     """
-    L = scores.shape[1]
-    width = (L + COLUMNS - 1) // COLUMNS * COLUMNS
+    width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
     kind = scores.dtype
     room = np.empty(width * width, kind)
-    place = np.empty(L + 1, np.int64)
     room_of_vectors = np.empty(14 * width, kind)
     room_of_rounds = np.empty(5 * (iterations + 2) * width, kind)
     for b in range(begin, end):
         value[b] = 0
-        gradient[b] = 0
-        n, gain = 0, False
-        for j in range(L):
-            place[n] = j
-            n += mask[b, j]
-            gain = gain or (mask[b, j] and gains[b, j] != 0)
-        if not gain:
+        first, n = starts[b], lengths[b]
+        if not np.any(gains[first : first + n]):
             continue
-        columns = (n + COLUMNS - 1) // COLUMNS * COLUMNS
-        rows = (n + ROWS - 1) // ROWS * ROWS
-        matrix = room[: rows * columns].reshape(rows, columns)
-        vectors = room_of_vectors[: 14 * columns].reshape(14, columns)
-        history = room_of_rounds[: 5 * (iterations + 2) * columns].reshape(
-            (5, iterations + 2, columns)
+        matrix, vectors, history = _prepared(
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations
         )
-        s, g, distances, slopes = vectors[0], vectors[1], vectors[2], vectors[3]
-        vectors[:] = 0
+        s, g, slopes = vectors[0], vectors[1], vectors[3]
         for i in range(n):
-            s[i] = scores[b, place[i]]
-            g[i] = gains[b, place[i]]
-            slopes[i] = (n - 1 - 2 * i) / tau
-        _neural_sort(s, n, tau, distances, matrix)
+            g[i] = gains[first + i]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
         rounds = _scale(
             matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
@@ -272,12 +361,12 @@ def neural_ndcg(
             ranked[i] = u[rounds, i] * discounts[i]
             given[i] = last_v[i] * g[i]
         product = totals[5]
-        _right(matrix, given, product[:rows])
+        _right(matrix, given, product[: len(matrix)])
         total = 0.0
         for i in range(n):
             total += ranked[i] * product[i]
         value[b] = total
-        if not wanted:
+        if not gradient_needed:
             continue
         _left(matrix, ranked, slopes, totals[3], totals[4])
         for i in range(n):
@@ -291,19 +380,102 @@ def neural_ndcg(
         )
         # Through the softmax: what a row loses as a whole.
         _left(matrix, totals[0], slopes, totals[3], totals[4])
-        _scores_gradient(s, n, tau, totals, gradient[b], place)
+        _scores_gradient(s, n, tau, totals, gradient[first : first + n])
+
+
+@compiled
+def _scaled(
+    begin, end, starts, lengths, scores, places, tau, iterations, tolerance, rows_first, scaled,
+    kept, rounds,
+):  # fmt: skip
+    """The ``scaled`` matrix ``[B, r, i]``, i at the documents' ``places [N]``, and the ``rounds``.
+
+    Their vectors are kept if there is room: ``kept`` is ``[B, _room]`` or ``[B, 0]``.
+    """
+    width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
+    kind = scores.dtype
+    room = np.empty(width * width, kind)
+    room_of_vectors = np.empty(14 * width, kind)
+    keeps = kept.shape[1] > 0
+    room_of_rounds = np.empty(0 if keeps else 5 * (iterations + 2) * width, kind)
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        matrix, vectors, history = _prepared(
+            scores[first : first + n], tau, room, room_of_vectors,
+            kept[b] if keeps else room_of_rounds, iterations,
+        )  # fmt: skip
+        u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
+        rounds[b] = _scale(
+            matrix, n, iterations, tolerance, rows_first, vectors[3], u, v, dots, sums, sloped
+        )
+        last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
+        for r in range(n):
+            row, target = matrix[r], scaled[b, r]
+            for i in range(n):
+                row[i] *= last_u[r] * last_v[i]
+            for i in range(n):
+                target[places[first + i]] = row[i]
+
+
+@compiled
+def _scaled_gradient(
+    begin, end, starts, lengths, scores, places, tau, iterations, tolerance, rows_first, outer,
+    kept, rounds, gradient,
+):  # fmt: skip
+    """The gradient ``[N]`` of ``Σ outer · scaled``; see :func:`_scaled`."""
+    width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
+    kind = scores.dtype
+    room = np.empty(width * width, kind)
+    room_of_vectors = np.empty(14 * width, kind)
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        matrix, vectors, history = _prepared(
+            scores[first : first + n], tau, room, room_of_vectors, kept[b], iterations
+        )
+        s, slopes, incoming = vectors[0], vectors[3], vectors[4]
+        u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
+        last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
+        of_u, of_v, totals = vectors[6], vectors[7], vectors[8:]
+        for r in range(n):
+            for i in range(n):
+                incoming[i] = outer[b, r, places[first + i]]
+            of_u[r] = _row_of_outer(
+                matrix[r], incoming, last_v, last_u[r], slopes[r], n, of_v, totals[2]
+            )
+        for i in range(n):
+            totals[0, i] = last_u[i] * of_u[i]
+            totals[1, i] = last_v[i] * of_v[i]
+            totals[2, i] *= last_v[i]
+        _adjoint(
+            matrix, n, rounds[b], rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
+        )
+        _left(matrix, totals[0], slopes, totals[3], totals[4])
+        _scores_gradient(s, n, tau, totals, gradient[first : first + n])
 
 
 @inlined
-def _scores_gradient(s, n, tau, totals, gradient, place):
+def _row_of_outer(row, incoming, v, u, slope, n, of_v, by_slope):
+    """A rank's part in the adjoints of v (plain, and weighted by slope); returns that of its u."""
+    total = like(u, 0.0)
+    weight = u * slope
+    for i in range(n):
+        entry = incoming[i] * row[i]
+        total += entry * v[i]
+        of_v[i] += u * entry
+        by_slope[i] += weight * entry
+    return total
+
+
+@inlined
+def _scores_gradient(s, n, tau, totals, gradient):
     """From the adjoint of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau`` to that of s."""
     by_distance = totals[0]
     for j in range(n):
         by_distance[j] = (totals[3, j] - totals[1, j]) / tau
     one, zero = like(s[0], 1.0), like(s[0], 0.0)
     for i in range(n):
-        found, own = totals[2, i] - totals[4, i], by_distance[i]
+        total, own = totals[2, i] - totals[4, i], by_distance[i]
         for j in range(n):
             side = (one if s[i] > s[j] else zero) - (one if s[i] < s[j] else zero)
-            found += side * (own + by_distance[j])
-        gradient[place[i]] = found
+            total += side * (own + by_distance[j])
+        gradient[i] = total

@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from directrank.kernels.compiled import inlined
+from directrank.kernels.compiling import inlined
 
 
 @intrinsic

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.compiling import compiled, inlined
 
 #: The forces of :mod:`directrank.losses._lambda_family`, by number.
 LAWS = ("step", "spring", "logistic", "sigmoid", "difference")
@@ -19,7 +19,7 @@ STEP, SPRING, LOGISTIC, SIGMOID, DIFFERENCE = range(len(LAWS))
 
 
 @inlined
-def forward(x, weight, bias, output, squash, units, scores):  # pragma: no cover - compiled
+def forward(x, weight, bias, output, squash, units, scores):
     """Units ``[K]`` and scores ``[M]`` of one document ``x`` ``[F]``; both are overwritten."""
     K, M = len(units), len(scores)
     for k in range(K):
@@ -42,9 +42,7 @@ def forward(x, weight, bias, output, squash, units, scores):  # pragma: no cover
 
 
 @inlined
-def backward(
-    x, output, squash, units, slope, pull, d_weight, d_bias, d_output
-):  # pragma: no cover - compiled
+def backward(x, output, squash, units, slope, pull, d_weight, d_bias, d_output):
     """Add the gradients of one document whose cost falls by ``-slope`` ``[M]`` per unit of score.
 
     ``pull`` ``[K]`` is working space.
@@ -68,7 +66,7 @@ def backward(
 
 
 @inlined
-def pair_slopes(ahead, behind, push, product, cost):  # pragma: no cover - compiled
+def pair_slopes(ahead, behind, push, product, cost):
     """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
 
     Their cost (Burges2006 eq. 8) is added in two parts: what is linear to ``cost`` ``[M]``, and
@@ -87,7 +85,7 @@ def pair_slopes(ahead, behind, push, product, cost):  # pragma: no cover - compi
 
 
 @inlined
-def flush(product, cost):  # pragma: no cover - compiled
+def flush(product, cost):
     """Move the logarithm of ``product`` into ``cost``."""
     for m in range(len(cost)):
         cost[m] += math.log(product[m])
@@ -95,7 +93,7 @@ def flush(product, cost):  # pragma: no cover - compiled
 
 
 @inlined
-def by_label(labels, order, below):  # pragma: no cover - compiled
+def by_label(labels, order, below):
     """``order`` ``[L]``: documents by rising label; ``below`` ``[L]``, in that order: how many
     have a lower label."""
     order[:] = np.argsort(labels, kind="mergesort")
@@ -105,7 +103,7 @@ def by_label(labels, order, below):  # pragma: no cover - compiled
 
 
 @inlined
-def pushes(law, margin, lead, push):  # pragma: no cover - compiled
+def pushes(law, margin, lead, push):
     """``push`` ``[n]``: by what a document that should lead is pushed up, for each of the ``lead``
     ``[n]`` that it has; see :data:`LAWS`. ``lead`` is changed."""
     one, zero = push.dtype.type(1), push.dtype.type(0)
@@ -129,7 +127,7 @@ def pushes(law, margin, lead, push):  # pragma: no cover - compiled
 
 
 @inlined
-def ranknet_pushes(lead, push):  # pragma: no cover - compiled
+def ranknet_pushes(lead, push):
     """As :func:`pushes` for RankNet, and the sum of the pairs' costs (Burges2006 eq. 8)."""
     one, zero = push.dtype.type(1), push.dtype.type(0)
     cost = 0.0
@@ -150,7 +148,7 @@ def ranknet_pushes(lead, push):  # pragma: no cover - compiled
 def lambdas(
     law, neighbours, margin, scores, gains, discounts, best, cutoff_best, cutoff, order, below,
     ranks, work, slopes, cost,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """``slopes`` ``[L, M]``: dC/ds, minus the forces of all pairs of each document.
 
     RankNet's forces count alike, all others by the NDCG that swapping the pair would change
@@ -199,7 +197,7 @@ def lambdas(
 
 
 @inlined
-def update(weights, gradients, rates):  # pragma: no cover - compiled
+def update(weights, gradients, rates):
     """``weights`` ``[…, K]`` move against ``gradients``, which become zero."""
     M = len(rates)
     flat, slope = weights.reshape(-1), gradients.reshape(-1)
@@ -210,7 +208,7 @@ def update(weights, gradients, rates):  # pragma: no cover - compiled
 
 
 @inlined
-def ideal(gains, discounts, cutoff):  # pragma: no cover - compiled
+def ideal(gains, discounts, cutoff):
     """The largest DCG at ``cutoff`` of documents with these ``gains`` ``[L]``."""
     ordered = np.sort(gains)[::-1]
     total = 0.0
@@ -223,7 +221,7 @@ def ideal(gains, discounts, cutoff):  # pragma: no cover - compiled
 def epoch_by_lambdas(
     features, labels, gains, offsets, discounts, cutoff, law, neighbours, margin, squash, weight,
     bias, output, rates, cost,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """V2: n forward passes, the forces of all pairs, n backward passes, one update; per query.
 
     Args:
@@ -273,9 +271,7 @@ def epoch_by_lambdas(
 
 
 @compiled
-def epoch_by_pairs(
-    features, labels, offsets, squash, weight, bias, output, rates, cost
-):  # pragma: no cover - compiled
+def epoch_by_pairs(features, labels, offsets, squash, weight, bias, output, rates, cost):
     """V1: two forward and two backward passes per pair, one update per query.
 
     The arguments are those of :func:`epoch_by_lambdas`, and so are all passes through the net.

@@ -1,19 +1,29 @@
-"""SoftRank's expected discounts as a compiled loop on a CPU, one list after the other.
+"""SoftRank's expected NDCG on a CPU, without the cubic recursion.
 
-For each document with a weight two passes over the list serve four powers of the discount at a
-time: the first multiplies the factors of all contests, the second divides by each of them again.
+The rank of document j, less one, is a sum of independent contests, so that
+``E[z^r] = Π_i (1 - p_ij (1 - z))`` for any z; and the discount is a sum of few powers,
+``D(r) = Σ_m w_m z_m^r``, to 1e-8 in float32 and 1e-12 in float64. For each document with a weight
+two passes over the list serve four powers at a time: the first multiplies the factors of all
+contests, the second divides by each of them again.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
+from torch import Tensor
 
-from directrank.kernels.compiled import compiled, inlined
+from directrank.kernels.batch import Batch
+from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, like
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+
+_discount = discount
 
 #: Lists are filled up to multiples of so many documents, which win no contest.
 VECTOR, LOW = 16, -1e37
@@ -28,60 +38,116 @@ def _scaled_erfc(degree: int) -> np.ndarray:
     Of relative error 2e-8 at degree 10 and 5e-15 at degree 24, for all z from 0 on.
     """
 
-    def wanted(x: np.ndarray) -> np.ndarray:
+    def scaled(x: np.ndarray) -> np.ndarray:
         t = (x + 1) / 2
         return torch.special.erfcx(torch.from_numpy(3 / t - 3)).numpy() / t
 
-    return chebyshev.cheb2poly(chebyshev.chebinterpolate(wanted, degree))
+    return chebyshev.cheb2poly(chebyshev.chebinterpolate(scaled, degree))
 
 
 SINGLE, DOUBLE = _scaled_erfc(10), _scaled_erfc(24)
 
 
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    sigma: float = 1.0,
+) -> Tensor:
+    """Minus NDCG under the rank-binomial distribution; see :func:`directrank.losses.softrank`.
+
+    Not with a cut-off, and with the discount that falls smoothly alone.
+    """
+    if k is not None or discount != "log2":
+        return NotImplemented
+    scores, labels, mask = checked(scores, labels, mask)
+    batch = Batch(scores, labels, mask)
+    value, gradient = batch.per_list(), batch.zeros()
+    bases, amounts = powers_of_discount(scores.shape[1], scores.dtype)
+    batch.run(
+        _softrank,
+        batch.pairs * len(bases) // 2,
+        batch.flat(scores),
+        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
+        float(sigma),
+        scores.new_tensor([1 - z for z in bases]).numpy(),
+        scores.new_tensor(amounts).numpy(),
+        value,
+        gradient,
+    )
+    return batch.loss(-value, -gradient)
+
+
+@lru_cache(maxsize=64)
+def powers_of_discount(length: int, dtype: torch.dtype) -> tuple[list[float], list[float]]:
+    """Bases ``z_m`` and weights ``w_m`` with ``1/log2(2 + r) ≈ Σ_m w_m z_m^r``, ``0 ≤ r < length``.
+
+    Least squares of the relative error over a geometric grid of decay rates; the fewest terms that
+    reach 1e-8 (float32) or, before rounding, 1e-13 (float64).
+    """
+    goal = 1e-13 if dtype == torch.float64 else 1e-8
+    size = 1 << max(4, (length - 1).bit_length())
+    ranks = np.arange(size)
+    exact = _discount("log2", torch.arange(1, size + 1, dtype=torch.float64)).numpy()
+    picked = np.unique(np.concatenate([ranks[:64], np.geomspace(1, size - 1, 400).round()]))
+    picked = picked.astype(int)
+    for terms in range(8, 49, 4):
+        rates = np.geomspace(0.2 / size, 8, terms)
+        powers = np.exp(-np.outer(ranks, rates))
+        relative = powers[picked] / exact[picked, None]
+        amounts = np.linalg.lstsq(relative, np.ones(len(picked)), rcond=1e-15)[0]
+        if np.abs(powers @ amounts - exact).max() < goal:
+            break
+    return np.exp(-rates).tolist(), amounts.tolist()
+
+
 @compiled
-def softrank(begin, end, scores, weights, mask, sigma, shares, amounts, value, gradient):
-    """``Σ_j weights_j Σ_m amounts_m Π_{i≠j} (1 - shares_m p_ij)`` ``[B]``, its gradient ``[B, L]``.
+def _softrank(
+    begin, end, starts, lengths, scores, weights, sigma, shares, amounts, value, gradient
+):
+    """``Σ_j weights_j Σ_m amounts_m Π_{i≠j} (1 - shares_m p_ij)`` ``[B]``, its gradient ``[N]``.
 
     ``p_ij = Φ((s_i - s_j) / (√2 sigma))``. The number of ``shares`` is a multiple of four.
     """
-    L = scores.shape[1]
-    place = np.empty(L + 1, np.int64)
+    L = lengths[begin:end].max()
     room = np.empty((5, L + VECTOR), scores.dtype)
-    s, ahead, density, slope, push = room[0], room[1], room[2], room[3], room[4]
+    s, losing, density, derivative, push = room[0], room[1], room[2], room[3], room[4]
     one = like(scores.dtype.type(0), 1.0)
     for b in range(begin, end):
-        gradient[b] = 0
-        n = 0
-        for j in range(L):
-            place[n] = j
-            n += mask[b, j]
+        first = starts[b]
+        means = scores[first : first + lengths[b]]
+        n = len(means)
         for i in range(n):
-            s[i] = scores[b, place[i]] / (2 * sigma)
+            s[i] = means[i] / (2 * sigma)
         whole = (n + VECTOR - 1) // VECTOR * VECTOR
         s[n:whole] = LOW
         push[:whole] = 0
         total = 0.0
         for i in range(n):
-            weight = weights[b, place[i]]
+            weight = weights[first + i]
             if weight == 0:
                 continue
-            _contests(s, i, whole, ahead, density)
-            expected = _expectation(ahead, whole, shares, amounts, slope)
+            _contests(s, i, whole, losing, density)
+            expected = _expectation(losing, whole, shares, amounts, derivative)
             total += weight * expected
             lost = like(weight, 0.0)
             scale = weight / like(one, 2 * sigma * math.sqrt(math.pi))
             for j in range(whole):
-                force = scale * slope[j] * density[j]
+                force = scale * derivative[j] * density[j]
                 push[j] += force
                 lost += force
             push[i] -= lost
         value[b] = total
         for i in range(n):
-            gradient[b, place[i]] = push[i]
+            gradient[first + i] = push[i]
 
 
 @inlined
-def _contests(s, i, n, ahead, density):
+def _contests(s, i, n, losing, density):
     """``Φ(√2 (s_j - s_i))``, 0 for i itself, and ``exp(-(s_j - s_i)²)``."""
     one, half, three = like(s[0], 1.0), like(s[0], 0.5), like(s[0], 3.0)
     far, own = like(s[0], FAR), s[i]
@@ -100,31 +166,31 @@ def _contests(s, i, n, ahead, density):
                 series = like(z, DOUBLE[term]) + x * series
         falling = exp(-z * z)
         tail = half * falling * t * series
-        ahead[j] = one - tail if difference > 0 else tail
+        losing[j] = one - tail if difference > 0 else tail
         density[j] = falling
-    ahead[i] = 0
+    losing[i] = 0
     density[i] = 0
 
 
 @inlined
-def _expectation(ahead, n, shares, amounts, slope):
-    """``Σ_m amounts_m Π_j (1 - shares_m ahead_j)``, and its derivative by each of the first n."""
-    one = like(ahead[0], 1.0)
-    slope[:n] = 0
+def _expectation(losing, n, shares, amounts, derivative):
+    """``Σ_m amounts_m Π_j (1 - shares_m losing_j)``, and its derivative by each of the first n."""
+    one = like(losing[0], 1.0)
+    derivative[:n] = 0
     total = like(one, 0.0)
     for m in range(0, len(shares), 4):
         a, b, c, d = shares[m], shares[m + 1], shares[m + 2], shares[m + 3]
         p, q, r, t = amounts[m], amounts[m + 1], amounts[m + 2], amounts[m + 3]
         for j in range(n):
-            p *= one - a * ahead[j]
-            q *= one - b * ahead[j]
-            r *= one - c * ahead[j]
-            t *= one - d * ahead[j]
+            p *= one - a * losing[j]
+            q *= one - b * losing[j]
+            r *= one - c * losing[j]
+            t *= one - d * losing[j]
         total += p + q + r + t
         p, q, r, t = -a * p, -b * q, -c * r, -d * t
         for j in range(n):  # p / e + q / f + r / g + t / h with one division
-            e, f = one - a * ahead[j], one - b * ahead[j]
-            g, h = one - c * ahead[j], one - d * ahead[j]
+            e, f = one - a * losing[j], one - b * losing[j]
+            g, h = one - c * losing[j], one - d * losing[j]
             ef, gh = e * f, g * h
-            slope[j] += ((p * f + q * e) * gh + (r * h + t * g) * ef) / (ef * gh)
+            derivative[j] += ((p * f + q * e) * gh + (r * h + t * g) * ef) / (ef * gh)
     return total

@@ -11,8 +11,7 @@ from directrank.system.errors import DirectrankError
 def checked(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores and labels as floats that are 0 at masked positions, and the mask.
 
-    Half-precision scores are widened to float32, where sums over a list still have digits to spare;
-    labels take the type of the scores. Masked positions may hold anything, NaN included.
+    Masked positions may hold anything, NaN included.
 
     Args:
         scores: floating ``[B, L]``.
@@ -22,25 +21,22 @@ def checked(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor
     Raises:
         DirectrankError: shapes that differ, scores that are not floating, a mask that is not bool.
     """
-    scores, labels, mask = unfilled(scores, labels, mask)
+    scores, labels, mask = validated(scores, labels, mask)
+    if mask is None:
+        return scores, labels, torch.ones_like(scores, dtype=torch.bool)
     if nothing_masked(mask):
         return scores, labels, mask
     hidden = ~mask
     return scores.masked_fill(hidden, 0.0), labels.masked_fill(hidden, 0.0), mask
 
 
-def unfilled(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`checked`, but what masked positions hold is left there.
+def validated(
+    scores: Tensor, labels: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """As :func:`checked`, but what masked positions hold is left there, and the mask may be None.
 
-    For those who never look at it: where little is computed, filling costs more than the rest.
-
-    Args:
-        scores: floating ``[B, L]``.
-        labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-
-    Raises:
-        DirectrankError: shapes that differ, scores that are not floating, a mask that is not bool.
+    Half-precision scores are widened to float32, where sums over a list still have digits to spare;
+    labels take the type of the scores.
     """
     if scores.ndim != 2 or scores.shape != labels.shape:
         raise DirectrankError(
@@ -49,17 +45,14 @@ def unfilled(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tenso
         )
     if not scores.is_floating_point():
         raise DirectrankError(f"scores are {scores.dtype}, not floating", "call scores.float()")
-    if scores.dtype in (torch.bfloat16, torch.float16):
-        scores = scores.float()
-    labels = labels.to(scores.dtype)
-    if mask is None:
-        return scores, labels, torch.ones_like(scores, dtype=torch.bool)
-    if mask.shape != scores.shape or mask.dtype != torch.bool:
+    if mask is not None and (mask.shape != scores.shape or mask.dtype != torch.bool):
         raise DirectrankError(
             f"mask {tuple(mask.shape)} of {mask.dtype} must be bool of shape {tuple(scores.shape)}",
             "True marks a real document",
         )
-    return scores, labels, mask
+    if scores.dtype in (torch.bfloat16, torch.float16):
+        scores = scores.float()
+    return scores, labels.to(scores.dtype), mask
 
 
 def nothing_masked(mask: Tensor) -> bool:

@@ -1,15 +1,21 @@
 """Ranking losses per query: ``name(scores, labels, mask, …) -> Tensor [B]``, to be minimised.
 
 Each loss is a file of its own and is loaded on first use, so that a change of one is no change of
-the others.
+the others. It is a formula, or a metric under a relaxation (:func:`compose`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from directrank import kernels, metrics, relaxations
+from directrank.losses._needs import Needs
+from directrank.system import sources
 from directrank.system.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
@@ -18,7 +24,8 @@ if TYPE_CHECKING:
     from directrank.losses._approx_ap import approx_ap
     from directrank.losses._approx_ndcg import approx_ndcg
     from directrank.losses._approx_precision import approx_precision
-    from directrank.losses._composed import compose, composed
+    from directrank.losses._compose import compose
+    from directrank.losses._composed import composed
     from directrank.losses._lambda_family import lambda_family
     from directrank.losses._lambdarank import lambdarank
     from directrank.losses._listmle import listmle
@@ -65,6 +72,7 @@ __all__ = [
     "listmle",
     "listnet",
     "modules_of",
+    "needs_of",
     "neural_ndcg",
     "neural_ndcg_transposed",
     "ranknet",
@@ -83,15 +91,52 @@ def get(name: str) -> Callable[..., Tensor]:
     return look_up(REGISTRY, name, "loss")
 
 
-def modules_of(name: str) -> list[str]:
-    """The modules of directrank that the value of the loss ``name`` depends on, sorted."""
+def needs_of(name: str) -> Needs:
+    """What the loss ``name`` declares that it needs of whoever trains with it."""
+    return getattr(get(name), "needs", Needs())
+
+
+def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str]:
+    """The modules of directrank that the value of the loss ``name`` depends on, sorted.
+
+    With the kernels of its formula, and of the metrics and relaxations that it is composed of;
+    these the ``settings`` of :func:`composed` name, and without them all may be.
+    """
     module, _ = target_of(REGISTRY, name, "loss")
-    return list(imported_modules(module))
+    modules = {*kernels.with_kernels(imported_modules(module)), *kernels.modules_of(name)}
+    named = _composed_of(module)
+    if name == "composed":
+        named = {*metrics.REGISTRY, *relaxations.REGISTRY}
+        if settings is not None:
+            parts = [settings["metric"], settings["relaxation"]]
+            named = {part if isinstance(part, str) else part["name"] for part in parts}
+    pairs = [
+        sorted(named & registry.keys()) for registry in (metrics.REGISTRY, relaxations.REGISTRY)
+    ]
+    for metric in pairs[0]:
+        modules.update(metrics.modules_of(metric))
+    for relaxation in pairs[1]:
+        modules.update(relaxations.modules_of(relaxation))
+    for pair in product(*pairs):
+        modules.update(kernels.modules_of(pair))
+    return sorted(modules)
+
+
+@cache
+def _composed_of(module: str) -> set[str]:
+    """The metrics and relaxations that a module names, as ``{"name": "ndcg", …}``."""
+    return {
+        value.value
+        for node in ast.walk(ast.parse(sources.text_of(module)))
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant) and key.value == "name" and isinstance(value, ast.Constant)
+    }
 
 
 def __getattr__(name: str) -> Any:
     if name == "compose":
-        return import_module("directrank.losses._composed").compose
+        return import_module("directrank.losses._compose").compose
     if name in REGISTRY:
         return get(name)
     raise AttributeError(f"module 'directrank.losses' has no attribute {name!r}")

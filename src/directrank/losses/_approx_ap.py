@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from directrank.lists.inputs import checked
-from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics.conventions import Judgements
-from directrank.relaxations.sigmoid import SigmoidRanking
+from directrank.losses._compose import compose
 
 
 def approx_ap(
@@ -36,8 +33,13 @@ def approx_ap(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.approx_ap(scores, labels)
+    tensor([-0.9194, -1.0000])
     """
-    scores, labels, mask = checked(scores, labels, mask)
-    ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
-    value, _ = average_precision_of(ranking, Judgements(labels, mask), k, min_label=min_label)
-    return -value
+    metric = {"name": "average_precision", "k": k, "min_label": min_label}
+    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-import torch
 from torch import Tensor
 
-from directrank.kernels.compiled import array, over_lists, per_list, usable
-from directrank.lists.inputs import checked, one_of, unfilled
-from directrank.losses._gradient import with_gradient
-from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics.conventions import DISCOUNTS, Judgements, discount_sums
-from directrank.relaxations._pairs import pairs_of
-from directrank.relaxations.sigmoid import SigmoidRanking
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
 
 
+@needs(per_list=("alpha",))
 def approx_ndcg(
     scores: Tensor,
     labels: Tensor,
@@ -43,47 +36,13 @@ def approx_ndcg(
 
     Returns:
         The loss per query, ``[B]``, in [-1, 0] without a cut-off; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.approx_ndcg(scores, labels)
+    tensor([-0.9528, -1.0000])
     """
-    scores, labels, mask = unfilled(scores, labels, mask)
-    if usable(scores, alpha):
-        gains = Judgements(labels, mask).gains(gain)
-        return _compiled(scores, gains, mask, alpha, k, beta, discount)
-    scores, labels, mask = checked(scores, labels, mask)
-    judgements = Judgements(labels, mask)
-    ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
-    value, _ = ndcg_of(ranking, judgements, k, discount=discount, gain=gain)
-    return -value
-
-
-def _compiled(
-    scores: Tensor,
-    gains: Tensor,
-    mask: Tensor,
-    alpha: float | Tensor,
-    k: int | None,
-    beta: float,
-    discount: str,
-) -> Tensor:
-    """The same on a CPU, value and gradient in one compiled loop."""
-    from directrank.kernels import pairs as _pair_kernels
-
-    one_of(discount, DISCOUNTS, "discount")
-    B, L = scores.shape
-    wanted = scores.requires_grad and torch.is_grad_enabled()
-    value = scores.new_empty(B)
-    gradient = scores.new_empty((B, L) if wanted else (B, 0))
-    over_lists(
-        _pair_kernels.approx_ndcg,
-        pairs_of(scores),
-        B,
-        *(array(tensor) for tensor in (scores, gains, mask)),
-        per_list(alpha, B),
-        math.inf if k is None else float(k),
-        float(beta),
-        discount == "letor",
-        discount_sums(discount, L, k),
-        wanted,
-        value.numpy(),
-        gradient.numpy(),
-    )
-    return with_gradient(scores, value.neg_(), gradient.neg_()) if wanted else value.neg_()
+    metric = {"name": "ndcg", "k": k, "gain": gain, "discount": discount}
+    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from directrank.lists.inputs import checked
-from directrank.metrics._precision import precision_of
-from directrank.metrics.conventions import Judgements
-from directrank.relaxations.sigmoid import SigmoidRanking
+from directrank.losses._compose import compose
 
 
 def approx_precision(
@@ -33,8 +30,13 @@ def approx_precision(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.approx_precision(scores, labels, k=2)
+    tensor([-0.9709, -0.5000])
     """
-    scores, labels, mask = checked(scores, labels, mask)
-    ranking = SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
-    value, _ = precision_of(ranking, Judgements(labels, mask), k, min_label=min_label)
-    return -value
+    metric = {"name": "precision", "k": k, "min_label": min_label}
+    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from directrank.lists.conventions import discount
+from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of
-from directrank.losses._gradient import with_gradient
-from directrank.metrics.conventions import Judgements, discount
-from directrank.relaxations.sorting import descending_order, inverse
+from directrank.lists.pairs import both, differences
+from directrank.lists.sorting import descending_order, inverse
+from directrank.metrics.conventions import Judgements
 from directrank.system.errors import ConfigError
 
 PAIRS = ("all", "neighbours")
@@ -93,6 +95,13 @@ def lambda_family(
 
     Raises:
         ConfigError: an unknown name, a negative margin, or none for ``difference``.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.lambda_family(scores, labels)
+    tensor([0.3479, 0.1791])
     """
     one_of(force, tuple(FORCES), "force")
     one_of(pairs, PAIRS, "choice of pairs")
@@ -118,23 +127,17 @@ def _forces(
     """The loss ``[B]`` and its gradient ``[B, L]``."""
     judgements = Judgements(labels, mask)
     gains = judgements.gains("exp2")
-    best = judgements.ideal.weigh(gains, lambda ranks: discount("log2", ranks), None)
     ranks = inverse(descending_order(scores, mask)) + 1
     weights = discount("log2", ranks.to(scores.dtype))
-    change = _differences(gains).clamp_min(0) * _differences(weights).abs()
-    change = change * (mask.unsqueeze(2) & mask.unsqueeze(1))
+    change = differences(gains).clamp_min(0) * differences(weights).abs()
+    change = change * both(mask)
     if pairs == "neighbours":
-        change = change * (_differences(ranks).abs() == 1)
-    d = _differences(torch.where(mask, scores, 0.0))
-    potential, push = law(d, margin)
+        change = change * (differences(ranks).abs() == 1)
+    potential, push = law(differences(scores), margin)
     push = push * change
+    best = judgements.ideal_dcg("exp2", "log2", None)
     scale = best.masked_fill(best <= 0, float("inf"))  # without an ideal there is no force
     return (
         (potential * change).sum((1, 2)) / scale,
         (push.sum(1) - push.sum(2)) / scale.unsqueeze(1),
     )
-
-
-def _differences(values: Tensor) -> Tensor:
-    """``[B, L]`` to ``[B, L, L]``: the value of the row less that of the column."""
-    return values.unsqueeze(2) - values.unsqueeze(1)

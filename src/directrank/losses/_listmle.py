@@ -5,12 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.kernels.compiled import array, over_lists, usable
-from directrank.lists.inputs import unfilled
-from directrank.losses._gradient import with_gradient
-from directrank.relaxations.sorting import descending_order, rising_order
+from directrank.kernels import accelerated
+from directrank.lists.inputs import validated
+from directrank.lists.sorting import descending_order, rising_order
+from directrank.losses._needs import needs
 
 
+@needs(draws=True)
 def listmle(
     scores: Tensor,
     labels: Tensor,
@@ -30,63 +31,28 @@ def listmle(
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> losses.listmle(scores, labels)
+    tensor([1.5245, 0.7209])
     """
-    scores, labels, mask = unfilled(scores, labels, mask)
-    order = shuffled_order(labels, mask, generator)
-    work = _compiled if usable(scores) else _value_and_gradient
-    return with_gradient(scores, *work(scores.detach(), order, mask))
+    scores, labels, mask = validated(scores, labels, mask)
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    return likelihood(scores, shuffled_order(labels, mask, generator), mask)
 
 
-def _value_and_gradient(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The loss ``[B]`` and its gradient ``[B, L]`` for documents in the ``order`` given."""
-    # Padding comes last; what it adds to the sums of the documents before it is nothing.
+@accelerated
+def likelihood(scores: Tensor, order: Tensor, mask: Tensor) -> Tensor:
+    """The loss of documents in a given ``order``, int64 ``[B, L]``, masked ones last; ``[B]``."""
     real = mask.gather(1, order)
-    ordered = scores.gather(1, order).double().masked_fill_(~real, -torch.inf)
-    rest, share = _tail_sums(ordered)
-    value = (rest - ordered).masked_fill_(~real, 0.0).sum(1)
-    slope = (share - 1).masked_fill_(~real, 0.0)
-    gradient = torch.zeros_like(slope).scatter_(1, order, slope)
-    return value.to(scores.dtype), gradient.to(scores.dtype)
-
-
-def _compiled(scores: Tensor, order: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """:func:`_value_and_gradient` on a CPU."""
-    from directrank.kernels import listwise as _listwise_kernels
-
-    value = scores.new_empty(len(scores))
-    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    arrays = [array(tensor) for tensor in (scores, order, mask.sum(1))]
-    found = value.numpy(), gradient.numpy()
-    over_lists(_listwise_kernels.listmle, 20 * scores.numel(), len(scores), *arrays, *found)
-    return value, gradient
-
-
-#: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
-SPREAD = 300.0
-
-
-def _tail_sums(ordered: Tensor) -> tuple[Tensor, Tensor]:
-    """``c_i = log Σ_{k≥i} exp(s_k)`` and ``Σ_{i≤k} exp(s_k - c_i)``, float64 ``[B, L]``.
-
-    Padding at the end is minus infinity, and what is returned there has no meaning.
-    """
-    if ordered.numel() == 0:
-        return ordered, ordered
-    top = ordered.amax(1, keepdim=True)
-    top = top.masked_fill(torch.isneginf(top), 0.0)
-    below = ordered - top
-    if (
-        ordered.device.type == "cpu"
-        and float(below.masked_fill(torch.isneginf(below), 0.0).min()) > -SPREAD
-    ):
-        weights = below.exp()
-        tails = weights.flip(1).cumsum(1).flip(1)
-        inverse = tails.reciprocal().masked_fill_(tails == 0, 0.0)
-        return tails.log_().add_(top), weights * inverse.cumsum(1)
+    # Padding comes last; what it adds to the sums of the documents before it is nothing.
+    ordered = scores.gather(1, order).masked_fill(~real, torch.finfo(scores.dtype).min)
     rest = ordered.flip(1).logcumsumexp(1).flip(1)
-    padding = torch.isneginf(ordered)
-    share = torch.exp(ordered + (-rest.masked_fill(padding, torch.inf)).logcumsumexp(1))
-    return rest, share.masked_fill(padding, 0.0)
+    return (rest - ordered).masked_fill(~real, 0.0).sum(1)
 
 
 def shuffled_order(labels: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:

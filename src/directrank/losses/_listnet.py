@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.kernels.compiled import array, over_lists, usable
-from directrank.lists.inputs import checked, unfilled
-from directrank.losses._gradient import with_gradient
-from directrank.relaxations._pairs import FAR
+from directrank.kernels import accelerated
+from directrank.lists.inputs import checked
 
 
+@accelerated
 def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
     """Cross entropy of the scores' softmax under the labels' softmax, per query.
 
@@ -23,32 +22,17 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.listnet(scores, labels)
+    tensor([0.9895, 1.0434])
     """
-    scores, labels, mask = unfilled(scores, labels, mask)
-    work = _compiled if usable(scores) else _value_and_gradient
-    return with_gradient(scores, *work(scores.detach(), labels, mask))
-
-
-def _value_and_gradient(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The loss ``[B]`` and its gradient ``[B, L]``."""
     scores, labels, mask = checked(scores, labels, mask)
-    there = mask.to(scores.dtype)
     # Not minus infinity: a list of padding alone stays free of NaN.
-    hidden = (there - 1) * FAR
-    target = torch.softmax(labels + hidden, dim=1)
-    logs = torch.log_softmax(scores + hidden, dim=1)
-    slope = logs.exp().sub_(target).mul_(there)
-    value = -target.mul_(logs.mul_(there)).sum(1)
-    return value, slope
-
-
-def _compiled(scores: Tensor, labels: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """:func:`_value_and_gradient` on a CPU."""
-    from directrank.kernels import listwise as _listwise_kernels
-
-    value = scores.new_empty(len(scores))
-    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    arrays = [array(tensor) for tensor in (scores, labels, mask)]
-    found = value.numpy(), gradient.numpy()
-    over_lists(_listwise_kernels.listnet, 4 * scores.numel(), len(scores), *arrays, *found)
-    return value, gradient
+    lowest = torch.finfo(scores.dtype).min
+    target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
+    logs = torch.log_softmax(scores.masked_fill(~mask, lowest), dim=1)
+    return -(target * logs).masked_fill(~mask, 0.0).sum(1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.lists.inputs import nothing_masked, unfilled
-from directrank.losses._gradient import with_gradient
+from directrank.lists.gradient import with_gradient
+from directrank.lists.inputs import validated
 
 
 def rmse(
@@ -24,18 +24,26 @@ def rmse(
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the
         root has no derivative, the gradient is 0.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.rmse(scores, labels)
+    tensor([1.9311, 3.9546])
     """
-    scores, labels, mask = unfilled(scores, labels, mask)
-    hidden = None if nothing_masked(mask) else ~mask
-    output = scores.detach() if levels is None else levels * torch.sigmoid(scores.detach())
+    scores, labels, mask = validated(scores, labels, mask)
+    values = scores.detach()
+    output = values if levels is None else levels * torch.sigmoid(values)
     error = output - labels
-    if hidden is not None:
-        error.masked_fill_(hidden, 0.0)
-    count = mask.sum(1).clamp_min_(1)
+    count: Tensor | int = max(scores.shape[1], 1)
+    if mask is not None:
+        error.masked_fill_(~mask, 0.0)
+        count = mask.sum(1).clamp_min_(1)
     value = ((error * error).sum(1) / count).sqrt()
-    slope = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)
+    gradient = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)
     if levels is not None:
-        slope *= output * (1 - output / levels)
-        if hidden is not None:
-            slope.masked_fill_(hidden, 0.0)  # once more: a squashed NaN times 0
-    return with_gradient(scores, value, slope)
+        gradient *= output * (1 - output / levels)
+        if mask is not None:
+            gradient.masked_fill_(~mask, 0.0)  # once more: a squashed NaN times 0
+    return with_gradient(scores, value, gradient)

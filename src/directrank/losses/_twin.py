@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from directrank.lists.inputs import checked
-from directrank.metrics._average_precision import average_precision_of
-from directrank.metrics._err import nerr_of
-from directrank.metrics._ndcg import ndcg_of
-from directrank.metrics._precision import precision_of
-from directrank.metrics.conventions import Judgements
-from directrank.relaxations.twin import TwinRanking
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
 
 
+@needs(draws="break_ties")
 def twin_precision(
     scores: Tensor,
     labels: Tensor,
@@ -47,11 +42,20 @@ def twin_precision(
 
     Returns:
         The loss per query, ``[B]``; 0 for a query without a relevant document.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_precision(scores, labels, k=2)
+    tensor([-0.5000, -0.0000])
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(precision_of, scores, labels, mask, generator, twin, k=k, min_label=min_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "precision", "k": k, "min_label": min_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_ap(
     scores: Tensor,
     labels: Tensor,
@@ -66,11 +70,20 @@ def twin_ap(
     """``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
 
     Arguments and result as :func:`twin_precision`.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_ap(scores, labels)
+    tensor([-0.5833, -0.3333])
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(average_precision_of, scores, labels, mask, generator, twin, min_label=min_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "average_precision", "min_label": min_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_ndcg(
     scores: Tensor,
     labels: Tensor,
@@ -85,11 +98,20 @@ def twin_ndcg(
     """Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
 
     Arguments and result as :func:`twin_precision`; k None is the paper's choice.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_ndcg(scores, labels)
+    tensor([-0.5869, -0.5000])
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(ndcg_of, scores, labels, mask, generator, twin, k=k)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "ndcg", "k": k}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@needs(draws="break_ties")
 def twin_nerr(
     scores: Tensor,
     labels: Tensor,
@@ -106,21 +128,18 @@ def twin_nerr(
 
     Arguments and result as :func:`twin_precision`; ``max_label`` is the largest label of the scale,
     None takes each query's own largest.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.twin_nerr(scores, labels)
+    tensor([-0.4000, -0.3333])
     """
-    twin = {"gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    return _loss(nerr_of, scores, labels, mask, generator, twin, k=k, max_label=max_label)
+    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
+    metric = {"name": "nerr", "k": k, "max_label": max_label}
+    return compose(metric, twin)(scores, labels, mask, generator)
 
 
-def _loss(
-    formula: Callable[..., tuple[Tensor, Tensor]],
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor | None,
-    generator: torch.Generator | None,
-    twin: dict[str, Any],
-    **options: Any,
-) -> Tensor:
-    scores, labels, mask = checked(scores, labels, mask)
-    ranking = TwinRanking(scores, labels, mask, generator=generator, **twin)
-    value, defined = formula(ranking, Judgements(labels, mask), **options)
-    return -torch.where(defined, value, 0.0)
+def _twin(gradient: str, alpha_b: float, break_ties: bool) -> dict[str, Any]:
+    return {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}

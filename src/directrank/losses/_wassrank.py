@@ -7,11 +7,13 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of
-from directrank.losses._gradient import with_gradient
-from directrank.relaxations._pairs import FAR
 
 GRADIENTS = ("dual", "autograd")
+
+#: Stands for minus infinity where a difference of two of them must not be NaN.
+FAR = 1e30
 
 
 def wassrank(
@@ -45,6 +47,13 @@ def wassrank(
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> losses.wassrank(scores, labels)
+    tensor([0.0000e+00, 2.2939e-08])
     """
     one_of(gradient, GRADIENTS, "gradient")
     scores, labels, mask = checked(scores, labels, mask)
@@ -58,8 +67,8 @@ def wassrank(
         )
         mu = log_mu.exp() * mask
         potential = lam * log_u.masked_fill(~mask, 0.0)
-        slope = mu * (potential - (mu * potential).sum(1, keepdim=True))
-    return with_gradient(scores, value, slope)
+        by_scores = mu * (potential - (mu * potential).sum(1, keepdim=True))
+    return with_gradient(scores, value, by_scores)
 
 
 def _transport(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from directrank import kernels
 from directrank.system.registry import imported_modules, look_up, target_of
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def evaluate(
 def modules_of(name: str) -> list[str]:
     """The modules of directrank that the value of the metric ``name`` depends on, sorted."""
     module, _ = target_of(REGISTRY, name, "metric")
-    return list(imported_modules(module))
+    return kernels.with_kernels(imported_modules(module))
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,13 @@ def err(
 
     Returns:
         float64 ``[B]``, without a gradient.
+
+    >>> import torch
+    >>> from directrank import metrics
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> metrics.err(scores, labels, k=2)
+    tensor([0.1250, 0.0000], dtype=torch.float64)
     """
     return Evaluation(scores, labels, mask).value(
         err_of, k=k, max_label=max_label, empty=empty, ties=ties
@@ -50,7 +57,15 @@ def nerr(
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
-    """ERR@k over its value for the ideal order (Yu2020); arguments as :func:`err`."""
+    """ERR@k over its value for the ideal order (Yu2020); arguments as :func:`err`.
+
+    >>> import torch
+    >>> from directrank import metrics
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> metrics.nerr(scores, labels, k=2)
+    tensor([0.1600, 0.0000], dtype=torch.float64)
+    """
     return Evaluation(scores, labels, mask).value(
         nerr_of, k=k, max_label=max_label, empty=empty, ties=ties
     )

@@ -6,7 +6,8 @@ from functools import partial
 
 from torch import Tensor
 
-from directrank.metrics.conventions import Judgements, discount, ratio
+from directrank.lists.conventions import discount
+from directrank.metrics.conventions import Judgements, ratio
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
@@ -39,6 +40,13 @@ def ndcg(
 
     Returns:
         float64 ``[B]``, without a gradient.
+
+    >>> import torch
+    >>> from directrank import metrics
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> metrics.ndcg(scores, labels, k=2)
+    tensor([0.1738, 0.0000], dtype=torch.float64)
     """
     return Evaluation(scores, labels, mask).value(
         ndcg_of, k=k, discount=discount, gain=gain, empty=empty, ties=ties

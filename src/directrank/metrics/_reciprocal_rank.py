@@ -33,6 +33,13 @@ def reciprocal_rank(
 
     Returns:
         float64 ``[B]``, without a gradient.
+
+    >>> import torch
+    >>> from directrank import metrics
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    >>> metrics.reciprocal_rank(scores, labels, k=2)
+    tensor([0.5000, 0.0000], dtype=torch.float64)
     """
     return Evaluation(scores, labels, mask).value(
         reciprocal_rank_of, k=k, min_label=min_label, empty=empty, ties=ties

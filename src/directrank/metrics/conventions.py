@@ -1,18 +1,16 @@
-"""Gains, discounts, relevance and empty queries: the conventions that metrics differ in."""
+"""What metrics ask of labels, and what they say of queries without a relevant document."""
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.conventions import discount, gains
 from directrank.lists.inputs import one_of
 from directrank.relaxations.exact import StableRanking
 
-GAINS = ("exp2", "linear", "burges2006")
-DISCOUNTS = ("log2", "letor")
 EMPTY = ("exclude", "zero", "one")
 TIES = ("stable", "expected", "optimistic", "pessimistic")
 
@@ -35,16 +33,12 @@ class Judgements:
         return StableRanking(self.labels, self.mask)
 
     def gains(self, kind: str) -> Tensor:
-        """``2^y - 1`` (``exp2``), ``y`` (``linear``) or what Burges2006 prints, ``[B, L]``.
+        """The gain of each document, ``[B, L]``; see :func:`directrank.lists.conventions.gains`."""
+        return gains(self.labels, kind)
 
-        That (``burges2006``) is 0, 3, 7, 15, 31 for the labels 0 to 4, against its own equation 1:
-        ``2^(y+1) - 1``, and 0 for 0.
-        """
-        one_of(kind, GAINS, "gain")
-        if kind == "linear":
-            return self.labels
-        gains = torch.exp2(self.labels) - 1
-        return torch.where(gains > 0, 2 * gains + 1, gains) if kind == "burges2006" else gains
+    def ideal_dcg(self, gain: str, kind: str, k: int | None) -> Tensor:
+        """The largest DCG@k that any ranking has, ``[B]``."""
+        return self.ideal.weigh(self.gains(gain), partial(discount, kind), k)
 
     def relevant(self, min_label: float) -> Tensor:
         """1 where the label is at least ``min_label``, else 0, ``[B, L]``."""
@@ -61,26 +55,6 @@ class Judgements:
             top = self.labels.amax(1, keepdim=True)
             return (torch.exp2(self.labels - top) - torch.exp2(-top)) * self.mask
         return (torch.exp2(self.labels) - 1) / 2**max_label
-
-
-def discount(kind: str, ranks: Tensor) -> Tensor:
-    """The weight of a rank; ranks may be real-valued.
-
-    ``log2`` is ``1 / log2(1 + r)``. ``letor`` is what the LETOR 3.0 evaluation tool does: 1 at
-    ranks 1 and 2, ``1 / log2(r)`` from there on.
-    """
-    one_of(kind, DISCOUNTS, "discount")
-    if kind == "log2":
-        return 1 / torch.log2(1 + ranks)
-    return 1 / torch.log2(ranks.clamp_min(2))
-
-
-@lru_cache(maxsize=256)
-def discount_sums(kind: str, length: int, k: int | None) -> np.ndarray:
-    """The sum of the discounts of the first r ranks (at most k), float64 ``[length + 1]``."""
-    ranks = torch.arange(1, length + 1, dtype=torch.float64)
-    weights = discount(kind, ranks) * (ranks <= (length if k is None else k))
-    return np.concatenate([[0.0], weights.cumsum(0).numpy()])
 
 
 def ratio(value: Tensor, best: Tensor) -> Tensor:

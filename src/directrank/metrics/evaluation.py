@@ -13,7 +13,7 @@ from directrank.metrics.conventions import TIES, Judgements, with_empty
 from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
 from directrank.relaxations.protocol import Ranking
 
-#: A metric over a ranking: its value and where it is defined, both ``[B]``.
+#: A metric over a ranking: its value, 0 where it is not defined, and where it is; both ``[B]``.
 Formula = Callable[..., tuple[Tensor, Tensor]]
 
 

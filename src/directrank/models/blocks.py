@@ -3,7 +3,7 @@
 Norms and activations wait for memory, and so do products of narrow layers. Here a block of
 documents small enough for the cache goes through all that lies between two norms at a time, and
 only the output of each product is kept. Padding is skipped. The threads are those of
-:mod:`directrank.kernels.compiled`; sums of blocks are added in their order, so that no result
+:mod:`directrank.kernels.threads`; sums of blocks are added in their order, so that no result
 depends on the number of threads.
 """
 
@@ -19,13 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels.compiled import (
-    array,
-    over_lists,
-    pytorch_on_one_thread,
-    threads_for,
-    usable,
-)
+from directrank.kernels import find
+from directrank.kernels.batch import array
+from directrank.kernels.threads import over_lists, pytorch_on_one_thread, threads_for
 from directrank.lists.documents import Documents, copied
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 
@@ -76,7 +72,8 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
     weight = layers[0][0].weight
     return (
         (len(weight) > 1 or documents >= LEAST)
-        and usable(weight)
+        and weight.dtype in (torch.float32, torch.float64)
+        and find("layers", weight) is not None
         and all(layer.bias is None for layer, _ in layers)
     )
 

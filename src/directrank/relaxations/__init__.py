@@ -1,5 +1,54 @@
-"""What supplies ranks: sorting for evaluation, and the papers' differentiable replacements."""
+"""What supplies ranks: sorting for evaluation, and the papers' differentiable replacements.
 
-from directrank.relaxations.protocol import Ranking
+Each relaxation is one file and a function ``name(scores, labels, mask, generator=None, …)`` that
+returns a :class:`Ranking`; any metric works over it.
+"""
 
-__all__ = ["Ranking"]
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from directrank import kernels
+from directrank.system.registry import imported_modules, look_up, target_of
+
+if TYPE_CHECKING:
+    from directrank.relaxations.protocol import Ranking
+
+#: name → module:function
+REGISTRY: dict[str, str] = {
+    "sigmoid": "directrank.relaxations.sigmoid:sigmoid",
+    "twin": "directrank.relaxations.twin:twin",
+    "neural_sort": "directrank.relaxations.neural_sort:neural_sort",
+    "rank_binomial": "directrank.relaxations.rank_binomial:rank_binomial",
+}
+
+__all__ = ["REGISTRY", "Ranking", "get", "modules_of", "random"]
+
+
+def get(name: str) -> Callable[..., Ranking]:
+    """The relaxation ``name``; an unknown one is a ``ConfigError`` that lists the known ones."""
+    return look_up(REGISTRY, name, "relaxation")
+
+
+def random(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether the relaxation ``name`` draws random numbers under these options."""
+    relaxation = get(name)
+    option = getattr(relaxation, "draws_by", None)
+    return option is not None and bool(
+        options.get(option, inspect.signature(relaxation).parameters[option].default)
+    )
+
+
+def modules_of(name: str) -> list[str]:
+    """The modules of directrank that the ranks of ``name`` depend on, sorted."""
+    module, _ = target_of(REGISTRY, name, "relaxation")
+    return kernels.with_kernels(imported_modules(module))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ranking":
+        return import_module("directrank.relaxations.protocol").Ranking
+    raise AttributeError(f"module 'directrank.relaxations' has no attribute {name!r}")

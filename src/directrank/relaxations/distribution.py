@@ -7,52 +7,78 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from directrank.kernels import accelerated
+from directrank.relaxations.protocol import no_cutoff
+
 
 class RankDistribution:
     """Each document has a probability for each rank; documents are taken as independent.
 
     Args:
-        probabilities: ``[B, i, r]``, of document i at rank r (counted from 0 along the axis); 0 at
-            masked documents and at ranks beyond the list.
+        first: a function of a cut-off k that gives the probabilities of the first k ranks, of all
+            ranks where it is None: ``[B, i, r]``, of document i at rank r (counted from 0 along the
+            axis); 0 at masked documents and at ranks beyond the list.
     """
 
-    def __init__(self, probabilities: Tensor) -> None:
-        self.probabilities = probabilities
+    def __init__(self, first: Callable[[int | None], Tensor]) -> None:
+        self.first = first
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        top = self.probabilities[:, :, :k]
-        return (gains * (top @ weight(self._ranks(k)))).sum(1)
+        top = self.first(k)
+        return (gains * (top @ weight(_ranks(top)))).sum(1)
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        return (chosen * self.probabilities[:, :, :k].sum(2)).sum(1)
+        if k is None:
+            raise no_cutoff()
+        return (chosen * self.first(k).sum(2)).sum(1)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        ahead = self._ahead(k) * chosen.unsqueeze(2)
-        others = 1 + ahead.sum(1, keepdim=True) - ahead
-        return (chosen.unsqueeze(2) * self._at_rank(k) * others).sum((1, 2))
+        top = self.first(k)
+        before = _before(top)
+        at_rank = _over_documents(chosen, top)
+        others = 1 + _over_documents(chosen, before)
+        itself = _over_documents(chosen * chosen, top * before)
+        return ((at_rank * others - itself) / _ranks(top)).sum(1)
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        passed = 1 - self._ahead(k) * stops.unsqueeze(2)
-        return (stops.unsqueeze(2) * self._at_rank(k) * _product_of_others(passed)).sum((1, 2))
+        return expected_cascade(self.first(k), stops)
 
-    def _ranks(self, k: int | None) -> Tensor:
-        width = self.probabilities[:, :, :k].shape[2]
-        return torch.arange(
-            1, width + 1, dtype=self.probabilities.dtype, device=self.probabilities.device
-        )
 
-    def _at_rank(self, k: int | None) -> Tensor:
-        """Probability of each document at each rank, over the rank."""
-        return self.probabilities[:, :, :k] / self._ranks(k)
+@accelerated
+def expected_cascade(probabilities: Tensor, stops: Tensor) -> Tensor:
+    """``Σ_r (1/r) Σ_i stops_i p_ir Π_{j≠i} (1 - stops_j Σ_{q<r} p_jq)``.
 
-    def _ahead(self, k: int | None) -> Tensor:
-        """Probability of each document ahead of each rank, ``[B, i, r]``."""
-        top = self.probabilities[:, :, :k]
-        return (top.cumsum(2) - top).clamp(0, 1)
+    Args:
+        probabilities: p, ``[B, i, r]``.
+        stops: the probability of each document to end the user's search, ``[B, i]``.
+
+    Returns:
+        ``[B]``.
+    """
+    passed = 1 - _before(probabilities) * stops.unsqueeze(2)
+    reached = _product_of_others(passed)
+    at_rank = probabilities / _ranks(probabilities)
+    return (stops.unsqueeze(2) * at_rank * reached).sum((1, 2))
+
+
+def _ranks(probabilities: Tensor) -> Tensor:
+    """1 … R, the ranks along the last axis, in the type of the probabilities."""
+    R = probabilities.shape[2]
+    return torch.arange(1, R + 1, dtype=probabilities.dtype, device=probabilities.device)
+
+
+def _before(probabilities: Tensor) -> Tensor:
+    """Probability of each document before each rank, ``[B, i, r]``."""
+    return (probabilities.cumsum(2) - probabilities).clamp(0, 1)
+
+
+def _over_documents(weights: Tensor, values: Tensor) -> Tensor:
+    """``Σ_i weights_i values_ir``, ``[B, r]``."""
+    return (weights.unsqueeze(1) @ values).squeeze(1)
 
 
 def _product_of_others(values: Tensor) -> Tensor:

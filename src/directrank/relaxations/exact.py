@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from directrank.relaxations.sorting import descending_order
+from directrank.lists.sorting import descending_order
 
 
 class StableRanking:

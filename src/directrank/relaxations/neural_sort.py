@@ -5,8 +5,50 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.kernels import accelerated
+from directrank.lists.pairs import differences
+from directrank.relaxations.distribution import RankDistribution
 
-def neural_sort(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
+#: Smaller sums count as empty: their inverse, squared, would overflow float32.
+LEAST = 1e-18
+
+
+def neural_sort(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    tau: float = 1.0,
+    iterations: int = 30,
+    tolerance: float = 1e-6,
+    rows_first: bool = False,
+) -> RankDistribution:
+    """NeuralSort's matrix after Sinkhorn scaling as a distribution over ranks.
+
+    Args:
+        scores: ``[B, L]``, 0 at masked positions.
+        labels: not used; every relaxation is given them.
+        mask: bool ``[B, L]``.
+        generator: not used.
+        tau: temperature.
+        iterations: rounds of scaling at most; 0 leaves it out.
+        tolerance: scaling ends when all sums are within it of one.
+        rows_first: whether a round begins with the rows (ranks) or with the columns (documents).
+    """
+    matrix = doubly_stochastic(scores, mask, tau, iterations, tolerance, rows_first)
+    return RankDistribution(lambda k: matrix[:, :k].mT)
+
+
+@accelerated
+def doubly_stochastic(
+    scores: Tensor, mask: Tensor, tau: float, iterations: int, tolerance: float, rows_first: bool
+) -> Tensor:
+    """:func:`sinkhorn` of the :func:`sorting_matrix`, ``[B, r, i]``; arguments as there."""
+    return sinkhorn(sorting_matrix(scores, mask, tau), iterations, tolerance, rows_first)
+
+
+def sorting_matrix(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
     """Row-stochastic relaxation of the permutation that sorts scores descending.
 
     Row r is ``softmax(((n + 1 - 2r) s - A) / tau)`` with ``A_i = Σ_j |s_i - s_j|``, n and the sums
@@ -22,16 +64,15 @@ def neural_sort(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
     """
     n = mask.sum(1, keepdim=True)
     ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
-    apart = (scores.unsqueeze(2) - scores.unsqueeze(1)).abs()
-    apart = (apart * mask.unsqueeze(1)).sum(2)
-    scaling = (n + 1 - 2 * ranks).unsqueeze(2)
-    logits = (scaling * scores.unsqueeze(1) - apart.unsqueeze(1)) / tau
+    distances = (differences(scores).abs() * mask.unsqueeze(1)).sum(2)
+    slopes = (n + 1 - 2 * ranks).unsqueeze(2)
+    logits = (slopes * scores.unsqueeze(1) - distances.unsqueeze(1)) / tau
     logits = logits.masked_fill(~mask.unsqueeze(1), torch.finfo(scores.dtype).min)
     inside = (ranks <= n).unsqueeze(2) & mask.unsqueeze(1)
     return torch.softmax(logits, 2).masked_fill(~inside, 0.0)
 
 
-def sinkhorn(matrix: Tensor, iterations: int, tolerance: float) -> Tensor:
+def sinkhorn(matrix: Tensor, iterations: int, tolerance: float, rows_first: bool = False) -> Tensor:
     """Scale columns and rows of a non-negative matrix alternately until both sum to one.
 
     Each matrix stops when every sum of its non-empty rows and columns is within ``tolerance`` of
@@ -41,10 +82,13 @@ def sinkhorn(matrix: Tensor, iterations: int, tolerance: float) -> Tensor:
         matrix: ``[B, r, i]``.
         iterations: at most this many rounds; 0 returns the matrix as it is.
         tolerance: see above.
+        rows_first: whether a round scales rows, then columns.
 
     Returns:
         ``[B, r, i]``.
     """
+    if rows_first:
+        return sinkhorn(matrix.mT, iterations, tolerance).mT
     used_rows, used_columns = (matrix > 0).any(2), (matrix > 0).any(1)
     for _ in range(iterations):
         rows, columns = matrix.sum(2), matrix.sum(1)
@@ -54,21 +98,11 @@ def sinkhorn(matrix: Tensor, iterations: int, tolerance: float) -> Tensor:
         going = (off > tolerance).view(-1, 1, 1)
         if not bool(going.any()):
             break
-        scaled = matrix / _or_one(matrix.sum(1, keepdim=True))
-        scaled = scaled / _or_one(scaled.sum(2, keepdim=True))
+        scaled = matrix / _or_one(columns).unsqueeze(1)
+        scaled = scaled / _or_one(scaled.sum(2)).unsqueeze(2)
         matrix = torch.where(going, scaled, matrix)
     return matrix
 
 
-def gumbel_noise(scores: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Standard Gumbel noise for the real documents, ``[B, L]``."""
-    uniform = torch.rand(
-        scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
-    )
-    tiny = torch.finfo(scores.dtype).tiny
-    exponential = (-torch.log(uniform.clamp_min(tiny))).clamp_min(tiny)
-    return (-torch.log(exponential)).masked_fill(~mask, 0.0)
-
-
 def _or_one(sums: Tensor) -> Tensor:
-    return torch.where(sums > 0, sums, 1.0)
+    return torch.where(sums > LEAST, sums, 1.0)

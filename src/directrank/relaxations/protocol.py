@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
+
+from directrank.system.errors import ConfigError
+
+Relaxation = TypeVar("Relaxation", bound=Callable[..., Any])
 
 
 class Ranking(Protocol):
@@ -21,7 +25,11 @@ class Ranking(Protocol):
         ...
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
-        """``Σ_i chosen_i · 1{r_i ≤ k}``, the number of chosen documents at the top."""
+        """``Σ_i chosen_i · 1{r_i ≤ k}``, the number of chosen documents at the top.
+
+        Without a cut-off it does not depend on the scores: relaxations raise :func:`no_cutoff`,
+        unless they have a gradient nonetheless.
+        """
         ...
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
@@ -31,3 +39,21 @@ class Ranking(Protocol):
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """``Σ_i stops_i · 1{r_i ≤ k} · (1/r_i) · Π_{j: r_j < r_i} (1 - stops_j)``."""
         ...
+
+
+def no_cutoff() -> ConfigError:
+    """The error of counting the chosen documents at all ranks."""
+    return ConfigError(
+        "a count of documents without a cut-off does not depend on the scores",
+        "give the metric a 'k'",
+    )
+
+
+def draws_by(option: str) -> Callable[[Relaxation], Relaxation]:
+    """Declare that a relaxation draws random numbers where its ``option`` is true."""
+
+    def declare(relaxation: Relaxation) -> Relaxation:
+        relaxation.draws_by = option  # type: ignore[attr-defined]
+        return relaxation
+
+    return declare

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
+from directrank.lists.pairs import differences, itself
+from directrank.relaxations.distribution import RankDistribution
 
-def rank_binomial(scores: Tensor, mask: Tensor, sigma: float, ranks: int | None = None) -> Tensor:
+
+def rank_binomial(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    sigma: float = 1.0,
+) -> RankDistribution:
+    """The distribution of each document's rank when scores are Gaussian.
+
+    Args:
+        scores: ``[B, L]``, the means; 0 at masked positions.
+        labels: not used; every relaxation is given them.
+        mask: bool ``[B, L]``.
+        generator: not used.
+        sigma: standard deviation of a score.
+    """
+    return RankDistribution(lambda k: rank_probabilities(scores, mask, sigma, k))
+
+
+def rank_probabilities(
+    scores: Tensor, mask: Tensor, sigma: float, ranks: int | None = None
+) -> Tensor:
     """Distribution of each document's rank when scores are Gaussian, ``N(s_i, sigma²)``.
 
     The other documents are added one at a time; document i beats j with probability
@@ -24,9 +47,8 @@ def rank_binomial(scores: Tensor, mask: Tensor, sigma: float, ranks: int | None 
         ``[B, j, r]``, the probability of document j at rank r (from 0); 0 for masked documents.
     """
     B, L = scores.shape
-    beats = win_probability(scores.unsqueeze(2) - scores.unsqueeze(1), sigma)  # i beats j
-    itself = torch.eye(L, dtype=torch.bool, device=scores.device)
-    beats = beats.masked_fill(itself | ~mask.unsqueeze(2), 0.0)
+    beats = 0.5 * torch.erfc(-differences(scores) / (2 * sigma))  # i beats j
+    beats = beats.masked_fill(itself(L, scores.device) | ~mask.unsqueeze(2), 0.0)
     R = L if ranks is None else min(ranks, L)
     first = (torch.arange(R, device=scores.device) == 0).to(scores.dtype)
     distribution = mask.unsqueeze(2) * first
@@ -35,13 +57,3 @@ def rank_binomial(scores: Tensor, mask: Tensor, sigma: float, ranks: int | None 
         pushed = torch.cat([distribution.new_zeros(B, L, min(R, 1)), distribution[:, :, :-1]], 2)
         distribution = distribution + win * (pushed - distribution)
     return distribution
-
-
-def win_probability(difference: Tensor, sigma: float) -> Tensor:
-    """``Φ(difference / (√2 sigma))``."""
-    return 0.5 * torch.erfc(-difference / (2 * sigma))
-
-
-def win_density(difference: Tensor, sigma: float) -> Tensor:
-    """The derivative of :func:`win_probability` by the difference."""
-    return torch.exp(-((difference / (2 * sigma)) ** 2)) / (2 * sigma * math.sqrt(math.pi))

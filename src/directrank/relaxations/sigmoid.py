@@ -7,7 +7,22 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.relaxations._pairs import soft_counts
+from directrank.kernels import accelerated
+from directrank.lists.pairs import differences, itself
+from directrank.relaxations.protocol import no_cutoff
+
+
+def sigmoid(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    alpha: float | Tensor = 10.0,
+    beta: float = 10.0,
+) -> SigmoidRanking:
+    """Sigmoid ranks as a relaxation; arguments as :class:`SigmoidRanking`, others are not used."""
+    return SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
 
 
 class SigmoidRanking:
@@ -16,13 +31,13 @@ class SigmoidRanking:
     Args:
         scores: ``[B, L]``.
         mask: bool ``[B, L]``.
-        alpha: steepness of the ranks.
+        alpha: steepness of the ranks; a tensor ``[B, 1]`` sets it per list.
         beta: steepness of comparisons of ranks: with a cut-off ``sigmoid(beta (k + 1/2 - r))``,
             with another rank ``sigmoid(beta (r_i - r_j))``.
     """
 
     def __init__(
-        self, scores: Tensor, mask: Tensor, *, alpha: float = 10.0, beta: float = 10.0
+        self, scores: Tensor, mask: Tensor, *, alpha: float | Tensor = 10.0, beta: float = 10.0
     ) -> None:
         self.scores = alpha * scores
         self.mask = mask
@@ -39,6 +54,8 @@ class SigmoidRanking:
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
+        if k is None:
+            raise no_cutoff()
         return (chosen * self._within(self.ranks(chosen != 0), k)).sum(1)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
@@ -51,10 +68,26 @@ class SigmoidRanking:
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
         ranks = self.ranks(stops != 0)
-        ahead = torch.sigmoid(self.beta * (ranks.unsqueeze(2) - ranks.unsqueeze(1)))
-        itself = torch.eye(ranks.shape[1], dtype=torch.bool, device=ranks.device)
-        reached = (1 - ahead * stops.unsqueeze(1)).masked_fill(itself, 1.0).prod(2)
+        before = torch.sigmoid(self.beta * differences(ranks))
+        passed = 1 - before * stops.unsqueeze(1)
+        reached = passed.masked_fill(itself(ranks.shape[1], ranks.device), 1.0).prod(2)
         return (stops * self._within(ranks, k) * reached / ranks).sum(1)
 
     def _within(self, ranks: Tensor, k: int | None) -> Tensor | float:
         return 1.0 if k is None else torch.sigmoid(self.beta * (k + 0.5 - ranks))
+
+
+@accelerated
+def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+    """``Σ_{j≠i} sigmoid(v_j - v_i)`` over the documents j of the mask, for the front documents i.
+
+    Args:
+        values: ``[B, L]``.
+        front: bool ``[B, L]``, the documents i whose sum is asked for.
+        mask: bool ``[B, L]``, the documents j.
+
+    Returns:
+        ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
+    """
+    others = mask.unsqueeze(1) & ~itself(values.shape[1], values.device)
+    return torch.sigmoid(-differences(values)).masked_fill(~others, 0.0).sum(2)

@@ -7,12 +7,36 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.kernels.compiled import array, over_lists, usable
+from directrank.kernels import accelerated
 from directrank.lists.inputs import one_of
-from directrank.relaxations._pairs import FAR, Packing, pairs_of, walk
-from directrank.relaxations.sorting import descending_order, inverse
+from directrank.lists.pairs import differences
+from directrank.lists.sorting import descending_order, inverse
+from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
+
+
+@draws_by("break_ties")
+def twin(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> TwinRanking:
+    """Twin-sigmoid ranks as a relaxation; arguments as :class:`TwinRanking`."""
+    return TwinRanking(
+        scores,
+        labels,
+        mask,
+        gradient=gradient,
+        alpha_b=alpha_b,
+        break_ties=break_ties,
+        generator=generator,
+    )
 
 
 class TwinRanking:
@@ -56,7 +80,7 @@ class TwinRanking:
         if not break_ties:
             exact = _middle_ranks(scores.detach(), mask, self.order, exact)
         self.exact = exact
-        self.ranks = _TwinRanks.apply(scores, exact, labels, mask, gradient, alpha_b)
+        self.ranks = twin_ranks(scores, exact, labels, mask, gradient, alpha_b)
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 18."""
@@ -90,79 +114,20 @@ class TwinRanking:
         return 1.0 if k is None else (self.place <= k).to(self.exact.dtype)
 
 
-class _TwinRanks(torch.autograd.Function):
-    """The exact ranks, with the gradient of a type; worked in blocks."""
-
-    @staticmethod
-    def forward(
-        ctx,
-        scores: Tensor,
-        exact: Tensor,
-        labels: Tensor,
-        mask: Tensor,
-        gradient: str,
-        alpha_b: float,
-    ) -> Tensor:
-        ctx.save_for_backward(scores, labels, mask)
-        ctx.gradient, ctx.alpha_b = gradient, alpha_b
-        return exact.clone()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, slopes: Tensor):
-        scores, labels, mask = ctx.saved_tensors
-        gradient, alpha_b = ctx.gradient, ctx.alpha_b
-        slope = _compiled_slope if usable(scores) else _slope
-        return slope(scores, labels, mask, slopes, gradient, alpha_b), None, None, None, None, None
-
-
-def _slope(
-    scores: Tensor, labels: Tensor, mask: Tensor, slopes: Tensor, gradient: str, alpha_b: float
+@accelerated
+def twin_ranks(
+    scores: Tensor, exact: Tensor, labels: Tensor, mask: Tensor, gradient: str, alpha_b: float
 ) -> Tensor:
-    """``Σ_i slopes_i dr_i/ds``, ``[B, L]``."""
-    packing = Packing((slopes != 0) & mask, mask)
-    # Padding is infinitely far behind and below every label: all three types vanish there.
-    s = packing.pack(alpha_b * scores).masked_fill_(~packing.real, -FAR)
-    y = packing.pack(labels).masked_fill_(~packing.real, -FAR)
-    w = packing.pack(slopes.masked_fill(~mask, 0.0))
-    total = torch.zeros_like(s)
-    for chunk, rows, (g, u) in walk(packing, s, 2):
-        lists, columns = chunk.lists, slice(chunk.columns)
-        torch.sub(s[lists, rows, None], s[lists, None, columns], out=g)
-        if gradient != "type1":
-            torch.sub(y[lists, rows, None], y[lists, None, columns], out=u).sign_()
-        if gradient == "type3":
-            # 1 - b for u = 1 and b for u = -1 are both sigmoid(-u alpha_b z).
-            g.mul_(u).neg_().sigmoid_().mul_(u)
-        else:
-            g.sigmoid_()
-            torch.addcmul(g, g, g, value=-1, out=g)
-            if gradient == "type2":
-                g.mul_(u)
-        weights = w[lists, rows]
-        total[lists, columns] += torch.bmm(weights.unsqueeze(1), g)[:, 0]
-        total[lists, rows] -= weights * g.sum(2)
-    scale = 2 * alpha_b if gradient == "type3" else alpha_b
-    return packing.unpack(total * scale)
-
-
-def _compiled_slope(
-    scores: Tensor, labels: Tensor, mask: Tensor, slopes: Tensor, gradient: str, alpha_b: float
-) -> Tensor:
-    """:func:`_slope` on a CPU."""
-    from directrank.kernels import pairs as _pair_kernels
-
-    found = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    over_lists(
-        _pair_kernels.twin_slope,
-        pairs_of(scores),
-        len(scores),
-        *(array(tensor) for tensor in (scores, labels, mask, slopes)),
-        float(alpha_b),
-        GRADIENTS.index(gradient) + 1,
-        found.numpy(),
-    )
-    return found
+    """The ``exact`` ranks ``[B, L]`` with the gradient of a type; see :class:`TwinRanking`."""
+    z = differences(scores)
+    b = torch.sigmoid(alpha_b * z).detach()
+    u = differences(labels).sign()
+    if gradient == "type3":
+        g = 2 * alpha_b * u * torch.where(u > 0, 1 - b, b)
+    else:
+        g = alpha_b * b * (1 - b) * (1 if gradient == "type1" else u)
+    surrogate = -(g * z).masked_fill(~mask.unsqueeze(1), 0.0).sum(2)
+    return exact + surrogate - surrogate.detach()
 
 
 def _order(
@@ -194,7 +159,7 @@ def _middle_ranks(scores: Tensor, mask: Tensor, order: Tensor, places: Tensor) -
     """Each tied document's rank as the mean of the places of its group."""
     ordered = scores.masked_fill(~mask, -torch.inf).gather(1, order)
     rising = -ordered
-    ahead = torch.searchsorted(rising, rising)
-    not_behind = torch.searchsorted(rising, rising, right=True)
-    middle = (ahead + not_behind + 1).to(places.dtype) / 2
+    first = torch.searchsorted(rising, rising)
+    end = torch.searchsorted(rising, rising, right=True)
+    middle = (first + end + 1).to(places.dtype) / 2
     return torch.where(mask, middle.gather(1, inverse(order)), places)

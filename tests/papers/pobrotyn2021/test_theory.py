@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from directrank import losses, metrics
-from directrank.relaxations.neural_sort import neural_sort
+from directrank.relaxations.neural_sort import sorting_matrix
 
 
 def rows(root, name: str) -> list[dict[str, str]]:
@@ -21,7 +21,7 @@ def rows(root, name: str) -> list[dict[str, str]]:
 def test_table_1_approximate_sorting(root, tau):
     labels = torch.tensor([4.0, 2, 1, 0, 4, 3], dtype=torch.float64)
     scores = torch.tensor([[0.5, 0.2, 0.1, 0.01, 0.65, 0.3]], dtype=torch.float64)
-    sorted_labels = neural_sort(scores, torch.ones(1, 6, dtype=torch.bool), tau)[0] @ labels
+    sorted_labels = sorting_matrix(scores, torch.ones(1, 6, dtype=torch.bool), tau)[0] @ labels
     printed = next(row for row in rows(root, "table1") if row["tau"] == f"{tau:g}")
     expected = [float(printed[f"q{i}"]) for i in range(1, 7)]
     assert sorted_labels.tolist() == pytest.approx(expected, abs=6e-5)
@@ -37,7 +37,7 @@ def test_table_1_approximate_sorting(root, tau):
 def test_table_1_in_the_limit_is_sorting():
     labels = torch.tensor([4.0, 2, 1, 0, 4, 3], dtype=torch.float64)
     scores = torch.tensor([[0.5, 0.2, 0.1, 0.01, 0.65, 0.3]], dtype=torch.float64)
-    matrix = neural_sort(scores, torch.ones(1, 6, dtype=torch.bool), 1e-5)[0]
+    matrix = sorting_matrix(scores, torch.ones(1, 6, dtype=torch.bool), 1e-5)[0]
     assert (matrix @ labels).tolist() == pytest.approx([4, 4, 3, 2, 1, 0])
 
 

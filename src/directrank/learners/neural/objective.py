@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -90,7 +89,7 @@ class Objective:
             first = self.settings[models[0]]
             options = self._shared(models[0])
             loss = losses.get(options.pop("name"))
-            if _draws(loss, first):
+            if losses.needs_of(first["name"]).random(first):
                 calls += [
                     Call(np.array([m]), partial(loss, **self._own(m), generator=self.generators[m]))
                     for m in models
@@ -110,20 +109,8 @@ class Objective:
     def _shared(self, model: int) -> dict[str, Any]:
         """The settings that models of one call must share, in order: those that take no tensor."""
         settings = self.settings[model]
-        parameters = inspect.signature(losses.get(settings["name"])).parameters
-        return {
-            name: settings[name]
-            for name in sorted(settings)
-            if name == "name" or "Tensor" not in str(parameters[name].annotation)
-        }
-
-
-def _draws(loss: Callable[..., Tensor], settings: Mapping[str, Any]) -> bool:
-    """Whether a loss draws random numbers; one that can take ``samples`` draws if it takes any."""
-    parameters = inspect.signature(loss).parameters
-    if "samples" in parameters:
-        return settings.get("samples", parameters["samples"].default) > 0
-    return "generator" in parameters
+        per_list = losses.needs_of(settings["name"]).per_list
+        return {name: settings[name] for name in sorted(settings) if name not in per_list}
 
 
 class _Lists:

@@ -29,6 +29,7 @@ from directrank.learners.neural import fit
 from directrank.learners.neural.checkpoints import Checkpoints
 from directrank.learners.neural.members import Member
 from directrank.learners.neural.stack import Stack, UnderWay
+from directrank.lists.conventions import discount
 from directrank.metrics.conventions import Judgements
 from directrank.system.errors import ConfigError, TrainingError
 
@@ -68,8 +69,9 @@ class PerQueryStack(Stack):
         super().__init__(data, model_settings, training, members, selection, device)
         self.loss = dict(members[0].loss)
         self.pass_seconds = 0.0
-        ranks = np.arange(1, max(int(np.max(data.train.lengths)), COST_CUTOFF) + 1)
-        self.discounts = np.concatenate([[0], 1 / np.log2(1 + ranks)]).astype(self._numpy)
+        longest = max(int(np.max(data.train.lengths)), COST_CUTOFF)
+        ranks = torch.arange(1, longest + 1, dtype=torch.float64)
+        self.discounts = np.concatenate([[0], discount("log2", ranks)]).astype(self._numpy)
         self._load()
 
     def _load(self) -> None:

@@ -14,7 +14,7 @@ from directrank.papers.shared.differences import MET, add_differences, rounding_
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.relaxations.neural_sort import neural_sort
+from directrank.relaxations.neural_sort import sorting_matrix
 
 #: The example of Table 1 (section 4.2).
 LABELS = (4, 2, 1, 0, 4, 3)
@@ -39,7 +39,7 @@ def quasi_sorted(tau: float | None) -> Tensor:
     scores = torch.tensor([SCORES], dtype=torch.float64)
     if tau is None:
         return labels[scores[0].argsort(descending=True)]
-    return neural_sort(scores, torch.ones_like(scores, dtype=torch.bool), tau)[0] @ labels
+    return sorting_matrix(scores, torch.ones_like(scores, dtype=torch.bool), tau)[0] @ labels
 
 
 def table1(evidence: Evidence) -> TableResult:

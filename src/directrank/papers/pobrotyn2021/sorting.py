@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from directrank import losses, metrics
-from directrank.metrics.conventions import discount
+from directrank.lists.conventions import discount
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import FigureResult
-from directrank.relaxations.neural_sort import neural_sort, sinkhorn
+from directrank.relaxations.neural_sort import sinkhorn, sorting_matrix
 from directrank.system.seeds import numpy_stream
 
 #: Shares of the labels 0 to 4 (Web30K's, rounded).
@@ -140,7 +140,7 @@ def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
     weights = discount("log2", torch.arange(1, length + 1, dtype=scores.dtype))
     gains = torch.exp2(labels) - 1
     gains = gains / (gains.sort(descending=True).values * weights).sum(1, keepdim=True)
-    plain = neural_sort(scores, mask, 1.0)
+    plain = sorting_matrix(scores, mask, 1.0)
     transposed = plain.mT.contiguous()
     stages = []
     for before, after in itertools.pairwise((0, *rounds, CONVERGED)):

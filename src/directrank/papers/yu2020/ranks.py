@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from directrank.lists.sorting import descending_order, inverse
 from directrank.papers.shared.claims import Finding, Outcome, without_sampling
 from directrank.papers.shared.differences import MET, add_differences, standard_error
 from directrank.papers.shared.evidence import Dataset, Evidence
@@ -23,7 +24,6 @@ from directrank.papers.shared.methods import paired_test
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.relaxations.sigmoid import SigmoidRanking
-from directrank.relaxations.sorting import descending_order, inverse
 from directrank.relaxations.twin import TwinRanking
 from directrank.stats.intervals import mean_interval
 from directrank.system.seeds import torch_stream

@@ -1,4 +1,4 @@
-"""Losses whose gradient is worked out together with their value."""
+"""Values whose gradient is written down, not derived."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import torch
 from torch import Tensor
 
 
+def with_gradient(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+    """``value [B]`` as a function of ``scores [B, L]`` with the given ``gradient [B, L]``.
+
+    It can be differentiated once.
+    """
+    return _WithGradient.apply(scores, (value, gradient))
+
+
 class _WithGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, scores: Tensor, found: tuple[Tensor, Tensor]) -> Tensor:
-        value, gradient = found
+    def forward(ctx, scores: Tensor, result: tuple[Tensor, Tensor]) -> Tensor:
+        value, gradient = result
         ctx.save_for_backward(gradient)
         return value
 
@@ -26,11 +34,3 @@ def _scaled(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
 
 
 _once = torch.autograd.function.once_differentiable(_scaled)
-
-
-def with_gradient(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-    """``value [B]`` as a function of ``scores [B, L]`` with the given ``gradient [B, L]``.
-
-    It can be differentiated once.
-    """
-    return _WithGradient.apply(scores, (value, gradient))

@@ -42,6 +42,13 @@ def inverse(order: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(1, order, places)
 
 
+def top(k: int, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Which documents of the mask are among the first k by score, bool ``[B, L]``."""
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    return mask & (inverse(descending_order(scores, mask)) < k)
+
+
 def _order_by_keys(values: Tensor, mask: Tensor) -> Tensor:
     """The order of float32 ``values``, as whole numbers of the same order."""
     bits = (values.numpy() + np.float32(0.0)).view(np.int32)  # minus zero ties with zero

@@ -1,6 +1,6 @@
-"""Losses written down as their formulas read, one [B, L, L] tensor after the other.
+"""Losses in code that shares nothing with the library's, one formula each.
 
-The library's versions are tested against these, and measured against them.
+Compositions are written out, without a metric or a relaxation; other losses go list by list.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 
 def _pairs(values: Tensor) -> Tensor:
@@ -29,28 +28,6 @@ def _ideal_dcg(gains: Tensor, k: int | None = None) -> Tensor:
 
 def _divide(value: Tensor, by: Tensor) -> Tensor:
     return torch.where(by > 0, value / by.clamp_min(1e-30), 0.0)
-
-
-def ranknet(scores, labels, mask, k=None, sigma=1.0, reduction="sum"):
-    if k is not None:
-        mask = mask & (_ranks(scores.detach(), mask) <= k)
-    pairs = (_pairs(labels) > 0) & mask.unsqueeze(2) & mask.unsqueeze(1)
-    value = softplus(-sigma * _pairs(scores), threshold=50).masked_fill(~pairs, 0.0).sum((1, 2))
-    return value / pairs.sum((1, 2)).clamp_min(1) if reduction == "mean" else value
-
-
-def lambdarank(scores, labels, mask, k=None, cutoff="both", sigma=1.0):
-    gains = (2**labels - 1) * mask
-    ranks = _ranks(scores.detach(), mask)
-    pairs = (_pairs(labels) > 0) & mask.unsqueeze(2) & mask.unsqueeze(1)
-    if k is not None:
-        top = ranks <= k
-        rule = torch.logical_and if cutoff == "both" else torch.logical_or
-        pairs = pairs & rule(top.unsqueeze(2), top.unsqueeze(1))
-    change = (_pairs(gains) * _pairs(1 / torch.log2(1 + ranks.to(scores.dtype)))).abs()
-    logs = softplus(-sigma * _pairs(scores), threshold=50)
-    best = _ideal_dcg(gains, k if cutoff == "both" else None)
-    return _divide((change * logs).masked_fill(~pairs, 0.0).sum((1, 2)), best)
 
 
 def _soft_ranks(scores, mask, alpha):

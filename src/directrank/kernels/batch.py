@@ -1,0 +1,153 @@
+"""Ranked lists as kernels take them: flat arrays, and where each list begins and how long it is.
+
+A kernel is ``kernel(begin, end, starts, lengths, *arrays, …)`` and works the lists from ``begin``
+to ``end``; it reads and writes nothing outside of them. So packed lists and padded ones, whose
+documents come first, run the same loop without a copy; lists with holes are packed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.compiling import compiled
+from directrank.kernels.threads import over_lists
+from directrank.lists.gradient import with_gradient
+from directrank.lists.inputs import validated
+
+
+class Batch:
+    """B lists of at most L documents.
+
+    Args:
+        scores: floating ``[B, L]``; half precision is widened to float32.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+
+    Attributes:
+        scores, labels: as tensors ``[B, L]``.
+        starts, lengths: int64 ``[B]``, of the flat arrays.
+
+    Raises:
+        DirectrankError: as :func:`directrank.lists.inputs.validated`.
+    """
+
+    def __init__(self, scores: Tensor, labels: Tensor, mask: Tensor | None) -> None:
+        self.scores, self.labels, mask = validated(scores, labels, mask)
+        self._lay_out(mask)
+
+    @classmethod
+    def of_valid(cls, scores: Tensor, labels: Tensor, mask: Tensor) -> Batch:
+        """Of arguments that are known to be valid; the labels may be of any type."""
+        batch = cls.__new__(cls)
+        batch.scores, batch.labels = scores, labels
+        batch._lay_out(mask)
+        return batch
+
+    def _lay_out(self, mask: Tensor | None) -> None:
+        B, L = self.shape = self.scores.shape
+        self.starts = np.arange(0, B * L, L) if L else np.zeros(B, np.int64)
+        self._index: np.ndarray | None = None
+        self.lengths = np.empty(B, np.int64)
+        if mask is None:
+            self.lengths.fill(L)
+        else:
+            real = np.ascontiguousarray(mask.numpy()).view(np.uint8)
+            if not _count(real, self.lengths):
+                # Some list has a hole: its documents are put together.
+                self._index = np.flatnonzero(real)
+                self.starts = self.lengths.cumsum() - self.lengths
+
+    @property
+    def gradient_needed(self) -> bool:
+        """Whether the gradient by the scores is asked for."""
+        return self.scores.requires_grad and torch.is_grad_enabled()
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether the mask hides documents before the end of a list, which are left out here."""
+        return self._index is not None
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of documents there are at most."""
+        return self.shape[0] * self.shape[1] ** 2
+
+    def flat(self, values: Tensor) -> np.ndarray:
+        """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
+        numbers = values.detach().numpy().ravel()
+        return numbers if self._index is None else numbers.take(self._index)
+
+    def places(self) -> np.ndarray:
+        """Where each document is in its list as given, holes included, int64."""
+        return self.flat(torch.arange(self.shape[1]).expand(self.shape))
+
+    def leading(self, values: Tensor) -> np.ndarray:
+        """The first values of each row of ``[B, L]``, as many as the list has documents, flat."""
+        if self._index is None:
+            return self.flat(values)
+        places = torch.arange(self.shape[1])
+        return values[places < torch.from_numpy(self.lengths).unsqueeze(1)].numpy()
+
+    def zeros(self) -> np.ndarray:
+        """A number per document, 0, in the scores' type."""
+        size = self.scores.numel() if self._index is None else len(self._index)
+        return self._empty(size, zero=True)
+
+    def per_list(self) -> np.ndarray:
+        """An uninitialised number ``[B]`` per list, in the scores' type."""
+        return self._empty(self.shape[0])
+
+    def padded(self, values: np.ndarray) -> Tensor:
+        """Flat ``values`` of the documents as ``[B, L]``; 0 at masked positions."""
+        if self._index is not None:
+            documents, values = values, np.zeros(self.scores.numel(), values.dtype)
+            values[self._index] = documents
+        return torch.from_numpy(values.reshape(self.shape))
+
+    def run(self, kernel: Callable[..., None], work: int, *arguments: object) -> None:
+        """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) is worth."""
+        over_lists(kernel, work, self.shape[0], self.starts, self.lengths, *arguments)
+
+    def loss(self, value: np.ndarray, gradient: np.ndarray) -> Tensor:
+        """``value [B]`` as a function of the scores with the flat ``gradient``."""
+        result = torch.from_numpy(value)
+        if not self.gradient_needed:
+            return result
+        return with_gradient(self.scores, result, self.padded(gradient))
+
+    def _empty(self, size: int, zero: bool = False) -> np.ndarray:
+        dtype = np.float64 if self.scores.dtype == torch.float64 else np.float32
+        return np.zeros(size, dtype) if zero else np.empty(size, dtype)
+
+
+def array(values: Tensor) -> np.ndarray:
+    """A tensor's numbers as a contiguous array, which shares their memory where it can."""
+    return values.detach().contiguous().numpy()
+
+
+def per_list(value: float | Tensor, lists: int) -> np.ndarray:
+    """A hyper-parameter (a number or ``[B, 1]``) as float64 ``[B]``."""
+    if isinstance(value, Tensor):
+        return value.detach().double().expand(lists, 1).reshape(lists).contiguous().numpy()
+    return np.full(lists, value, dtype=np.float64)
+
+
+@compiled
+def _count(mask, lengths):
+    """Count each list's documents; whether in all lists they come before the padding."""
+    leading = True
+    for b in range(len(mask)):
+        row = mask[b]
+        n = np.int32(0)
+        for j in range(len(row)):
+            n += np.int32(row[j])
+        lengths[b] = n
+        first = np.int32(0)
+        for j in range(n):
+            first += np.int32(row[j])
+        leading &= first == n
+    return leading

@@ -1,0 +1,62 @@
+"""ListNet on a CPU: a few passes over each list."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from torch import Tensor
+
+from directrank.kernels.batch import Batch
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.numbers import exp, largest, like
+
+#: Lists are filled up to multiples of so many documents, with so low a score: what is left over
+#: after the last whole vector would cost as much as all that went before.
+VECTOR, LOW = 16, -1e37
+
+
+def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
+    """See :func:`directrank.losses.listnet`."""
+    batch = Batch(scores, labels, mask)
+    value, gradient = batch.per_list(), batch.zeros()
+    arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+    batch.run(_listnet, 4 * batch.scores.numel(), *arrays, value, gradient)
+    return batch.loss(value, gradient)
+
+
+@compiled
+def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
+    """Cross entropy of the scores' softmax under the labels' ``[B]``, its gradient ``[N]``."""
+    room = np.empty((2, lengths[begin:end].max() + VECTOR), scores.dtype)
+    s, y = room[0], room[1]
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        if n > 0:
+            whole = (n + VECTOR - 1) // VECTOR * VECTOR
+            s[:n] = scores[first : first + n]
+            y[:n] = labels[first : first + n]
+            s[n:whole] = LOW
+            y[n:whole] = LOW
+            value[b] = _cross_entropy(s, y, n, whole, gradient[first : first + n])
+
+
+@inlined
+def _cross_entropy(s, y, n, whole, gradient):
+    """The loss; the gradient by the first n. ``s`` and ``y`` become their exponentials."""
+    top, label_top = largest(s, whole), largest(y, whole)
+    zero, one = like(top, 0.0), like(top, 1.0)
+    total, label_total, met = zero, zero, zero
+    for i in range(whole):
+        x = s[i] - top
+        p, q = exp(x), exp(y[i] - label_top)
+        total += p
+        label_total += q
+        met += q * x
+        s[i] = p
+        y[i] = q
+    share, label_share = one / total, one / label_total
+    for i in range(n):
+        gradient[i] = share * s[i] - label_share * y[i]
+    return math.log(total) - label_share * met

@@ -1,0 +1,91 @@
+"""RankNet on a CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.batch import Batch
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.numbers import like
+from directrank.kernels.pairs import (
+    VECTOR,
+    bounded_power,
+    by_falling_label,
+    fill_up,
+    softplus,
+    split_exponentials,
+    whole_vectors,
+)
+from directrank.lists.gradient import with_gradient
+from directrank.lists.sorting import top
+
+
+def ranknet(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    sigma: float = 1.0,
+    reduction: str = "sum",
+) -> Tensor:
+    """See :func:`directrank.losses.ranknet`."""
+    if reduction not in ("sum", "mean"):
+        return NotImplemented
+    batch = Batch(scores, labels, mask if k is None else top(k, scores, mask))
+    value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()
+    arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+    batch.run(_ranknet, batch.pairs, *arrays, float(sigma), value, gradient, pairs)
+    if reduction == "sum":
+        return batch.loss(value, gradient)
+    count = torch.from_numpy(pairs).clamp_min(1)
+    mean, by_scores = torch.from_numpy(value) / count, batch.padded(gradient) / count.unsqueeze(1)
+    return with_gradient(batch.scores, mean, by_scores)
+
+
+@compiled
+def _ranknet(begin, end, starts, lengths, scores, labels, sigma, value, gradient, pairs):
+    """``Σ log(1 + exp(-sigma (s_i - s_j)))`` over pairs with ``y_i > y_j``, its gradient, and the
+    number of pairs; ``[B]``, ``[N]``, ``[B]``."""
+    L = lengths[begin:end].max()
+    place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
+    room = np.empty((4, L + VECTOR), scores.dtype)
+    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    for b in range(begin, end):
+        first = starts[b]
+        s, y = scores[first : first + lengths[b]], labels[first : first + lengths[b]]
+        n = by_falling_label(y, place, level_end)
+        split_exponentials(s, place, n, sigma, mantissa, power)
+        for i in range(n):
+            scaled[i] = sigma * s[place[i]]
+        fill_up(n, mantissa, power, -1)
+        scaled[n:] = -1e37
+        push[:] = 0
+        total, number = 0.0, 0
+        for i in range(n):
+            cost, force = _lost(mantissa, power, scaled, i, level_end[i], n, push)
+            total += cost
+            push[i] -= force
+            number += n - level_end[i]
+        value[b] = total
+        pairs[b] = number
+        for i in range(n):
+            gradient[first + place[i]] = sigma * push[i]
+
+
+@inlined
+def _lost(mantissa, power, scaled, i, first, n, push):
+    """Costs and forces of document i against those from ``first`` on, whose push is added up."""
+    one = like(mantissa[0], 1.0)
+    inverse, own, mine = one / mantissa[i], power[i], scaled[i]
+    cost = force = like(mantissa[0], 0.0)
+    m, p, v, g = mantissa[first:], power[first:], scaled[first:], push[first:]
+    for j in range(whole_vectors(n - first)):
+        e = inverse * m[j] * bounded_power(p[j] - own)
+        s = one / (one + e)
+        cost += softplus(e, s, v[j] - mine)
+        g[j] += e * s
+        force += e * s
+    return cost, force

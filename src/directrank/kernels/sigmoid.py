@@ -1,0 +1,194 @@
+"""Ranks as sums of sigmoids, and NDCG at them, on a CPU."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.batch import Batch, per_list
+from directrank.kernels.compiling import compiled
+from directrank.kernels.pairs import (
+    VECTOR,
+    front_first,
+    gradient_of_derivatives,
+    ideal_dcg,
+    sigmoid_gradient,
+    sigmoid_sums,
+    sigmoid_sums_and_derivatives,
+    split_exponentials,
+    whole_vectors,
+)
+from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
+from directrank.lists.inputs import one_of
+
+#: Pairs of a list whose derivatives are kept from one pass over them to the next, at most. They
+#: leave room for the rest in a core's cache; of longer lists they are worked out again.
+KEPT = 1 << 16
+
+
+def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+    """See :func:`directrank.relaxations.sigmoid.soft_counts`."""
+    return _SoftCounts.apply(values, front, mask)
+
+
+class _SoftCounts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
+        batch = Batch.of_valid(values.detach(), front, mask)
+        arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+        counts = batch.zeros()
+        batch.run(_soft_counts, batch.pairs, *arrays, counts)
+        ctx.batch, ctx.arrays = batch, arrays
+        return batch.padded(counts)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
+        batch = ctx.batch
+        gradient = batch.zeros()
+        outer = batch.flat(grad_output)
+        batch.run(_soft_counts_gradient, batch.pairs, *ctx.arrays, outer, gradient)
+        return batch.padded(gradient), None, None
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    alpha: float | Tensor = 10.0,
+    beta: float = 10.0,
+) -> Tensor:
+    """Minus NDCG at sigmoid ranks; see :func:`directrank.losses.approx_ndcg`."""
+    one_of(discount, DISCOUNTS, "discount")
+    batch = Batch(scores, labels, mask)
+    B, L = batch.shape
+    value = batch.per_list()
+    needed = batch.gradient_needed
+    gradient = batch.zeros()
+    batch.run(
+        _ndcg,
+        batch.pairs,
+        batch.flat(batch.scores),
+        batch.flat(gains(batch.labels, gain)),
+        per_list(alpha, B),
+        math.inf if k is None else float(k),
+        float(beta),
+        discount == "letor",
+        discount_sums(discount, L, k),
+        needed,
+        value,
+        gradient,
+    )
+    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+
+@compiled
+def _soft_counts(begin, end, starts, lengths, values, front, counts):
+    """``Σ_{j≠i} sigmoid(v_j - v_i)`` for the documents i in front; all arrays ``[N]``."""
+    L = lengths[begin:end].max()
+    place = np.empty(L + 1, np.int64)
+    room = np.empty((3, L + VECTOR), values.dtype)
+    mantissa, power, sums = room[0], room[1], room[2]
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        n_front = front_first(front[first : first + n], place)
+        split_exponentials(values[first : first + n], place, n, -1.0, mantissa, power)
+        sigmoid_sums(mantissa, power, n_front, n, sums)
+        for i in range(n_front):
+            counts[first + place[i]] = sums[i]
+
+
+@compiled
+def _soft_counts_gradient(begin, end, starts, lengths, values, front, outer, gradient):
+    """The gradient by ``values`` of ``Σ_i outer_i counts_i``; all arrays ``[N]``."""
+    L = lengths[begin:end].max()
+    place = np.empty(L + 1, np.int64)
+    room = np.empty((4, L + VECTOR), values.dtype)
+    mantissa, power, weights, push = room[0], room[1], room[2], room[3]
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        n_front = front_first(front[first : first + n], place)
+        split_exponentials(values[first : first + n], place, n, -1.0, mantissa, power)
+        for i in range(n_front):
+            weights[i] = outer[first + place[i]]
+        sigmoid_gradient(mantissa, power, weights, n_front, n, push)
+        for i in range(n):
+            gradient[first + place[i]] = push[i]
+
+
+@compiled
+def _ndcg(
+    begin,
+    end,
+    starts,
+    lengths,
+    scores,
+    gains,
+    alpha,
+    cut,
+    beta,
+    letor,
+    cumulative,
+    gradient_needed,
+    value,
+    gradient,
+):
+    """NDCG ``[B]`` at sigmoid ranks and, where needed, its gradient ``[N]``.
+
+    ``alpha`` is ``[B]``; ``cut`` is infinite without a cut-off; ``cumulative [L + 1]`` holds sums
+    of the (``letor`` or ``log2``) discounts up to the cut-off.
+    """
+    L = lengths[begin:end].max()
+    place = np.empty(L + 1, np.int64)
+    room = np.empty((5, L + VECTOR), scores.dtype)
+    mantissa, power, ranks, weights, push = room[0], room[1], room[2], room[3], room[4]
+    pairs = np.empty(min(KEPT, L * whole_vectors(L)) if gradient_needed else 0, scores.dtype)
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        n_front = front_first(gains[first : first + n], place)
+        for i in range(n_front):
+            weights[i] = gains[first + place[i]]
+        best = ideal_dcg(weights, n_front, n, cumulative)
+        if best <= 0:
+            continue
+        split_exponentials(scores[first : first + n], place, n, -alpha[b], mantissa, power)
+        size = n_front * whole_vectors(n)
+        keeps = gradient_needed and size <= KEPT
+        derivatives = pairs[: size if keeps else 0].reshape(-1, whole_vectors(n))
+        if keeps:
+            sigmoid_sums_and_derivatives(mantissa, power, n_front, n, ranks, derivatives)
+        else:
+            sigmoid_sums(mantissa, power, n_front, n, ranks)
+        total = 0.0
+        for i in range(n_front):
+            rank = 1.0 + ranks[i]
+            if letor:
+                logarithm = math.log2(max(rank, 2.0))
+                derivative = 1 / rank if rank >= 2 else 0.0
+            else:
+                logarithm = math.log2(1 + rank)
+                derivative = 1 / (1 + rank)
+            discount = 1 / logarithm
+            derivative *= -discount * discount / math.log(2.0)
+            if cut < np.inf:
+                within = 1 / (1 + math.exp(-beta * (cut + 0.5 - rank)))
+                derivative = within * (derivative - beta * (1 - within) * discount)
+                discount *= within
+            total += weights[i] * discount
+            weights[i] = alpha[b] * weights[i] * derivative / best
+        value[b] = total / best
+        if gradient_needed:
+            if keeps:
+                gradient_of_derivatives(derivatives, weights, n_front, n, push)
+            else:
+                sigmoid_gradient(mantissa, power, weights, n_front, n, push)
+            for i in range(n):
+                gradient[first + place[i]] = push[i]

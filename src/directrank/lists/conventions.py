@@ -1,0 +1,62 @@
+"""The gain of a label and the discount of a rank, in the forms that papers and tools use."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.lists.inputs import one_of
+from directrank.lists.sorting import descending_order
+
+GAINS = ("exp2", "linear", "burges2006")
+DISCOUNTS = ("log2", "letor")
+
+
+def gains(labels: Tensor, kind: str) -> Tensor:
+    """``2^y - 1`` (``exp2``), ``y`` (``linear``) or what Burges2006 prints, ``[B, L]``.
+
+    That (``burges2006``) is 0, 3, 7, 15, 31 for the labels 0 to 4, against its own equation 1:
+    ``2^(y+1) - 1``, and 0 for 0.
+    """
+    one_of(kind, GAINS, "gain")
+    if kind == "linear":
+        return labels
+    exponential = torch.exp2(labels) - 1
+    if kind == "exp2":
+        return exponential
+    return torch.where(exponential > 0, 2 * exponential + 1, exponential)
+
+
+def discount(kind: str, ranks: Tensor) -> Tensor:
+    """The weight of a rank; ranks may be real-valued.
+
+    ``log2`` is ``1 / log2(1 + r)``. ``letor`` is what the LETOR 3.0 evaluation tool does: 1 at
+    ranks 1 and 2, ``1 / log2(r)`` from there on.
+    """
+    one_of(kind, DISCOUNTS, "discount")
+    if kind == "log2":
+        return 1 / torch.log2(1 + ranks)
+    return 1 / torch.log2(ranks.clamp_min(2))
+
+
+def normalised_gains(labels: Tensor, mask: Tensor, gain: str, kind: str, k: int | None) -> Tensor:
+    """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]``.
+
+    0 in a list where that is 0. Labels are 0 at masked positions.
+    """
+    values = gains(labels, gain)
+    top = values.gather(1, descending_order(labels, mask)[:, :k])
+    ranks = torch.arange(1, top.shape[1] + 1, dtype=top.dtype, device=top.device)
+    best = (top * discount(kind, ranks)).sum(1, keepdim=True)
+    return values / best.masked_fill(best <= 0, torch.inf)
+
+
+@lru_cache(maxsize=256)
+def discount_sums(kind: str, length: int, k: int | None) -> np.ndarray:
+    """The sum of the discounts of the first r ranks (at most k), float64 ``[length + 1]``."""
+    ranks = torch.arange(1, length + 1, dtype=torch.float64)
+    weights = discount(kind, ranks) * (ranks <= (length if k is None else k))
+    return np.concatenate([[0.0], weights.cumsum(0).numpy()])

@@ -1,0 +1,110 @@
+"""Any metric under any relaxation as a loss: minus the relaxed metric."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from directrank import kernels, metrics, relaxations
+from directrank.lists.inputs import checked
+from directrank.metrics.conventions import Judgements
+from directrank.relaxations.gumbel import gumbel_noise
+from directrank.system.errors import ConfigError
+from directrank.system.registry import nearest
+
+#: Parameters that are no options of a metric or of a relaxation.
+_GIVEN = ("ranking", "judgements", "scores", "labels", "mask", "generator")
+
+
+def compose(
+    metric: str | Mapping[str, Any],
+    relaxation: str | Mapping[str, Any],
+    *,
+    samples: int = 0,
+    noise: float = 1.0,
+) -> Callable[..., Tensor]:
+    """A loss made of a metric and of what supplies its ranks.
+
+    Args:
+        metric: a name of :data:`directrank.metrics.REGISTRY`, or a mapping with ``name`` and the
+            metric's options (``k``, ``gain``, …).
+        relaxation: a name of :data:`directrank.relaxations.REGISTRY`, or a mapping with ``name``
+            and its options (``alpha``, ``tau``, …).
+        samples: 0 takes the scores as they are; else the loss is the mean over so many draws of
+            Gumbel noise added to them, which makes them log-weights of a Plackett-Luce model.
+        noise: scale of the noise.
+
+    Returns:
+        ``loss(scores, labels, mask=None, generator=None) -> Tensor [B]``: minus the relaxed metric,
+        0 for a query without a relevant document. The generator is on the scores' device.
+
+    Raises:
+        ConfigError: an unknown name or option; from the loss, a metric that does not depend on the
+            scores for want of a cut-off.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> loss = losses.compose({"name": "err", "k": 2}, {"name": "sigmoid", "alpha": 1.0})
+    >>> scores, labels = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[0.0, 0.0, 1.0]])
+    >>> loss(scores, labels)
+    tensor([-0.2483])
+    """
+    metric_name, formula, options = _resolved("metric", metric)
+    relaxation_name, relax, settings = _resolved("relaxation", relaxation)
+
+    def relaxed(
+        scores: Tensor, labels: Tensor, mask: Tensor | None, generator: torch.Generator | None
+    ) -> Tensor:
+        kernel = kernels.find((metric_name, relaxation_name), scores, settings.values())
+        if kernel is not None:
+            result = kernel(scores, labels, mask, **options, **settings)
+            if result is not NotImplemented:
+                return result
+        scores, labels, mask = checked(scores, labels, mask)
+        ranking = relax(scores, labels, mask, generator, **settings)
+        value, _ = formula(ranking, Judgements(labels, mask), **options)
+        return -value
+
+    def loss(
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        if not samples:
+            return relaxed(scores, labels, mask, generator)
+        scores, labels, mask = checked(scores, labels, mask)
+        draws = [scores + noise * gumbel_noise(scores, mask, generator) for _ in range(samples)]
+        repeated = labels.repeat(samples, 1), mask.repeat(samples, 1)
+        values = relaxed(torch.cat(draws), *repeated, generator).split(len(scores) or 1)
+        return sum(values[1:], values[0]) / samples
+
+    return loss
+
+
+def _resolved(
+    kind: str, chosen: str | Mapping[str, Any]
+) -> tuple[str, Callable[..., Any], dict[str, Any]]:
+    """Name, function and options of a metric or relaxation."""
+    options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
+    name = options.pop("name", "")
+    return name, _function(kind, name, *options), options
+
+
+@cache
+def _function(kind: str, name: str, *options: str) -> Callable[..., Any]:
+    """The function of a metric or relaxation, which has these options."""
+    function = metrics.formula(name) if kind == "metric" else relaxations.get(name)
+    known = [key for key in inspect.signature(function).parameters if key not in _GIVEN]
+    for option in options:
+        if option not in known:
+            remedy = nearest(option, known)
+            if option in ("samples", "noise"):
+                remedy = "it is an option of the composition, beside metric and relaxation"
+            raise ConfigError(f"{kind} '{name}' has no option '{option}'", remedy)
+    return function
