@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from directrank import models
-from directrank.kernels import compiled as _compiled
+from directrank.kernels import threads
 from directrank.kernels.layers import BLOCK
 from directrank.lists.documents import Documents
 from directrank.models import blocks
@@ -166,7 +166,7 @@ def test_the_gradient_is_that_of_finite_differences(worked):
 def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
     settings, count, models_of_stack, worked, monkeypatch
 ):
-    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1000)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1000)
     model, x = build(models_of_stack, **settings), documents(count, models_of_stack)
     before, results, by_model = torch.get_num_threads(), [], []
 
@@ -190,7 +190,7 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
 
 
 def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
-    monkeypatch.setattr(_compiled, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
     before, workers = torch.get_num_threads(), set()
 
     def kernel(begin, end):
@@ -199,15 +199,15 @@ def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
 
     try:
         torch.set_num_threads(3)
-        with pytest.raises(KeyError), _compiled.pytorch_on_one_thread():
-            with _compiled.pytorch_on_one_thread():
+        with pytest.raises(KeyError), threads.pytorch_on_one_thread():
+            with threads.pytorch_on_one_thread():
                 assert torch.get_num_threads() == 1
-                _compiled.over_lists(kernel, 30, 30)
+                threads.over_lists(kernel, 30, 30)
             assert torch.get_num_threads() == 1
             raise KeyError
         assert torch.get_num_threads() == 3
         assert len(workers) == 3
-        assert _compiled._threads is None
+        assert threads._threads is None
     finally:
         torch.set_num_threads(before)
 
@@ -252,9 +252,3 @@ def test_short_steps_of_several_models_are_worked_in_blocks(worked, monkeypatch)
     monkeypatch.setattr(blocks, "LEAST", 1 << 40)
     build(2)(documents(3, models_of_stack=2))
     assert worked == [3]
-
-
-def test_without_numba_layers_are_worked_one_by_one(worked, monkeypatch):
-    monkeypatch.setattr(_compiled, "_numba_is_installed", lambda: False)
-    build()(documents(BLOCK))
-    assert worked == []

@@ -9,25 +9,21 @@ from typing import Any
 
 from numba import njit
 
-from directrank.system import sources
+from directrank.system import compiling, sources
 
 #: Arithmetic may be reordered; NaN and infinity are not assumed away. Division by zero gives
 #: infinity: Python's check for it would keep loops from vectorising.
 OPTIONS: dict[str, Any] = {
-    "nogil": True,
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     "error_model": "numpy",
 }
 
 
 def compiled(kernel: Callable) -> Callable:
-    """Compile a function that Python calls, on first use; kept on disk where possible."""
+    """Compile a function that Python calls, on first use; see :func:`.system.compiling.compiled`."""
     # Numba keeps a function under its name, and looks for changes in its own file alone.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
-    try:
-        return njit(cache=True, **OPTIONS)(kernel)
-    except RuntimeError:  # numba: no locator available
-        return njit(**OPTIONS)(kernel)
+    return compiling.compiled(kernel, **OPTIONS)
 
 
 def inlined(part: Callable) -> Callable:
@@ -37,7 +33,8 @@ def inlined(part: Callable) -> Callable:
     first that a process meets is called: another one where the kernel has just been compiled than
     where it comes from the disk, or after another kernel. Their last bits differ.
     """
-    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(part)
+    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(nogil=True, **options, **OPTIONS)(part)
 
 
 @cache
