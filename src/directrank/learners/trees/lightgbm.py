@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -150,35 +149,6 @@ SETTINGS: dict[str, Any] = {
     },
 }
 
-#: The settings of the papers, complete but for what is left at its default.
-PRESETS: dict[str, dict[str, Any]] = {
-    # Bruch2019, Table 1, "λMART GBM".
-    "bruch2019": {
-        "learning_rate": 0.1,
-        "num_leaves": 200,
-        "min_data_in_leaf": 50,
-        "min_sum_hessian_in_leaf": 100.0,
-        "feature_fraction": 0.9,
-    },
-    # Yu2020, Tables 4 to 7, "LambdaMART(L)"; one trial, so nothing is sampled.
-    "yu2020": {
-        "learning_rate": 0.05,
-        "num_leaves": 400,
-        "min_data_in_leaf": 50,
-        "min_sum_hessian_in_leaf": 200.0,
-        "feature_fraction": 1.0,
-    },
-    # "LambdaMART (RankLib-like)": the settings of Bruch2019's RankLib in LightGBM. RankLib itself
-    # differs still: its pairs are cut at the metric's own k, its lambdas are not normalised.
-    "ranklib_like": {
-        "learning_rate": 0.1,
-        "num_leaves": 10,
-        "min_data_in_leaf": 1,
-        "min_sum_hessian_in_leaf": 0.0,
-        "feature_fraction": 0.9,
-    },
-}
-
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     """Fit LambdaMART and keep the number of trees that is best on the validation set.
@@ -251,21 +221,6 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         },
         save=lambda path: write_text(path.with_name(path.name + ".txt"), text),
     )
-
-
-def load(path: str | Path, threads: int = 1) -> Callable[[RankedLists], np.ndarray]:
-    """The scoring function of a model that a fit saved; the same scores as the fit's, exactly.
-
-    Raises:
-        DataError: the file is not there or not a LightGBM model.
-    """
-    try:
-        booster = lightgbm.Booster(model_file=Path(path))
-    except lightgbm.basic.LightGBMError as error:
-        raise DataError(
-            f"not a LightGBM model: {error}", "train the run again", file=path
-        ) from None
-    return lambda lists: _predict(booster, lists, booster.num_trees(), threads)
 
 
 @dataclass(frozen=True)
