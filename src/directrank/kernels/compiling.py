@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def compiled(kernel: Callable) -> Callable:
-    """Compile a function that Python calls, on first use; see :func:`.system.compiling.compiled`."""
+    """Compile a function that Python calls, as :func:`.system.compiling.compiled` does."""
     # Numba keeps a function under its name, and looks for changes in its own file alone.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
     return compiling.compiled(kernel, **OPTIONS)
