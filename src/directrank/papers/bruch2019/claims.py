@@ -23,10 +23,7 @@ from directrank.system.seeds import numpy_stream
 
 
 def claim_rankers(
-    evidence: Evidence,
-    others: Sequence[str],
-    above: bool,
-    parts: Mapping[str, str] = TABLE1_PARTS,
+    evidence: Evidence, others: Sequence[str], above: bool, parts: Mapping[str, str] = TABLE1_PARTS
 ) -> Outcome | None:
     """ApproxNDCG against ``others`` in Table 1 (C01 to C03).
 

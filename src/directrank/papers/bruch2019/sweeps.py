@@ -13,12 +13,7 @@ from matplotlib.axes import Axes
 
 from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    standin_line,
-)
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval

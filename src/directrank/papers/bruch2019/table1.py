@@ -12,13 +12,7 @@ import pandas as pd
 from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    here,
-    order_note,
-)
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here, order_note
 from directrank.papers.shared.format import headings, interval, number, signed, spread
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult

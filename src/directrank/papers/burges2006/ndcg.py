@@ -16,13 +16,7 @@ from directrank import metrics
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import p_value, signed, spread
-from directrank.papers.shared.methods import (
-    Method,
-    Paired,
-    by_method,
-    paired_test,
-    paired_values,
-)
+from directrank.papers.shared.methods import Method, Paired, by_method, paired_test, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, normal_interval
@@ -156,10 +150,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         net = NETS.get(ours.variant, ours.variant)
         differences += [
             [net, *(signed(d.difference.mean) for d in compared)],
-            [
-                "95% interval ±",
-                *(f"{d.difference.half_width:.4f}" for d in compared),
-            ],
+            ["95% interval ±", *(f"{d.difference.half_width:.4f}" for d in compared)],
             ["p (Holm)", *(p_value(p, 3) for p in corrected)],
         ]
         for level, paired, p_holm in zip(LEVELS, compared, corrected, strict=True):

@@ -20,12 +20,7 @@ from scipy import stats
 from directrank.papers.shared import figures
 from directrank.papers.shared.claims import Finding, Outcome
 from directrank.papers.shared.differences import WORDS, add_differences, beside
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    standin_line,
-)
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import count
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section

@@ -17,22 +17,12 @@ import pandas as pd
 
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import p_value, spread
-from directrank.papers.shared.methods import (
-    Method,
-    by_method,
-    paired_values,
-    require_equal_folds,
-)
+from directrank.papers.shared.methods import Method, by_method, paired_values, require_equal_folds
 from directrank.stats.ranks import all_pairs
 from directrank.system.errors import DataError
 
 #: The part of the experiments' names that says what is trained → what it is called in print.
-SCORERS = {
-    "linear": "linear",
-    "tower": "network",
-    "context": "ranker",
-    "trees": "trees",
-}
+SCORERS = {"linear": "linear", "tower": "network", "context": "ranker", "trees": "trees"}
 
 #: The same as a heading.
 TITLES = {

@@ -120,12 +120,7 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
 
 
 def finding(
-    methods: Methods,
-    first: str,
-    second: str,
-    cutoff: int,
-    expected: Expected,
-    what: str = "",
+    methods: Methods, first: str, second: str, cutoff: int, expected: Expected, what: str = ""
 ) -> Finding:
     """One loss against another: Welch over trials, paired over queries, the larger p value.
 
@@ -139,12 +134,7 @@ def finding(
     a, b = methods[first], methods[second]
     stream = ("pobrotyn2021", "claims", first, second, metric(cutoff), a.dataset.name)
     finding = over_trials_and_queries(
-        a,
-        b,
-        metric(cutoff),
-        numpy_stream(*stream),
-        heading=f"NDCG@{cutoff}",
-        expected=expected,
+        a, b, metric(cutoff), numpy_stream(*stream), heading=f"NDCG@{cutoff}", expected=expected
     )
     return replace(finding, comparison=what + finding.comparison)
 

@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.methods import (
-    Method,
-    Paired,
-    by_method,
-    paired_test,
-    paired_values,
-)
+from directrank.papers.shared.methods import Method, Paired, by_method, paired_test, paired_values
 from directrank.stats.intervals import mean_interval
 
 OWN = "ApproxNDCG"

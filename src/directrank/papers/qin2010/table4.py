@@ -83,11 +83,7 @@ def table4(evidence: Evidence) -> TableResult:
         f"{evidence.sources(first.runs, 'test parts')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
-    notes = [
-        *standin_note(first.runs[0]),
-        *_verdict(data, order),
-        *_empty_query(methods, data),
-    ]
+    notes = [*standin_note(first.runs[0]), *_verdict(data, order), *_empty_query(methods, data)]
     columns = headings("Method", TABLE4_METRICS, "paper")
     return TableResult(data, Layout(caption, columns, sections, notes))
 

@@ -23,15 +23,7 @@ from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import signed
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.yu2020.figures import tied_share
-from directrank.papers.yu2020.grid import (
-    GRID,
-    OHSUMED,
-    TABLES,
-    TWIN,
-    grid,
-    ohsumed_cells,
-    reported,
-)
+from directrank.papers.yu2020.grid import GRID, OHSUMED, TABLES, TWIN, grid, ohsumed_cells, reported
 from directrank.papers.yu2020.tables import MAP_CODE, NDCG
 from directrank.stats.intervals import mean_interval
 from directrank.stats.tests import wilcoxon
@@ -224,9 +216,7 @@ def finding(a: Method, b: Method, heading: str, metric: str, expected: Expected)
 
 
 def _outcome(
-    evidence: Sequence[Evidence | None],
-    pairs: Sequence[Pair],
-    metrics: Mapping[str, str] = NDCG,
+    evidence: Sequence[Evidence | None], pairs: Sequence[Pair], metrics: Mapping[str, str] = NDCG
 ) -> Outcome | None:
     """Every pair of methods in every metric.
 

@@ -10,12 +10,7 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import (
-    Evidence,
-    PlannedRun,
-    data_sentence,
-    standin_line,
-)
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import count, minus, signed, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
@@ -77,10 +72,7 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=6)
     figures.small_print(figure, standin_line([run.dataset], evidence.edition))
     data = curves.assign(
-        method=method,
-        architecture=cell.variant,
-        dataset=run.dataset.title,
-        data=run.dataset.kind,
+        method=method, architecture=cell.variant, dataset=run.dataset.title, data=run.dataset.kind
     )
     architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (

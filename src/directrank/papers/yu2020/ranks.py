@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,7 @@ from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import headings, interval, number, signed
 from directrank.papers.shared.methods import paired_test
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
 from directrank.stats.intervals import mean_interval
@@ -141,8 +143,6 @@ def table1(evidence: Evidence) -> TableResult:
         for place, ours, published in zip(places, values, theirs, strict=True):
             rows.append(
                 {
-                    "edition": evidence.edition,
-                    "data": SCORES.kind,
                     "quantity": name,
                     "place": place,
                     "value": ours,
@@ -154,7 +154,7 @@ def table1(evidence: Evidence) -> TableResult:
         agree = "equal" if values == theirs else "differs"
         as_printed = " ".join(f"{value:g}" for value in theirs)
         lines.append([title, *(f"{value:g}" for value in values), as_printed, agree])
-    data = add_differences(pd.DataFrame(rows), value="value")
+    data = add_differences(_about(evidence, rows), value="value")
     caption = (
         "Permutation and sorting of four scores z: ranks π(z) of the twin sigmoid, the ranks "
         "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ they are taken from (counted from 0), "
@@ -176,8 +176,6 @@ def table2(evidence: Evidence) -> TableResult:
             tolerance = ABSOLUTE_TOLERANCE.get((n, alpha), RELATIVE_TOLERANCE * published)
             rows.append(
                 {
-                    "edition": evidence.edition,
-                    "data": SCORES.kind,
                     "vectors": VECTORS,
                     "documents": n,
                     "alpha": alpha,
@@ -188,7 +186,7 @@ def table2(evidence: Evidence) -> TableResult:
                     "status": _met(abs(errors.mean - published) <= tolerance),
                 }
             )
-    data = pd.DataFrame(rows)
+    data = _about(evidence, rows)
     errors = standard_error(data["half_width"], data["vectors"])
     # The published mean is one of as many random lists, so it is as uncertain as ours.
     data = add_differences(data, error=errors, published_error=errors)
@@ -205,6 +203,11 @@ def table2(evidence: Evidence) -> TableResult:
         f"the columns σ. Artificial data as in the paper, no training. Edition {evidence.edition}."
     )
     return TableResult(data, Layout(caption, columns, sections, _table2_notes(data)))
+
+
+def _about(evidence: Evidence, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows of a table with what all of them are about in front."""
+    return in_front(pd.DataFrame(rows), {"edition": evidence.edition, "data": SCORES.kind})
 
 
 def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
@@ -255,8 +258,6 @@ def table3(evidence: Evidence) -> TableResult:
             tolerance = 1.96 * math.sqrt(2 * expected * VECTORS) / VECTORS
             rows.append(
                 {
-                    "edition": evidence.edition,
-                    "data": SCORES.kind,
                     "vectors": VECTORS,
                     "documents": n,
                     "ranks": name,
@@ -268,7 +269,7 @@ def table3(evidence: Evidence) -> TableResult:
                     "status": _met(abs(errors.mean - published) <= tolerance),
                 }
             )
-    data = pd.DataFrame(rows)
+    data = _about(evidence, rows)
     # That of a Poisson count with the expected mean, the same here and in the paper.
     errors = (data["expected"] / VECTORS) ** 0.5
     data = add_differences(data, error=errors, published_error=errors)
