@@ -92,7 +92,7 @@ def test_a_data_set_is_three_lines_and_goes_through_the_comparison(copy):
 @pytest.mark.long
 def test_a_metric_is_one_file_and_one_line_and_a_loss_under_every_relaxation(copy):
     before = digests(copy)
-    *_, composed, _, evaluated = follow("add_a_metric", copy)
+    _, composed, evaluated = follow("add_a_metric", copy)
     assert composed.count("True") == len(relaxations.REGISTRY)
     assert "recall@10" in evaluated
     (run,) = (copy / "results/mine/runs").glob("*-composed-*/per_query.parquet")
