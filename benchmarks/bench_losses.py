@@ -55,7 +55,7 @@ LOSSES = [
     NOTHING, "rmse", "listnet", "listmle", "ranknet", "lambdarank", "wassrank", "softrank",
     "approx_ndcg", "approx_ap", "approx_precision",
     "twin_precision", "twin_ap", "twin_ndcg", "twin_nerr",
-    "neural_ndcg", "neural_ndcg_transposed",
+    "neural_ndcg", "neural_ndcg_transposed", "neural_ap", "neural_err", "neural_precision",
 ]  # fmt: skip
 #: allRank's Sinkhorn takes 50 rounds and cannot be told otherwise.
 OPTIONS = {
@@ -63,14 +63,23 @@ OPTIONS = {
     "neural_ndcg": {"iterations": 50},
     "neural_ndcg_transposed": {"iterations": 50},
 }
-
-#: With which of another library's losses a loss is compared: its own, or the nearest kin.
-KIN = {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"} | {
-    f"twin_{metric}": "approx_ndcg" for metric in ("precision", "ap", "ndcg", "nerr")
+SORTING = {"name": "neural_sort", "iterations": 50}
+#: Metrics under NeuralSort that have no name among the losses.
+COMPOSED = {
+    "neural_ap": "average_precision",
+    "neural_err": "err",
+    "neural_precision": {"name": "precision", "k": 10},
 }
 
+#: With which of another library's losses a loss is compared: its own, or the nearest kin.
+KIN = (
+    {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"}
+    | {f"twin_{metric}": "approx_ndcg" for metric in ("precision", "ap", "ndcg", "nerr")}
+    | dict.fromkeys(COMPOSED, "neural_ndcg")
+)
+
 #: Many times quadratic: not given a list of thousands of documents.
-COSTLY = {"neural_ndcg", "neural_ndcg_transposed"}
+COSTLY = {"neural_ndcg", "neural_ndcg_transposed", *COMPOSED}
 
 #: The longest lists that other libraries are given, whose tensors are [B, L, L]; and those of which
 #: they keep a hundred.
@@ -119,6 +128,8 @@ def ours(name: str, shape: str) -> Callable[[], None] | None:
 
     if name == NOTHING:
         return step_of(lambda scores, labels, mask: scores.sum(1), *tensors(shape))
+    if name in COMPOSED:
+        return step_of(losses.compose(COMPOSED[name], SORTING), *tensors(shape))
     return step_of(losses.get(name), *tensors(shape), **OPTIONS.get(name, {}))
 
 
@@ -355,7 +366,8 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
         "",
         f"Least milliseconds on {threads} threads of {processor()}, torch {torch.__version__};"
         " the ratio is the fastest other library's time over ours. AP, precision and the twin"
-        " losses, which no other library has, stand beside its ApproxNDCG. Peak memory in MB. The"
+        " losses, which no other library has, stand beside its ApproxNDCG, and AP, ERR and"
+        " precision under NeuralSort beside its NeuralNDCG. Peak memory in MB. The"
         " loss `nothing` adds the scores up: what PyTorch's passes and the gradient take at least.",
         "",
         "| " + " | ".join(key.replace("_", " ") for key in rows[0]) + " |",

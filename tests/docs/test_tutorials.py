@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from directrank import relaxations
 from tutorial_pages import add_lines, blocks, digests, follow, repository, run
 from workflow_runs import ROOT
 
@@ -51,6 +52,16 @@ def test_a_loss_that_is_added_makes_a_run_per_scorer_and_changes_no_other(copy):
     }
 
 
+def test_a_metric_that_is_added_is_evaluated_composed_and_planned(copy):
+    before = digests(copy)
+    evaluated, composed = follow("add_a_metric", copy, train=False)
+    assert "recall@2" in evaluated
+    assert composed.count("True") == len(relaxations.REGISTRY)
+    (mine,) = planned(copy, "mine")
+    assert [name.split("-")[1] for name in mine] == ["composed"]
+    assert changed(before, copy) == {"src/directrank/metrics/__init__.py"}
+
+
 @pytest.mark.long
 def test_a_loss_that_is_added_has_its_rows_in_the_comparison_and_the_report(copy):
     follow("add_a_loss", copy)
@@ -79,11 +90,12 @@ def test_a_data_set_is_three_lines_and_goes_through_the_comparison(copy):
 
 
 @pytest.mark.long
-def test_a_metric_is_one_file_and_one_line(copy):
+def test_a_metric_is_one_file_and_one_line_and_a_loss_under_every_relaxation(copy):
     before = digests(copy)
-    evaluated = follow("add_a_metric", copy)[-1]
+    _, composed, evaluated = follow("add_a_metric", copy)
+    assert composed.count("True") == len(relaxations.REGISTRY)
     assert "recall@10" in evaluated
-    (run,) = (copy / "results/mine/runs").glob("*/per_query.parquet")
+    (run,) = (copy / "results/mine/runs").glob("*-composed-*/per_query.parquet")
     values = pd.read_parquet(run)["recall@10"].dropna()
     assert ((values >= 0) & (values <= 1)).all()
     assert "recall@10" in (copy / "report/mine/report.html").read_text(encoding="utf-8")

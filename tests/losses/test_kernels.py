@@ -13,7 +13,7 @@ import torch
 
 from directrank import kernels, losses
 from directrank.kernels import compiling, threads
-from directrank.relaxations.distribution import expected_cascade
+from directrank.relaxations.distribution import expected_cascade, expected_precisions
 from directrank.relaxations.neural_sort import doubly_stochastic
 from directrank.relaxations.sigmoid import soft_counts
 from directrank.relaxations.twin import twin_ranks
@@ -355,8 +355,9 @@ def test_the_doubly_stochastic_matrix_and_its_derivative_are_those_of_the_formul
     scores, _, mask = random_lists(5 if L < 500 else 3, L, seed=L)
     scores = torch.where(mask, scores, 0.0)
     scores[-1] = scores[-1].round()  # ties
-    options = mask, 0.7, rounds, 1e-6, rows_first
-    outer = torch.randn(len(scores), L, L, dtype=torch.float64)
+    ranks = None if rows_first else 1 + L // 2
+    options = mask, 0.7, rounds, 1e-6, rows_first, ranks
+    outer = torch.randn(len(scores), ranks or L, L, dtype=torch.float64)
     parts = []
     for function in (doubly_stochastic, doubly_stochastic.__wrapped__):
         leaf = scores.clone().requires_grad_()
@@ -376,7 +377,8 @@ def test_the_derivative_of_the_scaling_agrees_with_finite_differences(rounds):
         )
 
 
-def test_the_expected_cascade_is_that_of_the_formula_where_documents_are_certain_to_stop():
+@pytest.mark.parametrize("operation", [expected_cascade, expected_precisions])
+def test_expectations_are_those_of_the_formula_where_documents_are_certain_to_stop(operation):
     generator = torch.Generator().manual_seed(4)
     p = torch.rand(4, 9, 6, generator=generator, dtype=torch.float64)
     p = p / p.sum(2, keepdim=True)
@@ -385,7 +387,7 @@ def test_the_expected_cascade_is_that_of_the_formula_where_documents_are_certain
     stops[1] = 1
     stops[2] = (stops[2] > 0.5).double()
     parts = []
-    for function in (expected_cascade, expected_cascade.__wrapped__):
+    for function in (operation, operation.__wrapped__):
         leaf = p.clone().requires_grad_()
         value = function(leaf, stops)
         (gradient,) = torch.autograd.grad(value.sum(), leaf)

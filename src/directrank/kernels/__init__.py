@@ -27,7 +27,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "doubly_stochastic": "directrank.kernels.neural_sort:doubly_stochastic",
-    "expected_cascade": "directrank.kernels.cascade:expected_cascade",
+    "expected_cascade": "directrank.kernels.distribution:expected_cascade",
+    "expected_precisions": "directrank.kernels.distribution:expected_precisions",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
     "layers": "directrank.kernels.layers:forward",
     "likelihood": "directrank.kernels.listmle:likelihood",

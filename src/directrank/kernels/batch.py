@@ -129,6 +129,13 @@ def array(values: Tensor) -> np.ndarray:
     return values.detach().contiguous().numpy()
 
 
+def zeros(like: Tensor, *shape: int) -> Tensor:
+    """Zeros in the type of a tensor, whose memory is not touched before something is written."""
+    return torch.from_numpy(
+        np.zeros(shape, np.float64 if like.dtype == torch.float64 else np.float32)
+    )
+
+
 def per_list(value: float | Tensor, lists: int) -> np.ndarray:
     """A hyper-parameter (a number or ``[B, 1]``) as float64 ``[B]``."""
     if isinstance(value, Tensor):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels.batch import Batch, array
+from directrank.kernels.batch import Batch, array, zeros
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
 from directrank.lists.conventions import discount, normalised_gains
@@ -67,21 +67,30 @@ def ndcg(
 
 
 def doubly_stochastic(
-    scores: Tensor, mask: Tensor, tau: float, iterations: int, tolerance: float, rows_first: bool
+    scores: Tensor,
+    mask: Tensor,
+    tau: float,
+    iterations: int,
+    tolerance: float,
+    rows_first: bool,
+    ranks: int | None = None,
 ) -> Tensor:
     """See :func:`directrank.relaxations.neural_sort.doubly_stochastic`."""
     settings = float(tau), int(iterations), float(tolerance), bool(rows_first)
-    return _DoublyStochastic.apply(scores, mask, settings)
+    rows = scores.shape[1] if ranks is None else min(ranks, scores.shape[1])
+    return _DoublyStochastic.apply(scores, mask, rows, settings)
 
 
 class _DoublyStochastic(torch.autograd.Function):
     """The scaled matrix. Of the rounds, vectors are kept; P is made again for the gradient."""
 
     @staticmethod
-    def forward(ctx, scores: Tensor, mask: Tensor, settings: tuple[float, int, float, bool]):
+    def forward(
+        ctx, scores: Tensor, mask: Tensor, rows: int, settings: tuple[float, int, float, bool]
+    ) -> Tensor:
         batch = Batch.of_valid(scores.detach(), scores, mask)
         B, L = batch.shape
-        scaled = batch.scores.new_zeros(B, L, L)
+        scaled = zeros(batch.scores, B, rows, L)
         kept = batch.scores.new_empty(B, _room(settings[1], L) if scores.requires_grad else 0)
         rounds = np.zeros(B, np.int64)
         arrays = batch.flat(batch.scores), batch.places(), *settings
@@ -93,12 +102,12 @@ class _DoublyStochastic(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
         batch, (kept,) = ctx.batch, ctx.saved_tensors
         gradient = batch.zeros()
         outer = array(grad_output)
         batch.run(_scaled_gradient, ctx.work, *ctx.arrays, outer, array(kept), ctx.rounds, gradient)
-        return batch.padded(gradient), None, None
+        return batch.padded(gradient), None, None, None
 
 
 def _room(iterations: int, L: int) -> int:
@@ -390,7 +399,8 @@ def _scaled(
 ):  # fmt: skip
     """The ``scaled`` matrix ``[B, r, i]``, i at the documents' ``places [N]``, and the ``rounds``.
 
-    Their vectors are kept if there is room: ``kept`` is ``[B, _room]`` or ``[B, 0]``.
+    Only the ranks that ``scaled`` has room for. The vectors of the rounds are kept if ``kept``,
+    ``[B, _room]`` or ``[B, 0]``, has room.
     """
     width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
     kind = scores.dtype
@@ -409,7 +419,7 @@ def _scaled(
             matrix, n, iterations, tolerance, rows_first, vectors[3], u, v, dots, sums, sloped
         )
         last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
-        for r in range(n):
+        for r in range(min(n, scaled.shape[1])):
             row, target = matrix[r], scaled[b, r]
             for i in range(n):
                 row[i] *= last_u[r] * last_v[i]
@@ -436,7 +446,7 @@ def _scaled_gradient(
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
         last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
         of_u, of_v, totals = vectors[6], vectors[7], vectors[8:]
-        for r in range(n):
+        for r in range(min(n, outer.shape[1])):
             for i in range(n):
                 incoming[i] = outer[b, r, places[first + i]]
             of_u[r] = _row_of_outer(

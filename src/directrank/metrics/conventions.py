@@ -65,5 +65,5 @@ def ratio(value: Tensor, best: Tensor) -> Tensor:
 def with_empty(value: Tensor, defined: Tensor, empty: str) -> Tensor:
     """``value [B]`` with what the convention ``empty`` says where it is not ``defined``."""
     one_of(empty, EMPTY, "convention for empty queries")
-    stand_in = {"exclude": float("nan"), "zero": 0.0, "one": 1.0}[empty]
-    return torch.where(defined, value, stand_in)
+    replacement = {"exclude": float("nan"), "zero": 0.0, "one": 1.0}[empty]
+    return torch.where(defined, value, replacement)

@@ -51,11 +51,11 @@ class Evaluator:
 
     def __init__(self, lists: RankedLists, mappings: Sequence[Mapping[str, object]]) -> None:
         self.n_queries = lists.n_queries
-        self.wanted: list[tuple[str, Callable[..., tuple[Tensor, Tensor]], dict]] = []
+        self.metrics: list[tuple[str, Callable[..., tuple[Tensor, Tensor]], dict]] = []
         for mapping in mappings:
             options = dict(mapping)
             formula = metrics.formula(str(options.pop("name")))
-            self.wanted.append((metrics.label(mapping), formula, options))
+            self.metrics.append((metrics.label(mapping), formula, options))
         lengths = np.asarray(lists.lengths)
         labels = np.asarray(lists.labels)
         self.groups = [
@@ -67,14 +67,14 @@ class Evaluator:
         """Column label → float64 ``[M, Q]`` of packed ``scores`` ``[M, N]``."""
         scores = scores.detach().cpu()
         result = {
-            label: np.full((len(scores), self.n_queries), np.nan) for label, _, _ in self.wanted
+            label: np.full((len(scores), self.n_queries), np.nan) for label, _, _ in self.metrics
         }
         for group in self.groups:
             together = max(1, PADDED_AT_ONCE // group.mask.numel())
             for first in range(0, len(scores), together):
                 some = slice(first, first + together)
                 evaluation = group.evaluation(scores[some])
-                for label, formula, options in self.wanted:
+                for label, formula, options in self.metrics:
                     value = evaluation.value(formula, **options).view(-1, len(group.queries))
                     result[label][some, group.queries] = value.numpy()
         return result
@@ -108,14 +108,14 @@ class _Group:
 
 
 class _Evaluation(Evaluation):
-    """An evaluation of lists whose judgements are there already."""
+    """An evaluation of lists whose judgements are given."""
 
     def __init__(self, scores: Tensor, judgements: Judgements) -> None:
         self.scores, self.mask, self.judgements = scores, judgements.mask, judgements
 
 
 class _Repeated(Judgements):
-    """The judgements of lists that stand there M times; worked out once, and kept."""
+    """The judgements of lists repeated M times; worked out once, and kept."""
 
     def __init__(self, once: Judgements, models: int) -> None:
         super().__init__(once.labels.repeat(models, 1), once.mask.repeat(models, 1))
@@ -130,7 +130,7 @@ class _Repeated(Judgements):
 
 
 class _RepeatedRanking:
-    """A ranking of lists that stand there M times; see :class:`directrank.relaxations.Ranking`."""
+    """A ranking of lists repeated M times; see :class:`directrank.relaxations.Ranking`."""
 
     def __init__(self, once: StableRanking, models: int, lists: int) -> None:
         self.once = once

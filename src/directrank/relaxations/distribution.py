@@ -36,16 +36,28 @@ class RankDistribution:
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        top = self.first(k)
-        before = _before(top)
-        at_rank = _over_documents(chosen, top)
-        others = 1 + _over_documents(chosen, before)
-        itself = _over_documents(chosen * chosen, top * before)
-        return ((at_rank * others - itself) / _ranks(top)).sum(1)
+        return expected_precisions(self.first(k), chosen)
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
         return expected_cascade(self.first(k), stops)
+
+
+@accelerated
+def expected_precisions(probabilities: Tensor, chosen: Tensor) -> Tensor:
+    """``Σ_r (1/r) Σ_i chosen_i p_ir (1 + Σ_{j≠i} chosen_j Σ_{q<r} p_jq)``.
+
+    Args:
+        probabilities: p, ``[B, i, r]``.
+        chosen: ``[B, i]``.
+
+    Returns:
+        ``[B]``.
+    """
+    before = _before(probabilities) * chosen.unsqueeze(2)
+    others = 1 + before.sum(1, keepdim=True) - before
+    at_rank = probabilities / _ranks(probabilities)
+    return (chosen.unsqueeze(2) * at_rank * others).sum((1, 2))
 
 
 @accelerated
@@ -74,11 +86,6 @@ def _ranks(probabilities: Tensor) -> Tensor:
 def _before(probabilities: Tensor) -> Tensor:
     """Probability of each document before each rank, ``[B, i, r]``."""
     return (probabilities.cumsum(2) - probabilities).clamp(0, 1)
-
-
-def _over_documents(weights: Tensor, values: Tensor) -> Tensor:
-    """``Σ_i weights_i values_ir``, ``[B, r]``."""
-    return (weights.unsqueeze(1) @ values).squeeze(1)
 
 
 def _product_of_others(values: Tensor) -> Tensor:

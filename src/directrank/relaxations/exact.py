@@ -85,7 +85,7 @@ class ExpectedTies:
 
     @cached_property
     def _start(self) -> Tensor:
-        """Documents ahead of the tie group of each sorted position, ``[B, L]``."""
+        """Documents before the tie group of each sorted position, ``[B, L]``."""
         place = _ranks(self._size).expand_as(self._size)
         first = torch.full_like(place, float("inf")).scatter_reduce(1, self.group, place, "amin")
         return first.gather(1, self.group) - 1
@@ -103,18 +103,18 @@ class ExpectedTies:
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`.
 
-        Of the other m - 1 documents of a document's group, each is ahead of it with probability
+        Of the other m - 1 documents of a document's group, each is before it with probability
         (r - start - 1) / (m - 1) given that it is at rank r.
         """
         chosen = chosen.gather(1, self.order)
         ranks = _ranks(chosen).expand_as(chosen)
         in_group = self._over_group(chosen)
-        ahead = chosen.cumsum(1).gather(1, (self._start - 1).clamp_min(0).long())
-        ahead = ahead * (self._start > 0)
+        earlier = chosen.cumsum(1).gather(1, (self._start - 1).clamp_min(0).long())
+        earlier = earlier * (self._start > 0)
         inverse_rank = self._over_group(self._top(1 / ranks, k))
         before = (ranks - self._start - 1) / (self._size - 1).clamp_min(1)
         shared = self._over_group(self._top(before / ranks, k))
-        value = (ahead + chosen) * inverse_rank + (in_group - chosen) * shared
+        value = (earlier + chosen) * inverse_rank + (in_group - chosen) * shared
         return (chosen * value / self._size).sum(1)
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
@@ -129,7 +129,7 @@ class ExpectedTies:
         member = (_ranks(stops) - self._start).unsqueeze(2)  # t, at each sorted position
         place = torch.arange(L, dtype=stops.dtype, device=stops.device)  # p - 1 = 0 .. L-1
         go_on = torch.ones(B, L + 1, dtype=stops.dtype, device=stops.device)  # A_0 .. A_L
-        reach = torch.ones(B, dtype=stops.dtype, device=stops.device)  # Π over the groups ahead
+        reach = torch.ones(B, dtype=stops.dtype, device=stops.device)  # Π over the groups before
         total = torch.zeros_like(reach)
         for t in range(L):
             first = member[:, t] == 1

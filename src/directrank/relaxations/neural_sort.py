@@ -36,16 +36,26 @@ def neural_sort(
         tolerance: scaling ends when all sums are within it of one.
         rows_first: whether a round begins with the rows (ranks) or with the columns (documents).
     """
-    matrix = doubly_stochastic(scores, mask, tau, iterations, tolerance, rows_first)
-    return RankDistribution(lambda k: matrix[:, :k].mT)
+    rounds = iterations, tolerance, rows_first
+    return RankDistribution(lambda k: doubly_stochastic(scores, mask, tau, *rounds, k).mT)
 
 
 @accelerated
 def doubly_stochastic(
-    scores: Tensor, mask: Tensor, tau: float, iterations: int, tolerance: float, rows_first: bool
+    scores: Tensor,
+    mask: Tensor,
+    tau: float,
+    iterations: int,
+    tolerance: float,
+    rows_first: bool,
+    ranks: int | None = None,
 ) -> Tensor:
-    """:func:`sinkhorn` of the :func:`sorting_matrix`, ``[B, r, i]``; arguments as there."""
-    return sinkhorn(sorting_matrix(scores, mask, tau), iterations, tolerance, rows_first)
+    """:func:`sinkhorn` of the :func:`sorting_matrix`; arguments as there.
+
+    Returns:
+        ``[B, r, i]``, only the first so many ``ranks`` unless that is None.
+    """
+    return sinkhorn(sorting_matrix(scores, mask, tau), iterations, tolerance, rows_first)[:, :ranks]
 
 
 def sorting_matrix(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
