@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from directrank.system.locks import lock
 
 #: Locks on GPUs that this process holds until it ends, whatever ends it.
 _HELD: list[int] = []
@@ -90,10 +91,8 @@ def _output(*command: str) -> str:
 
 def _locked(path: Path) -> bool:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return False
-    _HELD.append(descriptor)
-    return True
+    if lock(descriptor, wait=False):
+        _HELD.append(descriptor)
+        return True
+    os.close(descriptor)
+    return False
