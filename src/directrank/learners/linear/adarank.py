@@ -12,9 +12,10 @@ import numpy as np
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.linear.linear import features_of, fitted
-from directrank.learners.trees.inputs import check_splits, complete
+from directrank.learners.trees.inputs import check_splits
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
+from directrank.system.schema import complete
 
 SETTINGS: dict[str, Any] = {
     "type": "object",

@@ -12,9 +12,10 @@ from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.linear.cutting_plane import Risk
 from directrank.learners.linear.linear import features_of
 from directrank.learners.linear.machine import SOLVER, fit_risk
-from directrank.learners.trees.inputs import check_splits, complete
+from directrank.learners.trees.inputs import check_splits
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
+from directrank.system.schema import complete
 
 SETTINGS: dict[str, Any] = {
     "type": "object",

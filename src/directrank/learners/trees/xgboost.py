@@ -14,11 +14,12 @@ import numpy as np
 
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.trees.inputs import check_splits, complete, documents, groups
+from directrank.learners.trees.inputs import check_splits, documents, groups
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.errors import DataError, DirectrankError, TrainingError
 from directrank.system.io import write_text
+from directrank.system.schema import complete
 from directrank.system.seeds import derive_seed
 
 #: The settings of a fit. All but the objective is left open by the paper; the defaults are the
