@@ -15,6 +15,7 @@ from directrank.cost.rates import Rates, at
 from directrank.cost.work import Work, work_of
 from directrank.learners.neural.fit import complete
 from directrank.study.specification import candidates
+from directrank.system import schema
 from directrank.system.errors import ConfigError
 
 #: A backward pass is two products for each one of the forward pass.
@@ -220,9 +221,7 @@ def _points(curve: Any) -> tuple[tuple[float, float], ...]:
 def _other(name: str, model: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     """One trial of one candidate of a learner that is no network."""
     documents = float(facts.lengths["train"].sum())
-    properties = learners.get(name).module.SETTINGS["properties"]
-    settings = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    settings.update(model)
+    settings = schema.complete(model, learners.get(name).settings, f"learner '{name}'")
     if "n_trees" in settings:
         # RankLib's trees are not measured: they are taken for LightGBM's.
         per_row, per_leaf, per_tree = rates.trees.get(name, rates.trees["lightgbm"])

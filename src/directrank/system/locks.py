@@ -96,7 +96,7 @@ class Claim:
             if not lock(descriptor, wait=False, shared=not exclusive):
                 raise ConfigError(
                     f"'{name}' is being worked on in this folder by {_who(_holder(path))}",
-                    "wait until it has ended, or end it; one that has died leaves nothing to "
+                    "wait until that has ended, or end it; one that has died leaves nothing to "
                     "remove",
                 )
             # Some file systems do not share locks between machines: a claim that another machine
