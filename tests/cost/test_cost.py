@@ -14,7 +14,7 @@ from directrank.cost.predict import cost_of
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.cost.work import work_of
 from directrank.losses import REGISTRY
-from directrank.study import plan as study
+from directrank.study.plan import DataSource, load
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.schema import read_yaml
 
@@ -222,7 +222,7 @@ def test_attention_costs_the_square_of_the_list():
 
 
 def source(name, kind, **settings):
-    return study.DataSource("absent", name, settings, kind)
+    return DataSource("absent", name, settings, kind)
 
 
 def test_published_counts_stand_for_data_that_is_not_there(tmp_path):
@@ -259,7 +259,7 @@ def test_prepared_data_is_measured(tmp_path):
 
 @pytest.fixture(scope="module")
 def paper():
-    return study.load(read_yaml("config/paper.yaml"))
+    return load(read_yaml("config/paper.yaml"))
 
 
 @pytest.fixture(scope="module")
