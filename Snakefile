@@ -8,4 +8,4 @@ rule everything:
     input:
         rules.all.input,
     message:
-        "Everything of this edition is there."
+        "Everything of this edition is made."

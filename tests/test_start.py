@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from directrank.cli.collection import nothing_collected
+from directrank.cli.collection import uncollected
 
 
 def loaded(code: str, *packages: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_training_does_without_sympy():
 
 def test_garbage_is_searched_again_after_a_start_even_one_that_fails():
     try:
-        with pytest.raises(ImportError), nothing_collected():
+        with pytest.raises(ImportError), uncollected():
             assert not gc.isenabled()
             import directrank.nothing_there  # noqa: F401
         assert gc.isenabled()

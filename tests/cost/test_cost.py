@@ -12,7 +12,7 @@ from directrank.cost.facts import Facts, facts
 from directrank.cost.predict import PARTS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.losses import REGISTRY
-from directrank.study import plan as study
+from directrank.study.plan import DataSource, load
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.schema import read_yaml
 
@@ -226,7 +226,7 @@ def test_attention_costs_the_square_of_the_list():
 
 
 def source(name, kind, **settings):
-    return study.DataSource("absent", name, settings, kind)
+    return DataSource("absent", name, settings, kind)
 
 
 def test_published_counts_stand_for_data_that_is_not_there(tmp_path):
@@ -263,7 +263,7 @@ def test_prepared_data_is_measured(tmp_path):
 
 @pytest.fixture(scope="module")
 def paper():
-    return study.load(read_yaml("config/paper.yaml"))
+    return load(read_yaml("config/paper.yaml"))
 
 
 @pytest.fixture(scope="module")

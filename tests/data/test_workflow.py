@@ -13,7 +13,7 @@ import yaml
 
 from archive_server import serving
 from directrank.data.prepared import SPLITS, ring_split
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake
@@ -140,7 +140,7 @@ def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(tmp_pat
     assert process.returncode != 0
     printed = output_of(process)
     assert "1 data set has no archive" in printed
-    assert "ohsumed: prepared data are there, but by other code or settings" in printed
+    assert "ohsumed: prepared data exist, but by other code or settings" in printed
     assert "Preparing data set" not in printed
     assert (tmp_path / PREPARED).read_bytes() == before
 
@@ -155,7 +155,7 @@ def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(tmp_pat
 def test_a_data_set_that_cannot_be_meant_is_an_error(changes, message):
     content = read_yaml(TINY)
     with pytest.raises(ConfigError, match=message):
-        study.load({**content, **changes}, ROOT)
+        load({**content, **changes}, ROOT)
 
 
 def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(finished, tmp_path):

@@ -48,10 +48,8 @@ def options(section: str) -> set[str]:
     if section in functions:
         known = {key for each in functions[section] for key in inspect.signature(each).parameters}
         if section == "model":
-            others = [
-                learner.module for learner in learners.REGISTRY.values() if not learner.neural
-            ]
-            known |= {key for module in others for key in module.SETTINGS["properties"]}
+            others = [each.settings for each in learners.REGISTRY.values() if not each.neural]
+            known |= {key for settings in others for key in settings["properties"]}
         return known | {"name"}
     schema = package_schema("run")["properties"]
     for part in section.split("."):

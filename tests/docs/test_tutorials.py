@@ -23,9 +23,9 @@ def copy(tmp_path):
 #: Prints the runs of editions by name, with the settings that single them out, as planned.
 PLAN = """
 import json, sys, yaml
-from directrank.study import plan as study
+from directrank.study.plan import load
 def runs(edition):
-    plan = study.load(yaml.safe_load(open(f"config/{edition}.yaml")))
+    plan = load(yaml.safe_load(open(f"config/{edition}.yaml")))
     cells = [cell for item in plan.products.values() for part in item["experiments"].values()
              for cell in part]
     return {cell["run"]: cell["settings"] for cell in cells}

@@ -5,4 +5,4 @@ include: "../../Snakefile"
 
 for each in workflow.rules:
     if each.name == "fit":
-        each.params.python = f"prlimit --as={600 * 2**20} {PYTHON}"
+        each.shellcmd = each.shellcmd.replace("exec", f"exec prlimit --as={600 * 2**20}", 1)

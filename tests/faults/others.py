@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from world import Row, Start, World, said_once
@@ -40,15 +41,22 @@ def two_at_once(world: World) -> Row:
 
 
 def clock(world: World) -> Row:
-    """Between two starts the clock is set: what is there is from tomorrow, or long ago."""
-    row = Row("a clock set back, or forward", "nothing; starts again")
+    """Between two starts the clock is set: existing files are from tomorrow, or long ago."""
+    row = Row(
+        "a clock set back, or forward",
+        "the file of the future; dates such files anew (`touch`), starts again",
+    )
     for days, command in world.variants(((1, "prepare"), (1, "fit"), (-3650, "fit"))):
         folder = world.new(f"clock-{days}-{command}")
         start = Start(folder)
         start.until(lambda start=start, command=command: start.jobs(command))
         start.kill_group()
         _shift(folder, days * DAY)
-        problems = world.finishes(folder)
+        problems = []
+        if days > 0:
+            problems += said_once(Start(folder), "clock skew")
+            _end_the_future(folder)
+        problems += world.finishes(folder)
         start = Start(folder)
         start.wait()
         if "Nothing to be done" not in start.said:
@@ -78,6 +86,14 @@ def _shift(folder: Path, seconds: float) -> None:
     for path in [folder, *folder.rglob("*")]:
         times = path.lstat()
         os.utime(path, (times.st_atime + seconds, times.st_mtime + seconds), follow_symlinks=False)
+
+
+def _end_the_future(folder: Path) -> None:
+    """Date files of the future now, as `find . -newermt now -exec touch {} +` does."""
+    now = time.time()
+    for path in folder.rglob("*"):
+        if path.lstat().st_mtime > now:
+            os.utime(path, (now, now), follow_symlinks=False)
 
 
 FAULTS = (two_at_once, clock, memory)

@@ -21,7 +21,7 @@ import yaml
 from compare import ONE_NODE, ROOT
 from compare import run as run_edition
 
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.study.results import FITS, MODELS, PER_QUERY
 
 EDITION = {
@@ -75,7 +75,7 @@ def main() -> int:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         config = edition(folder, options.epochs)
-        plan = study.load(yaml.safe_load(config.read_text(encoding="utf-8")), ROOT)
+        plan = load(yaml.safe_load(config.read_text(encoding="utf-8")), ROOT)
         (run,) = plan.runs
         target = f"results/limit/runs/{run}"
         extra = f"fit:slurm_extra='--signal=TERM@{options.warning}'"

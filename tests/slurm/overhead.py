@@ -17,7 +17,7 @@ import yaml
 
 from directrank.cost.estimate import estimate
 from directrank.cost.rates import Rates
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def main() -> int:
         "--rates", type=Path, required=True, help="of a machine: directrank cost --measure FILE"
     )
     options = parser.parse_args()
-    plan = study.load(read_yaml(options.config), ROOT)
+    plan = load(read_yaml(options.config), ROOT)
     runs = estimate(plan, Rates.read(options.rates)).runs
     together = components()
     print(f"{'data':18}{'fits':>6}{'hours':>9}{'jobs':>6}{'starting':>10}{'alone':>8}")

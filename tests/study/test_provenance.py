@@ -1,9 +1,22 @@
+import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
-from directrank.study import provenance
-from directrank.system import sources
+from directrank.study import plan, provenance
+from directrank.study.workflow import Workflow
+from directrank.system import registry, sources
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT
+
+SPEC = {
+    "learner": "neural",
+    "model": {"name": "tower"},
+    "loss": {"name": "listnet"},
+    "selection": {"name": "ndcg", "k": 5},
+    "evaluation": [{"name": "ndcg", "k": 5}],
+}
 
 
 @pytest.fixture
@@ -18,13 +31,19 @@ def copied_package(tmp_path, monkeypatch):
 
 
 def forget():
-    for cached in (sources._path, sources.text_of, sources.imports_of, provenance._code_digest):
-        cached.cache_clear()
+    for module in (sources, provenance, registry):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+
+
+def edit(path):
+    path.write_text(path.read_text() + "\n# edited\n")
+    forget()
 
 
 def edited_digest(path, modules):
-    path.write_text(path.read_text() + "\n# edited\n")
-    forget()
+    edit(path)
     return provenance.code_digest(modules)
 
 
@@ -41,8 +60,9 @@ def test_the_digest_does_not_see_code_that_is_not_imported(copied_package):
 
 
 def test_registries_do_not_tie_their_entries_together():
-    for registry in provenance.REGISTRIES:
-        assert registry not in provenance.closure(["directrank.learners.neural.fit"])
+    reached = sources.dependencies(["directrank.learners.neural.fit", "directrank.study.run"])
+    for name in ("learners", "losses", "metrics", "models", "kernels", "relaxations"):
+        assert f"directrank.{name}" not in reached
 
 
 def test_the_environment_names_versions_machine_and_revision():
@@ -52,19 +72,10 @@ def test_the_environment_names_versions_machine_and_revision():
 
 
 def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
-    from directrank.study import run as runs
-
-    spec = {
-        "learner": "neural",
-        "model": {"name": "tower"},
-        "loss": {"name": "listnet"},
-        "selection": {"name": "ndcg", "k": 5},
-        "evaluation": [{"name": "ndcg", "k": 5}],
-    }
-    modules = runs.modules_of(spec)
-    digest = provenance.code_digest(modules)
+    digest = provenance.run_digest(SPEC)
     for other in ("losses/_listmle.py", "metrics/_err.py", "models/linear.py"):
-        assert edited_digest(copied_package / other, modules) == digest, other
+        edit(copied_package / other)
+        assert provenance.run_digest(SPEC) == digest, other
     for own in (
         "losses/_listnet.py",
         "metrics/_ndcg.py",
@@ -72,9 +83,65 @@ def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
         "kernels/layers.py",
         "metrics/packed.py",
     ):
-        changed = edited_digest(copied_package / own, modules)
+        edit(copied_package / own)
+        changed = provenance.run_digest(SPEC)
         assert changed != digest, own
         digest = changed
+
+
+def test_what_is_monitored_is_part_of_a_run(copied_package):
+    monitored = {**SPEC, "training": {"monitor": {"quantities": [{"quantity": "tied_pairs"}]}}}
+    before = provenance.run_digest(SPEC), provenance.run_digest(monitored)
+    edit(copied_package / "learners/neural/monitor_pairs.py")
+    after = provenance.run_digest(SPEC), provenance.run_digest(monitored)
+    assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+
+
+@pytest.fixture(scope="module")
+def workflow():
+    return Workflow(plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT), ROOT)
+
+
+def digests(workflow):
+    """The digests of code of everything that the demo edition makes, by what it is."""
+    study = workflow.study
+    runs = {name: workflow.run_code(SimpleNamespace(run=name)) for name in study.runs}
+    data = {key: workflow.data_code(SimpleNamespace(key=key)) for key in study.data}
+    products = {
+        (paper, product): workflow.product_code(SimpleNamespace(paper=paper, product=product))
+        for paper, product in study.products
+    }
+    return {**runs, **data, **products}
+
+
+def test_something_new_changes_no_digest_of_what_exists(copied_package, workflow):
+    before = digests(workflow)
+    assert len(before) > 300
+    for package in (
+        "losses",
+        "metrics",
+        "models",
+        "relaxations",
+        "kernels",
+        "learners",
+        "learners/neural",
+        "papers",
+    ):
+        registry = copied_package / package / "__init__.py"
+        line = '    "new": "directrank.new:new",\n'
+        text = re.sub(r"(?m)^(\w+\b.*= \{\n)", rf"\1{line}", registry.read_text())
+        registry.write_text(text + "\n# one more\n")
+        (copied_package / package / "new.py").write_text("import directrank.lists.packed\n")
+        forget()
+        assert digests(workflow) == before, package
+
+
+def test_an_edit_changes_the_digests_of_what_uses_it_alone(copied_package, workflow):
+    before = digests(workflow)
+    edit(copied_package / "learners/trees/lightgbm.py")
+    changed = {name for name, digest in digests(workflow).items() if digest != before[name]}
+    runs = workflow.study.runs.items()
+    assert changed == {name for name, spec in runs if spec["learner"] == "lightgbm"} != set()
 
 
 def test_imports_are_told_apart_by_where_they_are(copied_package):

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from directrank.system.errors import ConfigError
-from directrank.system.schema import read_yaml
+from directrank.system.schema import check, complete, read_yaml
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,35 @@ def test_invalid_yaml_is_an_error_with_its_line(tmp_path):
     file.write_text("a: 1\nb: [")
     with pytest.raises(ConfigError, match=r"file\.yaml:2"):
         read_yaml(file)
+
+
+SCHEMA = {
+    "additionalProperties": False,
+    "x-renamed": {"lr": "rate"},
+    "properties": {
+        "rate": {"type": "number", "default": 0.1},
+        "steps": {"type": "integer"},
+        "inner": {
+            "additionalProperties": False,
+            "x-renamed": {"old": "new"},
+            "properties": {"new": {}},
+        },
+    },
+}
+
+
+def test_a_renamed_key_is_refused_with_its_new_name():
+    with pytest.raises(ConfigError, match=r"edition: unknown key 'lr' at the top level") as error:
+        check({"lr": 1}, SCHEMA, "edition")
+    assert error.value.remedy == "it is called 'rate' now"
+    with pytest.raises(ConfigError, match=r"unknown key 'old' at inner[\s\S]*called 'new' now"):
+        check({"inner": {"old": 1}}, SCHEMA, "edition")
+    with pytest.raises(ConfigError, match="did you mean 'steps'"):
+        check({"stepz": 1}, SCHEMA, "edition")
+
+
+def test_defaults_are_filled_in_where_nothing_is_said():
+    assert complete({"steps": 3}, SCHEMA, "settings") == {"rate": 0.1, "steps": 3}
+    assert complete({"rate": 0.5}, SCHEMA, "settings") == {"rate": 0.5}
+    with pytest.raises(ConfigError, match="settings: "):
+        complete({"rate": "fast"}, SCHEMA, "settings")

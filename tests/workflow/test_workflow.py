@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
@@ -101,7 +101,7 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
 
 @pytest.mark.parametrize("name", ["demo", "real", "paper"])
 def test_every_edition_plans_without_any_data(name):
-    plan = study.load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
+    plan = load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
     assert len(plan.runs) > 10
     assert set(plan.run_data.values()) <= set(plan.data)
 
@@ -112,7 +112,7 @@ def test_the_papers_scale_is_planned_within_twenty_seconds_of_a_processor(tmp_pa
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     assert process.returncode == 0, output_of(process)
     jobs = planned(process)
-    assert jobs["fit"] == len(study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT).runs) > 800
+    assert jobs["fit"] == len(load(read_yaml(ROOT / "config/paper.yaml"), ROOT).runs) > 800
     assert not (tmp_path / "results").exists()
     assert seconds < 20
 
@@ -140,7 +140,7 @@ def test_the_papers_scale_is_planned_within_twenty_seconds_of_a_processor(tmp_pa
 def test_a_configuration_that_cannot_be_meant_is_refused_with_a_remedy(changes, message):
     content = yaml.safe_load(TINY.read_text(encoding="utf-8"))
     with pytest.raises(ConfigError) as caught:
-        study.load({**content, **changes}, ROOT)
+        load({**content, **changes}, ROOT)
     assert message in str(caught.value)
     assert caught.value.remedy
 

@@ -9,15 +9,15 @@ rule data_settings:
         mem_mb=200,
         runtime=5,
     params:
-        text=lambda wildcards: json_text(data_source(wildcards).settings),
+        text=STUDY.data_settings,
     message:
         "Settings of data set {wildcards.key}"
     script:
         "../scripts/write_text.py"
 
 
-# Data sets with folds leave other files than those without: one rule for each number of folds.
-for _splits, _keys in split_shapes().items():
+# Data sets with folds consist of other files than those without: one rule for each set of splits.
+for _splits, _keys in STUDY.keys_by_splits().items():
 
     rule:
         name:
@@ -25,16 +25,16 @@ for _splits, _keys in split_shapes().items():
         input:
             settings="data/prepared/{key}.settings.json",
         output:
-            store_files("{key}"),
-            splits=split_files("{key}", _splits),
+            study.store_files("{key}"),
+            splits=study.split_files("{key}", _splits),
         log:
             "logs/prepare/{key}.log",
         benchmark:
             "logs/prepare/{key}.benchmark.tsv"
         wildcard_constraints:
-            key=_choice(_keys),
-        # The archives lie where the workflow was started; only there can they be counted on.
-        localrule: not FILES_ARE_SHARED
+            key=study.choice(_keys),
+        # The archives are certain to be only where the workflow was started.
+        localrule: not STUDY.files_are_shared
         conda:
             "../../envs/study.yaml"
         threads: 2
@@ -42,25 +42,24 @@ for _splits, _keys in split_shapes().items():
             mem_mb=2000,
             runtime=60,
         params:
-            name=lambda wildcards: data_source(wildcards).name,
-            out=lambda wildcards, output: str(Path(output[0]).parent),
-            code=data_code,
-            entry=data_entry,
-            python=PYTHON,
+            name=STUDY.data_name,
+            out=subpath(output[0], parent=True),
+            code=STUDY.data_code,
+            entry=STUDY.data_entry,
         message:
             "Preparing data set {params.name}"
-        # The raw folder comes from DIRECTRANK_RAW (see common.smk) and is no parameter: archives
-        # that were moved are no reason to prepare again.
+        # The raw folder is an environment variable and no parameter: archives that were moved are
+        # no reason to prepare again.
         shell:
-            "{params.python} -m directrank prepare {params.name:q}"
+            '"$PYTHON" -m directrank prepare {params.name:q}'
             " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule data_pages:
     input:
-        [name for key in sorted(STUDY.data) for name in data_files(key)],
+        STUDY.all_data_files(),
     output:
-        data_page_files(),
+        STUDY.data_page_files(),
     log:
         f"logs/{EDITION}/data_pages.log",
     conda:
@@ -69,12 +68,11 @@ rule data_pages:
         mem_mb=1000,
         runtime=10,
     params:
-        folders=lambda wildcards, input: folders_of_data(input),
-        out=lambda wildcards, output: str(Path(output[0]).parent),
-        code=provenance.code_digest(["directrank.data.pages"]),
-        python=PYTHON,
+        folders=study.data_folders,
+        out=subpath(output[0], parent=True),
+        code=study.code("directrank.data.pages"),
     message:
         "Pages of the data sets"
     shell:
-        "{params.python} -m directrank data page {params.folders:q} --out {params.out:q}"
+        '"$PYTHON" -m directrank data page {params.folders:q} --out {params.out:q}'
         " > {log:q} 2>&1"

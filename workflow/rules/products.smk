@@ -9,7 +9,7 @@ rule plan:
         mem_mb=200,
         runtime=5,
     params:
-        text=product_plan,
+        text=STUDY.product_plan,
     message:
         "What {wildcards.product} of {wildcards.paper} is made of"
     script:
@@ -19,26 +19,14 @@ rule plan:
 rule figure:
     input:
         plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-        results=product_runs,
-        data=product_data,
-        published=published_values,
+        results=STUDY.product_runs,
+        data=STUDY.product_data,
+        published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
-        png=report(
-            f"figures/{EDITION}/{{paper}}/{{product}}.png",
-            caption="../report/figure.rst",
-            category="{paper}",
-            subcategory="figures",
-            labels={"figure": "{product}", "form": "png"},
-        ),
+        png=f"figures/{EDITION}/{{paper}}/{{product}}.png",
         pdf=f"figures/{EDITION}/{{paper}}/{{product}}.pdf",
         svg=f"figures/{EDITION}/{{paper}}/{{product}}.svg",
-        csv=report(
-            f"figures/{EDITION}/{{paper}}/{{product}}.csv",
-            caption="../report/figure.rst",
-            category="{paper}",
-            subcategory="figures",
-            labels={"figure": "{product}", "form": "numbers"},
-        ),
+        csv=f"figures/{EDITION}/{{paper}}/{{product}}.csv",
     log:
         f"logs/{EDITION}/figure/{{paper}}/{{product}}.log",
     benchmark:
@@ -49,24 +37,18 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        python=PYTHON,
         results=subpath(input.plan, ancestor=3),
-        prepared=prepared_folder,
-        code=paper_code,
+        prepared=study.prepared_folder,
+        times="",
+        code=STUDY.product_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
-        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
-        " --prepared {params.prepared:q}"
-        " --out {output.png:q} > {log:q} 2>&1"
+        '"$PYTHON" -m directrank product {input.plan:q} --results {params.results:q}'
+        " --prepared {params.prepared:q} {params.times} --out {output.csv:q} > {log:q} 2>&1"
 
 
-rule table:
-    input:
-        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-        results=product_runs,
-        data=product_data,
-        published=published_values,
+use rule figure as table with:
     output:
         csv=f"paper_tables/{EDITION}/{{paper}}/{{product}}.csv",
         md=f"paper_tables/{EDITION}/{{paper}}/{{product}}.md",
@@ -75,57 +57,24 @@ rule table:
         f"logs/{EDITION}/table/{{paper}}/{{product}}.log",
     benchmark:
         f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv"
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        python=PYTHON,
-        results=subpath(input.plan, ancestor=3),
-        prepared=prepared_folder,
-        code=paper_code,
-    message:
-        "{wildcards.product} of {wildcards.paper}"
-    shell:
-        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
-        " --prepared {params.prepared:q}"
-        " --out {output.csv:q} > {log:q} 2>&1"
 
 
-rule times:
-    input:
-        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-        results=product_runs,
-        data=product_data,
-        published=published_values,
+use rule figure as times with:
     output:
-        f"{{top}}/{EDITION}/{{paper}}/{{product}}{papers.TIMES}",
+        csv=f"{{top}}/{EDITION}/{{paper}}/{{product}}{TIMES}",
     log:
         f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.log",
-    wildcard_constraints:
-        top="figures|paper_tables",
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    benchmark:
+        f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv"
     params:
-        python=PYTHON,
-        results=subpath(input.plan, ancestor=3),
-        prepared=prepared_folder,
-        code=paper_code,
+        times="--times",
     message:
         "Measured times of {wildcards.product} of {wildcards.paper}"
-    shell:
-        "{params.python} -m directrank product {input.plan:q} --results {params.results:q}"
-        " --prepared {params.prepared:q}"
-        " --times --out {output:q} > {log:q} 2>&1"
 
 
 rule gallery:
     input:
-        figure_svgs(),
+        STUDY.product_files("figure", ".svg"),
     output:
         f"figures/{EDITION}/README.md",
     log:
@@ -136,28 +85,22 @@ rule gallery:
         mem_mb=500,
         runtime=5,
     params:
-        code=provenance.code_digest(["directrank.papers.shared.gallery"]),
-        python=PYTHON,
+        code=study.code("directrank.papers.shared.gallery"),
     message:
         "The page of figures"
     shell:
-        "{params.python} -m directrank gallery {input:q} --out {output:q} > {log:q} 2>&1"
+        '"$PYTHON" -m directrank gallery {input:q} --out {output:q} > {log:q} 2>&1'
 
 
 rule claims:
     input:
-        plans=plan_files(),
-        results=run_files(STUDY.runs),
-        published=published_claims(),
+        plans=STUDY.plan_files(),
+        results=STUDY.all_run_files(),
+        published=local(STUDY.published_values()),
     output:
-        csv=report(
-            f"paper_tables/{EDITION}/claims.csv",
-            caption="../report/claims.rst",
-            category="claims",
-            labels={"form": "verdicts"},
-        ),
+        csv=f"paper_tables/{EDITION}/claims.csv",
         md=f"paper_tables/{EDITION}/claims.md",
-        times=f"paper_tables/{EDITION}/claims_times.csv",
+        times=f"paper_tables/{EDITION}/claims{TIMES}",
     log:
         f"logs/{EDITION}/claims.log",
     benchmark:
@@ -168,25 +111,24 @@ rule claims:
         mem_mb=1000,
         runtime=10,
     params:
-        python=PYTHON,
-        results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
-        code=claims_code(),
+        results=study.results_folder,
+        code=STUDY.claims_code(),
     message:
         "Verdicts on the papers' claims"
     shell:
-        "{params.python} -m directrank claims {input.plans:q} --results {params.results:q}"
+        '"$PYTHON" -m directrank claims {input.plans:q} --results {params.results:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule report_page:
     input:
-        plans=plan_files(),
-        results=run_files(STUDY.runs),
-        figures=figure_svgs(),
-        tables=[name for name in product_files("table") if name.endswith(".md")],
+        plans=STUDY.plan_files(),
+        results=STUDY.all_run_files(),
+        figures=STUDY.product_files("figure", ".svg"),
+        tables=STUDY.product_files("table", ".md"),
         claims=f"paper_tables/{EDITION}/claims.csv",
-        claims_times=f"paper_tables/{EDITION}/claims_times.csv",
-        templates=report_templates(),
+        claims_times=f"paper_tables/{EDITION}/claims{TIMES}",
+        templates=local(STUDY.report_templates()),
     output:
         f"report/{EDITION}/report.html",
     log:
@@ -199,13 +141,12 @@ rule report_page:
         mem_mb=2000,
         runtime=10,
     params:
-        python=PYTHON,
-        results=lambda wildcards, input: str(Path(input.plans[0]).parents[2]),
+        results=study.results_folder,
         tables=subpath(input.claims, parent=True),
-        figures=figures_folder,
-        code=provenance.code_digest(["directrank.report.build"]),
+        figures=STUDY.figures_folder,
+        code=study.code("directrank.report.build"),
     message:
         "The report of this edition"
     shell:
-        "{params.python} -m directrank report {input.plans:q} --results {params.results:q}"
+        '"$PYTHON" -m directrank report {input.plans:q} --results {params.results:q}'
         " --figures {params.figures:q} --tables {params.tables:q} --out {output:q} > {log:q} 2>&1"

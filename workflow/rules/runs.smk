@@ -9,7 +9,7 @@ rule specification:
         mem_mb=200,
         runtime=5,
     params:
-        text=lambda wildcards: json_text(run_specification(wildcards)),
+        text=STUDY.specification_text,
     message:
         "Specification of run {wildcards.run}"
     script:
@@ -19,7 +19,7 @@ rule specification:
 rule fit:
     input:
         spec=f"{RESULTS}/runs/{{run}}/spec.json",
-        data=run_data,
+        data=STUDY.run_data,
     output:
         per_query=f"{RESULTS}/runs/{{run}}/per_query.parquet",
         history=f"{RESULTS}/runs/{{run}}/history.csv",
@@ -32,23 +32,22 @@ rule fit:
         f"logs/{EDITION}/fit/{{run}}.benchmark.tsv"
     # Fits of small data sets take seconds: a cluster's profile submits several of them together.
     group:
-        fit_group if FILES_ARE_SHARED else None
+        STUDY.run_group if STUDY.files_are_shared else None
     conda:
         "../../envs/study.yaml"
     threads: STUDY.config["fit_threads"]
     resources:
-        mem_mb=run_memory,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=240,
-        gpu=fit_gpus,
+        gpu=STUDY.run_gpus,
     params:
-        data=lambda wildcards, input: str(Path(input.data[0]).parent),
+        data=study.data_folders,
         out=subpath(output.record, parent=True),
         device=STUDY.config["device"],
-        code=run_code,
-        python=PYTHON,
+        code=STUDY.run_code,
     message:
         "Training {wildcards.run}"
-    # exec: a signal that announces the end of a cluster's job must not find a shell to end first.
+    # exec: a signal that announces the end of a cluster's job must reach the fit, not a shell.
     shell:
-        "exec {params.python} -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
+        'exec "$PYTHON" -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}'
         " --threads {threads} --device {params.device} --requeue > {log:q} 2>&1"

@@ -54,7 +54,7 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 on success, 2 on an error that the user can mend (printed, no traceback)."""
+    """Run a command: 0 on success, 2 on an error for the user, printed without a traceback."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(arguments)
     if not sys.stderr.isatty():
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        # A full disk, a read-only folder, a file that is not there: the system's own words say it.
+        # A full disk, a read-only folder, a missing file: the system's message says which.
         print(f"error: {error}", file=sys.stderr)
         return 2
     except MemoryError as error:

@@ -93,11 +93,11 @@ def _report(options: argparse.Namespace) -> None:
     from directrank.cost import cluster as clusters
     from directrank.cost.estimate import against, calibrated, estimate
     from directrank.cost.rates import Rates, assumed_gpu
-    from directrank.study import plan as study
+    from directrank.study.plan import load
     from directrank.system.io import write_csv
     from directrank.system.schema import read_yaml
 
-    plan = study.load(read_yaml(options.config))
+    plan = load(read_yaml(options.config))
     # Before anything is measured: mistakes in small files are told at once.
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
     cpu = Rates.read(options.rates) if options.rates else _own_rates(options.threads)

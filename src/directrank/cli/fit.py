@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from directrank.cli.collection import nothing_collected
+from directrank.cli.collection import uncollected
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -25,7 +25,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     fit.add_argument("--out", type=Path, required=True, help="folder for the result files")
     fit.add_argument("--threads", type=int, default=1, help="threads to use (default: 1)")
     fit.add_argument(
-        "--device", default="auto", help="cpu, cuda or auto, a GPU where there is one (default)"
+        "--device", default="auto", help="cpu, cuda or auto, a GPU if one is available (default)"
     )
     fit.add_argument(
         "--checkpoint-minutes",
@@ -52,7 +52,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         metavar="N",
         default=os.environ.get("DIRECTRANK_FITS_PER_GPU") or None,
         help=(
-            "take a GPU that fewer than N other fits use, and wait for one if there is none "
+            "take a GPU that fewer than N other fits use, and wait while all are taken "
             "(default: $DIRECTRANK_FITS_PER_GPU, else whatever others do)"
         ),
     )
@@ -83,7 +83,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    with nothing_collected():
+    with uncollected():
         from directrank.data.staging import staged
         from directrank.learners.neural.checkpoints import StoppedError, signalled
         from directrank.study.run import execute

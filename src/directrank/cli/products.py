@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from directrank.cli.collection import nothing_collected
+from directrank.cli.collection import uncollected
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -77,7 +77,7 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 
 
 def _product(options: argparse.Namespace) -> None:
-    with nothing_collected():  # a product takes little longer than its imports
+    with uncollected():  # a product takes little longer than its imports
         from directrank.papers.shared.product import build, build_times
 
         runs, out = options.results / "runs", options.out.with_suffix("")
@@ -89,7 +89,7 @@ def _product(options: argparse.Namespace) -> None:
 
 
 def _claims(options: argparse.Namespace) -> None:
-    with nothing_collected():
+    with uncollected():
         from directrank.papers.shared.claims import write_claims
 
     for path in write_claims(options.plans, options.results / "runs", options.out.with_suffix("")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from directrank.cli.collection import nothing_collected
+from directrank.cli.collection import uncollected
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -35,7 +35,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    with nothing_collected():
+    with uncollected():
         from directrank.report.build import write
 
     claims = options.tables / "claims.csv"

@@ -16,6 +16,7 @@ from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
 from directrank.learners.neural.fit import complete
 from directrank.study.specification import candidates
+from directrank.system import schema
 from directrank.system.io import json_text
 
 #: A backward pass is two products for each one of the forward pass.
@@ -211,9 +212,8 @@ def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> 
 
 def _other(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> dict[str, float]:
     """One trial of one candidate of a learner that is no network."""
-    properties = learners.get(spec["learner"]).module.SETTINGS["properties"]
-    settings = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    settings.update(spec["model"])
+    name = spec["learner"]
+    settings = schema.complete(spec["model"], learners.get(name).settings, f"learner '{name}'")
     rounds = settings.get("n_trees") or settings.get("rounds", 0)
     watched = settings.get("n_trees", 0) * facts.lengths["vali"].sum()
     work = units(spec["learner"], settings, facts.lengths["train"], facts.features)

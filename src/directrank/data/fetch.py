@@ -6,7 +6,6 @@ taken only where the catalogue knows the file's sha256, which protects the conte
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ import requests
 
 from directrank.data import catalog
 from directrank.data.catalog import ArchiveFile, Entry
+from directrank.system import locks
 from directrank.system.errors import DataError
 from directrank.system.progress import Progress
 
@@ -74,10 +74,8 @@ def fetch(
     part = target.with_name(f".{target.name}.part")
     failures = []
     with open(part, "ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError("is being fetched by another process", "wait", file=target) from None
+        if not locks.lock(lock, wait=False):
+            raise DataError("is being fetched by another process", "wait", file=target)
         for url in archive.urls:
             reason = _from_mirror(url, archive, part, attempts, timeout, pause, progress)
             if reason is None:

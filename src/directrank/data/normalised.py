@@ -13,12 +13,11 @@ a lock that ends with its process sees to that. It appears whole or not at all.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from directrank.data.filters import Selection
 from directrank.data.prepared import SPLITS, Store
 from directrank.lists import packed as lists
 from directrank.lists.packed import RankedLists
-from directrank.system import io
+from directrank.system import io, locks
 from directrank.system.errors import DataError
 
 #: What a copy takes over from the record of the data set that it was made from.
@@ -99,7 +98,7 @@ def open_splits(
     folder = data / prepared.COPIES / io.digest_of(made_from)[:16]
     with contextlib.suppress(DataError):
         return _opened_copy(folder, made_from, fold, train_on)
-    with _lock(folder):
+    with locks.locked(folder.with_name(f".{folder.name}.lock")):
         # Another job may have made it meanwhile.
         with contextlib.suppress(DataError):
             return _opened_copy(folder, made_from, fold, train_on)
@@ -153,15 +152,6 @@ def _arithmetic() -> dict[str, str]:
         "numpy": np.__version__,
         "without": os.environ.get("NPY_DISABLE_CPU_FEATURES", ""),
     }
-
-
-@contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process makes this copy; the system frees the lock of a killed one."""
-    folder.parent.mkdir(exist_ok=True)
-    with open(folder.with_name(f".{folder.name}.lock"), "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _write(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import os
 import re
 import shutil
@@ -32,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from directrank.lists.packed import RankedLists
-from directrank.system import io
+from directrank.system import io, locks
 from directrank.system.errors import DataError
 
 FORMAT = 1
@@ -293,7 +292,7 @@ def replacing(out: str | Path) -> Iterator[Path]:
     with io.atomic_folder(out) as folder:
         lock = os.open(folder, os.O_RDONLY)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            locks.lock(lock)
             yield folder
         finally:
             os.close(lock)
@@ -326,10 +325,8 @@ def _remove_unless_locked(folder: Path) -> None:
     except OSError:
         return
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
-    except BlockingIOError:
-        pass
+        if locks.lock(lock, wait=False):
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
 

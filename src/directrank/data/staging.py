@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank.data import normalised, prepared
+from directrank.system import locks
 from directrank.system.errors import DataError
 
 
@@ -40,9 +40,7 @@ def staged(
     record = prepared.read_record(data)
     folder = stage / f"{data.name}-{record['digest'][:16]}"
     try:
-        stage.mkdir(parents=True, exist_ok=True)
-        with open(stage / f".{folder.name}.lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locks.locked(stage / f".{folder.name}.lock"):
             if not _is_whole(folder):
                 _copy(data, folder, record)
         normalised.open_splits(folder, spec["fold"], spec["filter"], spec["normalisation"])

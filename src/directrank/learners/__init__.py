@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from directrank.system import sources
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 
@@ -18,8 +20,8 @@ class Learner:
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
     ``training`` of a run and trains many models in one call, every other one reads ``model`` and
     trains one. The module of one that is not neural has ``SETTINGS``, the JSON schema of its
-    ``model``; ``external`` says that it runs a program that may not be here, and that its module
-    has ``available(settings)``.
+    ``model``, as a literal; ``external`` says that it runs a program that may not be installed, and
+    that its module has ``available(settings)``.
     """
 
     target: str
@@ -27,20 +29,25 @@ class Learner:
     external: bool = False
 
     @property
-    def module(self) -> Any:
-        """The learner's module, imported."""
-        return import_module(self.target.split(":")[0])
+    def module(self) -> str:
+        """The name of the learner's module."""
+        return self.target.split(":")[0]
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The JSON schema of the learner's ``model``, read without importing the learner."""
+        return sources.constant_of(self.module, "SETTINGS")
 
     def load(self) -> Callable[..., Any]:
         """The learner's function."""
-        return getattr(self.module, self.target.split(":")[1])
+        return getattr(import_module(self.module), self.target.split(":")[1])
 
     def missing(self, settings: Mapping[str, Any]) -> str | None:
         """Why the learner cannot run here; None where it can."""
         if not self.external:
             return None
-        found = self.module.available(settings)
-        return None if found.ok else found.reason
+        program = import_module(self.module).available(settings)
+        return None if program.ok else program.reason
 
 
 REGISTRY: dict[str, Learner] = {

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from directrank.learners.contract import Splits
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
-from directrank.system.schema import check
-
-
-def complete(settings: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """``settings`` with the defaults of ``schema`` for what it does not say.
-
-    Raises:
-        ConfigError: an unknown setting (the nearest known one is named) or an impossible value.
-    """
-    check(dict(settings), schema, where)
-    defaults = {key: entry["default"] for key, entry in schema["properties"].items()}
-    return {**defaults, **settings}
 
 
 def check_splits(data: Splits) -> None:

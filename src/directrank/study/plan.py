@@ -21,9 +21,9 @@ from directrank.study.specification import (
 )
 from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
-from directrank.system.schema import check, read_yaml, suggest
+from directrank.system.schema import check, complete, read_yaml, suggest
 
-#: Sections of a run in which a later part replaces an earlier one whole, when it names another.
+#: Sections of a run that a later setting replaces whole when it names something else.
 NAMED_SECTIONS = ("model", "loss", "normalisation")
 
 
@@ -85,13 +85,13 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
     study = Study(config)
     used = set()
     chosen: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
-    for paper, wanted in config["papers"].items():
+    for paper, entry in config["papers"].items():
         experiments = paper_experiments(paper, root)
         needs: dict[str, tuple[str, ...]] = {}
-        for product in wanted["products"]:
-            parts = [product, *_repeated(study, paper, product)]
+        for product in entry["products"]:
+            shown = [product, *_repeated(study, paper, product)]
             needs[product] = tuple(
-                dict.fromkeys(need for part in parts for need in papers.product(paper, part).needs)
+                dict.fromkeys(need for name in shown for need in papers.product(paper, name).needs)
             )
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
@@ -119,13 +119,9 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
 def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """``config``, checked against the edition's schema, with the schema's defaults filled in."""
     schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
-    where = f"configuration of edition '{config.get('edition', '?')}'"
-    check(config, schema, where)
-    defaults = {
-        key: entry["default"] for key, entry in schema["properties"].items() if "default" in entry
-    }
+    completed = complete(config, schema, f"configuration of edition '{config.get('edition', '?')}'")
     raw = {"raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
-    return {**defaults, **plain_copy(dict(config)), **raw}
+    return {**plain_copy(completed), **raw}
 
 
 def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
@@ -156,7 +152,7 @@ def _runs(
         base = _merge(experiments.get("defaults", {}), experiment.get("run", {}))
         base = _merge(base, variant.get("run", {}))
         if learners.get(base["learner"]).missing(base["model"]):
-            continue  # an external program that is not here; the table says so
+            continue  # an external program that is not installed; the table says so
         base["data"] = {"name": source.name, "settings": dict(source.settings)}
         sweep = experiment.get("sweep", {})
         for values in itertools.product(*sweep.values()):
@@ -216,7 +212,7 @@ def _refuse_idle_overrides(config: Mapping[str, Any], used: set[int]) -> None:
         if number not in used:
             raise ConfigError(
                 f"override {number + 1} (where: {dict(override.get('where', {}))}) matches no run",
-                "mend its 'where' or take it out",
+                "correct its 'where' or remove it",
             )
 
 
@@ -224,7 +220,7 @@ def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
     if name not in config["datasets"]:
         raise ConfigError(
             f"edition '{config['edition']}' does not say where data set '{name}' comes from",
-            f"add it under 'datasets'; there are: {', '.join(sorted(config['datasets']))}",
+            f"add it under 'datasets'; known are: {', '.join(sorted(config['datasets']))}",
         )
     entry = config["datasets"][name]
     settings = entry.get("settings", {})
@@ -239,8 +235,8 @@ def _plan(
     repeats = _repeated(study, paper, product)
     prepared = {
         name: source.key
-        for part in [product, *repeats]
-        for name in papers.product(paper, part).data
+        for shown in [product, *repeats]
+        for name in papers.product(paper, shown).data
         if name in study.config["datasets"]
         for source in [_data_source(study.config, name)]
         if source.key in study.data

@@ -6,26 +6,24 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from directrank import learners, losses, metrics, models
+from directrank.learners import neural
 from directrank.system import sources
-
-#: Registries name every loss, model and learner. A run names those it uses itself, so an edit to
-#: another one must not count as a change of its code.
-REGISTRIES = ("directrank.learners", "directrank.losses", "directrank.metrics", "directrank.models")
 
 RECORDED = ("torch", "numpy", "scipy", "pandas", "lightgbm", "numba", "scikit-learn", "snakemake")
 
 
 def code_digest(modules: Iterable[str]) -> str:
-    """A digest of the source of ``modules`` and of every directrank module they import, in turn.
+    """A digest of the source of ``modules`` and of the directrank modules they import, in turn.
 
-    Registries are left out (see :data:`REGISTRIES`), and so are imports inside functions: name the
-    modules that are reached through them.
+    Packages' ``__init__`` (the registries) and imports inside functions do not count, unless they
+    are among ``modules``: see :func:`directrank.system.sources.dependencies`.
     """
     return _code_digest(frozenset(modules))
 
@@ -33,17 +31,26 @@ def code_digest(modules: Iterable[str]) -> str:
 @cache
 def _code_digest(modules: frozenset[str]) -> str:
     digest = hashlib.sha256()
-    for name in sorted(closure(modules)):
+    for name in sorted(sources.dependencies(modules)):
         digest.update(name.encode() + b"\0" + sources.text_of(name) + b"\0")
     return digest.hexdigest()[:16]
 
 
-def closure(modules: Iterable[str]) -> set[str]:
-    """``modules`` with all directrank modules that they import at their top level, in turn."""
-    return sources.reached(
-        modules,
-        lambda name: [other for other in sources.imports_of(name) if other not in REGISTRIES],
-    )
+def run_digest(spec: Mapping[str, Any]) -> str:
+    """A digest of the code that decides the results of the run ``spec``.
+
+    It covers the learner, loss, scorer, metrics and monitored quantities that the run names, and
+    none of the others.
+    """
+    modules = ["directrank.study.run", "directrank.metrics.evaluation"]
+    modules.append(learners.get(spec["learner"]).module)
+    for metric in [spec["selection"], *spec["evaluation"]]:
+        modules += metrics.modules_of(metric["name"])
+    if "loss" in spec:
+        modules += losses.modules_of(spec["loss"]["name"])
+        modules += models.modules_of(spec["model"]["name"])
+        modules += neural.modules_of(spec.get("training", {}).get("monitor"))
+    return code_digest(modules)
 
 
 def environment() -> dict[str, Any]:

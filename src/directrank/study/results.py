@@ -81,7 +81,7 @@ def write_run(
     fits: pd.DataFrame,
     record: dict[str, Any],
 ) -> None:
-    """Write a run's result files, each atomically, the record last: it says that all are there."""
+    """Write a run's result files, each atomically; the record is last and marks them complete."""
     folder = Path(folder)
     with atomic_path(folder / PER_QUERY) as temporary:
         per_query.to_parquet(temporary, index=False, compression="zstd")

@@ -15,15 +15,14 @@ import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
-from directrank import learners, losses, metrics, models
+from directrank import learners
 from directrank.data import normalised, prepared, sample
 from directrank.learners.contract import FitJob, Fitted, Progress, Splits, no_progress
-from directrank.learners.neural import monitors
 from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.study.provenance import code_digest, environment
+from directrank.study.provenance import environment, run_digest
 from directrank.study.results import MODELS, write_run
 from directrank.study.specification import candidate_settings, candidates, run_name, validate
 from directrank.system.errors import ConfigError
@@ -34,7 +33,7 @@ EVALUATED = ("vali", "test")
 
 @dataclass(frozen=True)
 class Trial:
-    """What is left of a finished trial.
+    """The results of a finished trial.
 
     Attributes:
         values: per split and metric, its value per query, float64 ``[Q]``.
@@ -70,10 +69,10 @@ def execute(
         data: the prepared data set's folder (of all folds).
         out: the run's result folder; files appear in it one by one, ``run.json`` last.
         threads: how many threads may be used; results may depend on it in the last digits.
-        device: ``cpu``, ``cuda`` or ``auto``, which takes a GPU where there is one.
+        device: ``cpu``, ``cuda`` or ``auto``, which takes a GPU where one is available.
         progress: called as ``progress(done, total, text)``.
-        checkpoint_minutes: how long the work of a network may go unsaved.
-        stop: asked now and then; the name of a signal saves what there is and ends the run.
+        checkpoint_minutes: how long the work of a network may remain unsaved.
+        stop: called regularly; the run saves its work and ends where it returns a signal's name.
 
     Raises:
         ConfigError, DataError, TrainingError: with what to do about it.
@@ -135,8 +134,8 @@ def execute(
 
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
-    """The run's filtered and normalised splits, and what is on record of the data set."""
-    parts = normalised.open_splits(
+    """The run's filtered and normalised splits, and the facts that its record keeps of the data."""
+    splits = normalised.open_splits(
         data,
         spec["fold"],
         spec["filter"],
@@ -145,32 +144,19 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
     )
     record = prepared.read_record(data)
     if "sample" in spec:
-        parts = sample.draw(parts, record["name"], spec["fold"], **spec["sample"])
+        splits = sample.draw(splits, record["name"], spec["fold"], **spec["sample"])
     sizes = {
-        split: {"queries": part.n_queries, "documents": part.n_documents}
-        for split, part in parts.items()
+        split: {"queries": lists.n_queries, "documents": lists.n_documents}
+        for split, lists in splits.items()
     }
     origin = {key: record[key] for key in ("name", "title", "origin", "digest")}
-    return Splits(**parts, label_levels=record["label_levels"]), {**origin, "splits": sizes}
-
-
-def modules_of(spec: Mapping[str, Any]) -> list[str]:
-    """The modules whose code decides the run's results, beyond what they import themselves."""
-    modules = [__name__, learners.get(spec["learner"]).target.split(":")[0]]
-    modules.append("directrank.metrics.evaluation")
-    for mapping in [spec["selection"], *spec["evaluation"]]:
-        modules += metrics.modules_of(mapping["name"])
-    if "loss" in spec:
-        modules += losses.modules_of(spec["loss"]["name"])
-        modules += models.modules_of(spec["model"]["name"])
-        modules += monitors.modules_of(spec.get("training", {}).get("monitor"))
-    return modules
+    return Splits(**splits, label_levels=record["label_levels"]), {**origin, "splits": sizes}
 
 
 def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:
     """A digest of all that decides what a run's unfinished work goes on to."""
     versions = environment()["packages"]
-    return digest_of([spec, data, threads, device, versions, code_digest(modules_of(spec))])
+    return digest_of([spec, data, threads, device, versions, run_digest(spec)])
 
 
 def _trials(

@@ -6,12 +6,15 @@ import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from directrank import learners, losses, metrics
 from directrank.data import normalise
+from directrank.system import sources
 from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
+from directrank.system.registry import target_of
 from directrank.system.schema import check, package_schema, suggest
 
 #: Sections that only neural learners read.
@@ -36,7 +39,7 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
     normalise.check(spec["normalisation"])
     if "sample" in spec and not normalise.is_local(spec["normalisation"]):
         raise ConfigError(
-            f"{where}: normalisation '{spec['normalisation']['name']}' is fitted to parts that "
+            f"{where}: normalisation '{spec['normalisation']['name']}' is fitted to splits that "
             "'sample' divides anew",
             "scale per query, or not at all",
         )
@@ -44,13 +47,11 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
         _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):
         if not learner.neural:
-            check(candidate["model"], learner.module.SETTINGS, f"{where}: model")
+            check(candidate["model"], learner.settings, f"{where}: model")
         else:
-            options = dict(candidate["loss"])
-            _check_options(losses.get(options.pop("name")), options, 3, f"{where}: loss")
-    for mapping in [spec["selection"], *spec["evaluation"]]:
-        options = dict(mapping)
-        _check_options(metrics.get(options.pop("name")), options, 3, f"{where}: metric")
+            _check_options(losses.REGISTRY, candidate["loss"], "loss", where)
+    for metric in [spec["selection"], *spec["evaluation"]]:
+        _check_options(metrics.REGISTRY, metric, "metric", where)
 
 
 def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -112,24 +113,32 @@ def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:
     training = spec.get("training", {})
     if training.get("keep") != "last" or training.get("patience") or "tune" in spec:
         raise ConfigError(
-            f"{where}: 'train_on: train_and_vali' leaves no part to choose by",
+            f"{where}: 'train_on: train_and_vali' leaves no validation set to choose by",
             "train a fixed number of epochs (training.keep: last, patience: null) without 'tune'",
         )
     if "sample" in spec:
         raise ConfigError(
-            f"{where}: 'sample' divides the parts anew", "take 'train_on' or 'sample', not both"
+            f"{where}: 'sample' divides the splits anew", "take 'train_on' or 'sample', not both"
         )
 
 
 @cache
-def _parameters(function: Any) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
+def _settings(module: str, function: str) -> tuple[str, ...]:
+    """What a loss or metric takes beyond scores, labels and mask."""
+    signature = sources.signature_of(module, function)
+    if signature is None:  # not made by a `def`
+        signature = inspect.signature(getattr(import_module(module), function))
+    return tuple(signature.parameters)[3:]
 
 
-def _check_options(function: Any, options: Mapping[str, Any], leading: int, where: str) -> None:
-    parameters = _parameters(function)[leading:]
-    for name in options:
-        if name not in parameters:
+def _check_options(
+    registry: Mapping[str, str], mapping: Mapping[str, Any], kind: str, where: str
+) -> None:
+    """Raise where ``mapping`` names no loss or metric, or a setting that it does not have."""
+    name = mapping["name"]
+    known = _settings(*target_of(registry, name, kind))
+    for option in mapping:
+        if option != "name" and option not in known:
             raise ConfigError(
-                f"{where} '{function.__name__}' has no setting '{name}'", suggest(name, parameters)
+                f"{where}: {kind} '{name}' has no setting '{option}'", suggest(option, known)
             )

@@ -1,4 +1,4 @@
-"""The errors that are a user's to mend: one sentence of what is wrong, one of what to do."""
+"""Errors that a user can correct: one sentence of what is wrong, one of what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class DirectrankError(Exception):
-    """Something the user can mend. The command line prints it without a traceback and exits 2.
+    """Something the user can correct. The command line prints it without a traceback and exits 2.
 
     ``what`` says what is wrong, ``remedy`` what to do about it.
     """

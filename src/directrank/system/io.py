@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
 import hashlib
 import json
@@ -13,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from directrank.system.locks import lock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def _locked_temporary(path: Path) -> tuple[int, Path]:
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
         os.close(handle)  # another writer took it for abandoned before it was locked
@@ -120,8 +121,8 @@ def _remove_abandoned(path: Path) -> None:
     """Remove the temporary files of ``path`` whose writers were killed: their locks are free."""
     for name in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError), open(name, "rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            name.unlink()
+            if lock(file, wait=False):
+                name.unlink()
 
 
 def _umask() -> int:

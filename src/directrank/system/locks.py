@@ -1,8 +1,4 @@
-"""Claims of a process on names: they end with the process, whatever ends it.
-
-A claim is a lock of the system (``flock``) on a file named after what is claimed. Nothing is left
-to be removed after a kill. The file says who holds it, for the message to whoever comes second.
-"""
+"""Locks of the operating system (``flock``): they end with their process, whatever ends it."""
 
 from __future__ import annotations
 
@@ -14,25 +10,57 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from directrank.system.errors import ConfigError
 
-#: What flock says where a file system has no locks.
+#: Errors of a file system without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def lock(file: int | IO[Any], *, wait: bool = True, shared: bool = False) -> bool:
+    """Lock an open file or folder until it is closed; False where another process holds the lock.
+
+    Args:
+        file: the open file, or its descriptor.
+        wait: until the lock is free; the result is True then.
+        shared: whether others may hold a shared lock at the same time.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(file, kind if wait else kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Hold the lock on the file ``path``, which is made if need be; wait while others hold it."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        lock(file)
+        yield
 
 
 class Claim:
     """Names that this process works on, until :meth:`release` or its end.
 
+    Each is a lock on a file of that name, so a kill leaves nothing to remove. The file says who
+    holds it, for the message to whoever comes second.
+
     Args:
-        folder: where the lock files lie; made if it is not there.
-        exclusive: names on which nobody else may work meanwhile.
-        shared: names that others may share, but nobody may claim for himself.
+        folder: of the lock files; made if need be.
+        exclusive: names on which nobody else may work at the same time.
+        shared: names that others may share, but not claim exclusively.
 
     Raises:
-        ConfigError: somebody else works on one of them, or the file system has no locks. Nothing
+        ConfigError: another process works on one of them, or the file system has no locks. Nothing
             is claimed then.
     """
 
@@ -42,18 +70,18 @@ class Claim:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._held: list[tuple[int, bool]] = []
-        wanted = dict.fromkeys(shared, False) | dict.fromkeys(exclusive, True)
+        names = dict.fromkeys(shared, False) | dict.fromkeys(exclusive, True)
         try:
-            # In one order, so that two who want the same names do not refuse each other.
-            for name in sorted(wanted):
-                self._take(name, wanted[name])
+            # In one order, so that two processes with the same names do not refuse each other.
+            for name in sorted(names):
+                self._take(name, names[name])
         except BaseException:
             self.release()
             raise
         atexit.register(self.release)
 
     def release(self) -> None:
-        """Give everything back."""
+        """Give up every name."""
         for descriptor, exclusive in self._held:
             if exclusive:
                 os.ftruncate(descriptor, 0)
@@ -65,23 +93,21 @@ class Claim:
         path = self._folder / f"{name}.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            # Not every file system shares its locks between machines: one that did not give its
-            # claim back on another machine may still be at work there.
-            elsewhere = _holder(path) if exclusive else {}
-            if elsewhere and elsewhere.get("host") != platform.node():
+            if not lock(descriptor, wait=False, shared=not exclusive):
                 raise ConfigError(
-                    f"'{name}' was last worked on in this folder by {_who(elsewhere)}, which has "
-                    "not ended in order",
+                    f"'{name}' is being worked on in this folder by {_who(_holder(path))}",
+                    "wait until that has ended, or end it; one that has died leaves nothing to "
+                    "remove",
+                )
+            # Some file systems do not share locks between machines: a claim that another machine
+            # has not given up may still be at work there.
+            holder = _holder(path) if exclusive else {}
+            if holder and holder.get("host") != platform.node():
+                raise ConfigError(
+                    f"'{name}' was last worked on in this folder by {_who(holder)}, which did not "
+                    "end normally",
                     f"if it no longer runs there, remove {path} and start again",
                 )
-        except BlockingIOError:
-            os.close(descriptor)
-            raise ConfigError(
-                f"'{name}' is being worked on in this folder by {_who(_holder(path))}",
-                "wait until that has ended, or end it; one that has died leaves nothing to remove",
-            ) from None
         except OSError as error:
             os.close(descriptor)
             if error.errno not in _NO_LOCKS:
@@ -105,7 +131,7 @@ class Claim:
 
 
 def _holder(path: Path) -> dict[str, object]:
-    """Who wrote himself into a lock file; empty where nobody did."""
+    """The process that a lock file names; empty where it names none."""
     with contextlib.suppress(OSError, ValueError):
         who = json.loads(path.read_text(encoding="utf-8"))
         return who if isinstance(who, dict) else {}

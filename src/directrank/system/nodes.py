@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -13,12 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from directrank.system.locks import lock
+
 #: Locks on GPUs that this process holds until it ends, whatever ends it.
 _HELD: list[int] = []
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; often there is none.
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; often none.
 
     Where that variable is not set, they are the identifiers that the driver's ``nvidia-smi`` lists.
     """
@@ -36,7 +37,7 @@ def visible_gpus() -> list[str]:
 def take_gpu(
     share: int, folder: str | Path | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> str | None:
-    """Keep this process to one GPU that fewer than ``share`` others use; wait while there is none.
+    """Keep this process to one GPU that fewer than ``share`` others use; wait while all are full.
 
     Of several the one with the fewest users is taken. The choice is a lock that ends with this
     process. It must be made before PyTorch first looks at the GPUs.
@@ -48,7 +49,7 @@ def take_gpu(
         sleep: waits for so many seconds.
 
     Returns:
-        The GPU, to which ``CUDA_VISIBLE_DEVICES`` is set now; None where there is none.
+        The GPU, to which ``CUDA_VISIBLE_DEVICES`` is set now; None without one.
     """
     gpus = visible_gpus()
     if not gpus:
@@ -90,10 +91,8 @@ def _output(*command: str) -> str:
 
 def _locked(path: Path) -> bool:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return False
-    _HELD.append(descriptor)
-    return True
+    if lock(descriptor, wait=False):
+        _HELD.append(descriptor)
+        return True
+    os.close(descriptor)
+    return False

@@ -40,14 +40,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @cache
 def imported_modules(module: str) -> tuple[str, ...]:
-    """``module`` and the modules of this package that it imports, directly or not, sorted.
-
-    Found in the source text. Packages' ``__init__`` files are left out: they name modules but
-    compute nothing.
-    """
-
-    def imports(name: str) -> list[str]:
-        found = sources.imports_of(name, everywhere=True)
-        return [other for other in found if not sources.is_package(other)]
-
-    return tuple(sorted(sources.reached([module], imports)))
+    """``module`` and the modules of this package that it imports anywhere, in turn, sorted."""
+    return tuple(sorted(sources.dependencies([module], everywhere=True)))

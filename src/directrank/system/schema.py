@@ -44,7 +44,7 @@ def read_yaml(path: str | Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"{path}{line}: not valid YAML: {problem}", "mend that line") from None
+        raise ConfigError(f"{path}{line}: not valid YAML: {problem}", "correct that line") from None
 
 
 @cache
@@ -55,10 +55,25 @@ def package_schema(name: str) -> Mapping[str, Any]:
 
 
 def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Raise a :class:`ConfigError` with ``where`` and the key if ``document`` does not fit."""
+    """Raise a :class:`ConfigError` with ``where`` and the key if ``document`` does not fit.
+
+    A schema lists keys that were renamed under ``x-renamed``, old to new, for the message.
+    """
     error = best_match(Draft202012Validator(schema).iter_errors(document))
     if error is not None:
         raise ConfigError(f"{where}: {_sentence(error)}", _remedy(error))
+
+
+def complete(document: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """``document`` with the defaults of ``schema``'s properties for keys that it does not have.
+
+    Raises:
+        ConfigError: as :func:`check`.
+    """
+    check(dict(document), schema, where)
+    properties = schema["properties"].items()
+    defaults = {key: entry["default"] for key, entry in properties if "default" in entry}
+    return {**defaults, **document}
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -94,6 +109,9 @@ def _remedy(error: ValidationError) -> str:
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         unknown = _unknown_keys(error)
         if unknown:
+            renamed = error.schema.get("x-renamed", {})
+            if unknown[0] in renamed:
+                return f"it is called '{renamed[unknown[0]]}' now"
             return suggest(unknown[0], error.schema.get("properties", {}))
     description = error.schema.get("description") if isinstance(error.schema, Mapping) else None
     return description or "see config/README.md for what each key means"

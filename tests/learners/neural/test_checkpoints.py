@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_specification_is_said_and_set_aside(data, tmp_p
 
 def test_a_checkpoint_of_other_code_is_set_aside(data, tmp_path, capsys, monkeypatch):
     stop_early(LINEAR, data, tmp_path / "cut")
-    monkeypatch.setattr("directrank.study.run.code_digest", lambda modules: "other")
+    monkeypatch.setattr("directrank.study.run.run_digest", lambda spec: "other")
     execute(LINEAR, data, tmp_path / "cut")
     assert "set aside" in capsys.readouterr().err
 

@@ -18,7 +18,7 @@ from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build, build_times, products
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml
@@ -75,7 +75,7 @@ def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, Path]:
 
 
 def test_every_loss_meets_every_scorer_with_as_many_configurations():
-    edition = study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
+    edition = load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
     for dataset in DATASETS:
         experiments = edition.products["one_protocol", f"table_{dataset}"]["experiments"]
         neural = {}

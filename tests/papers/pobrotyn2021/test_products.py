@@ -11,7 +11,7 @@ import pytest
 from directrank.papers.pobrotyn2021 import analytic, datasets
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
 from directrank.system.schema import read_yaml
@@ -126,7 +126,7 @@ def test_plan_of_table_2_names_the_data_sets_that_the_edition_prepares(root: Pat
     demo = read_yaml(root / "config/demo.yaml")
 
     def prepared(config: dict[str, Any]) -> dict[str, str]:
-        return study.load(config, root).products["pobrotyn2021", "table2"]["prepared"]
+        return load(config, root).products["pobrotyn2021", "table2"]["prepared"]
 
     keys = prepared(demo)
     assert set(keys) == {"web30k", "istella"}

@@ -12,7 +12,7 @@ import pytest
 
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build, build_times, products
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
@@ -295,7 +295,7 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edition", ["demo", "real", "paper"])
 def test_every_edition_plans_what_its_products_need(root: Path, edition: str) -> None:
     config = read_yaml(root / f"config/{edition}.yaml")
-    planned = study.load(config, root)
+    planned = load(config, root)
     mine = {name for paper, name in planned.products if paper == "pobrotyn2021"}
     assert mine <= set(products("pobrotyn2021"))
     for name in mine:
@@ -316,7 +316,7 @@ def test_every_edition_plans_what_its_products_need(root: Path, edition: str) ->
 
 
 def test_the_paper_edition_trains_as_the_paper_does(root: Path) -> None:
-    planned = study.load(read_yaml(root / "config/paper.yaml"), root)
+    planned = load(read_yaml(root / "config/paper.yaml"), root)
     experiments = planned.products["pobrotyn2021", "table3"]["experiments"]
     runs = {
         cell["settings"]["method"]: planned.runs[cell["run"]]
@@ -341,15 +341,15 @@ def test_the_paper_edition_trains_as_the_paper_does(root: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"training.keep": "best"}, "leaves no part to choose by"),
-        ({"training.patience": 3}, "leaves no part to choose by"),
-        ({"tune": {"loss.tau": [0.5, 1.0]}}, "leaves no part to choose by"),
-        ({"sample": {"queries": {"train": 2, "vali": 2, "test": 2}}}, "divides the parts anew"),
+        ({"training.keep": "best"}, "leaves no validation set to choose by"),
+        ({"training.patience": 3}, "leaves no validation set to choose by"),
+        ({"tune": {"loss.tau": [0.5, 1.0]}}, "leaves no validation set to choose by"),
+        ({"sample": {"queries": {"train": 2, "vali": 2, "test": 2}}}, "divides the splits anew"),
     ],
     ids=str,
 )
 def test_nothing_is_chosen_by_queries_that_are_trained_on(root: Path, changed, message) -> None:
-    planned = study.load(read_yaml(root / "config/paper.yaml"), root)
+    planned = load(read_yaml(root / "config/paper.yaml"), root)
     experiments = planned.products["pobrotyn2021", "table3"]["experiments"]
     spec = planned.runs[experiments["table3_istella"][0]["run"]]
     spec = spec | {"normalisation": {"name": "query_zscore"}}

@@ -13,7 +13,7 @@ from scipy import stats
 
 from directrank.papers.shared import differences, gallery, summary
 from directrank.papers.shared.product import build, products
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
@@ -106,7 +106,7 @@ def test_the_order_of_methods_is_what_a_stand_in_is_compared_by(tmp_path: Path) 
 @pytest.mark.parametrize("edition", ["demo", "real"])
 def test_no_run_is_made_for_the_picture_alone(root: Path, edition: str) -> None:
     config = read_yaml(root / f"config/{edition}.yaml")
-    planned = study.load(config, root)
+    planned = load(config, root)
     shown = [paper for paper, name in planned.products if name == "summary"]
     assert len(shown) >= 4
     for paper in shown:
@@ -115,7 +115,7 @@ def test_no_run_is_made_for_the_picture_alone(root: Path, edition: str) -> None:
         assert set(plan["repeats"]) == made & set(products(paper)["summary"].repeats)
     for paper in config["papers"].values():
         paper["products"] = [name for name in paper["products"] if name != "summary"]
-    assert set(study.load(config, root).runs) == set(planned.runs)
+    assert set(load(config, root).runs) == set(planned.runs)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

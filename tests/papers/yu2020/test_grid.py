@@ -23,7 +23,7 @@ from directrank.papers.yu2020.grid import (
     reported,
     select,
 )
-from directrank.study import plan as study
+from directrank.study.plan import load
 from directrank.study.results import write_run
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json
@@ -402,7 +402,7 @@ def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
             if item.get("where", {}).get("paper", "yu2020") == "yu2020"
             and item.get("where", {}).get("model.min_sum_hessian_in_leaf") is None
         ]
-        planned = study.load(config, ROOT)
+        planned = load(config, ROOT)
         found: dict[str, set[str]] = {}
         for plan in planned.products.values():
             for name, cells in plan["experiments"].items():

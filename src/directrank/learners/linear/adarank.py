@@ -11,10 +11,11 @@ import numpy as np
 
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
-from directrank.learners.inputs import check_splits, complete
+from directrank.learners.inputs import check_splits
 from directrank.learners.linear.linear import features_of, fitted
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
+from directrank.system.schema import complete
 
 SETTINGS: dict[str, Any] = {
     "type": "object",

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.inputs import check_splits, complete
+from directrank.learners.inputs import check_splits
 from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
+from directrank.system.schema import complete
 
 SETTINGS: dict[str, Any] = {
     "type": "object",

@@ -24,9 +24,9 @@ from directrank.learners.neural.precision import weight_type
 from directrank.learners.neural.scoring import score
 from directrank.learners.neural.stack import Stack
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import ConfigError
+from directrank.system import schema
 from directrank.system.io import atomic_path, digest_of
-from directrank.system.schema import package_schema, suggest
+from directrank.system.schema import package_schema
 
 
 def fit_many(
@@ -72,14 +72,7 @@ def fit_many(
 
 def complete(training: Mapping[str, Any]) -> dict[str, Any]:
     """``training`` with the defaults of the run's schema for what it does not say."""
-    properties = package_schema("run")["properties"]["training"]["properties"]
-    for key in training:
-        if key not in properties:
-            raise ConfigError(f"training has no setting '{key}'", suggest(key, properties))
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    if "optimizer" not in training:
-        raise ConfigError("training needs an 'optimizer'", "for example {name: adam, lr: 0.001}")
-    return {**defaults, **training}
+    return schema.complete(training, package_schema("run")["properties"]["training"], "training")
 
 
 def _stacks(

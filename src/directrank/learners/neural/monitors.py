@@ -17,6 +17,7 @@ from torch import Tensor
 
 from directrank import losses, metrics
 from directrank.learners.contract import Splits
+from directrank.learners.neural import QUANTITIES
 from directrank.lists.buckets import buckets
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.lists.padding import pad, padded_positions
@@ -26,13 +27,6 @@ from directrank.system.seeds import torch_stream
 
 #: Splits that a quantity may be of; the training set by default.
 SPLITS = ("train", "vali", "test")
-
-#: Quantities of several columns: name → module:function, which takes scores, lists and the losses'
-#: settings as :func:`monitor` does.
-REGISTRY: dict[str, str] = {
-    "pair_gradients": "directrank.learners.neural.monitor_pairs:pair_gradients",
-    "tied_pairs": "directrank.learners.neural.monitor_pairs:tied_pairs",
-}
 
 
 def columns(quantities: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -47,12 +41,6 @@ def columns(quantities: Sequence[Mapping[str, Any]]) -> list[str]:
 def due(settings: Mapping[str, Any] | None, epoch: int, ends: bool) -> bool:
     """Whether the quantities are due after ``epoch``; always where a model's training ends."""
     return settings is not None and (ends or epoch % settings.get("every", 1) == 0)
-
-
-def modules_of(settings: Mapping[str, Any] | None) -> list[str]:
-    """The modules of quantities that are reached by name."""
-    names = [quantity["quantity"] for quantity in (settings or {}).get("quantities", [])]
-    return sorted({REGISTRY[name].split(":")[0] for name in names if name in REGISTRY})
 
 
 def watch(
@@ -86,7 +74,7 @@ def monitor(
               Qin2010 (section 5.2) for a loss that approximates the metric;
             - ``metric``: mean of the metric;
             - ``objective``: mean of the loss, without a metric;
-            - a name of :data:`REGISTRY`, without a metric.
+            - a name of :data:`directrank.learners.neural.QUANTITIES`, without a metric.
 
             and with ``split`` where it is not of the training set. A query without a relevant
             document is left out, unless the metric says otherwise.
@@ -109,8 +97,8 @@ def monitor(
 
     for quantity in quantities:
         name, column = quantity["quantity"], _column(quantity)
-        if name in REGISTRY:
-            several = look_up(REGISTRY, name, "quantity")(scores, lists, loss_settings)
+        if name in QUANTITIES:
+            several = look_up(QUANTITIES, name, "quantity")(scores, lists, loss_settings)
             values |= {f"{_split(quantity)}_{key}": value for key, value in several.items()}
             continue
         if name == "objective":

@@ -22,7 +22,6 @@ from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import (
     check_features,
     check_splits,
-    complete,
     documents,
     empty_queries,
     groups,
@@ -32,6 +31,7 @@ from directrank.metrics.packed import Evaluator, metrics_per_query
 from directrank.stats.means import convert_mean
 from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
+from directrank.system.schema import complete
 from directrank.system.seeds import derive_seed
 
 #: LightGBM's own limit (kMaxPosition); it ends the process' training with an error beyond it.

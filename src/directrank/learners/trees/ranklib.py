@@ -24,11 +24,12 @@ import numpy as np
 
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
-from directrank.learners.inputs import check_splits, complete, empty_queries, groups
+from directrank.learners.inputs import check_splits, empty_queries, groups
 from directrank.lists.packed import RankedLists
 from directrank.stats.means import convert_mean
 from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
 from directrank.system.io import sha256_of, write_text
+from directrank.system.schema import complete
 
 #: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; it does not give the
 #: number of trees nor when to stop, which are as for LightGBM.

@@ -17,7 +17,6 @@ from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import (
     check_features,
     check_splits,
-    complete,
     documents,
     groups,
 )
@@ -25,6 +24,7 @@ from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.errors import DirectrankError, TrainingError
 from directrank.system.io import write_text
+from directrank.system.schema import complete
 from directrank.system.seeds import derive_seed
 
 #: The settings of a fit. All but the objective is left open by the paper; the defaults are the

@@ -1,0 +1,323 @@
+"""What the rules of the workflow ask: files, parameters, digests of code, the environment of jobs.
+
+A rule's function takes what Snakemake passes to it: ``wildcards``, an object with an attribute for
+each wildcard, and where it asks for it ``input``, the rule's input files.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from directrank.data import catalog, fetch, prepared
+from directrank.papers.shared import claims
+from directrank.papers.shared import product as papers
+from directrank.study import provenance, results
+from directrank.study.plan import Study
+from directrank.system import arithmetic
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.io import digest_of, json_text
+from directrank.system.locks import Claim
+
+#: Where the files of each kind of product lie.
+FOLDERS = {"figure": "figures", "table": "paper_tables"}
+
+
+class Workflow:
+    """The workflow of one edition. Paths of files that it makes are relative to its working folder.
+
+    Args:
+        study: the edition's plan.
+        root: the clone, whose source, templates and published values jobs read.
+        files_are_shared: whether jobs see each other's files. Without a shared file system a job
+            sees its declared inputs alone, so every file is declared. With one, the record that is
+            written last stands for all files of a run or data set: a study of a thousand runs is
+            planned twice as fast.
+    """
+
+    def __init__(self, study: Study, root: str | Path, files_are_shared: bool = True) -> None:
+        self.study = study
+        self.config = study.config
+        self.edition = study.edition
+        self.root = Path(root)
+        self.files_are_shared = files_are_shared
+        self.results = f"results/{study.edition}"
+
+    # Jobs
+
+    def shell_prefix(self, python: str) -> str:
+        """What begins each job's shell commands: strict mode, and its environment.
+
+        None of this decides a result, so nothing of it is a parameter of a rule.
+
+        Args:
+            python: the interpreter of jobs, ``$PYTHON`` in their commands.
+        """
+        variables = {
+            "PYTHONPATH": str(self.root / "src"),
+            "PYTHONHASHSEED": "0",
+            # A job ends when the Snakemake that started it has died.
+            "DIRECTRANK_PARENT": str(os.getpid()),
+            "DIRECTRANK_RAW": str(Path(self.config["raw_dir"]).absolute()),
+            "DIRECTRANK_FITS_PER_GPU": str(self.config["fits_per_gpu"]),
+            "DIRECTRANK_STAGE": self.config["stage_dir"],
+        }
+        if self.config["arithmetic"] == "portable":
+            variables |= arithmetic.PORTABLE
+            if platform.machine().lower() in ("x86_64", "amd64"):
+                variables |= arithmetic.PORTABLE_X86
+        exports = (f"export {name}={shlex.quote(value)};" for name, value in variables.items())
+        return f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
+
+    def wildcard_constraints(self) -> dict[str, str]:
+        """The values that wildcards take, as regular expressions."""
+        return {
+            "key": choice(self.study.data),
+            # Not a choice of all runs, which would be tried for every file that any job reads.
+            "run": r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}",
+            "paper": choice({paper for paper, _ in self.study.products}),
+            "product": choice({product for _, product in self.study.products}),
+            "top": choice(FOLDERS.values()),
+        }
+
+    def claim(self, keys: Collection[str]) -> Claim:
+        """Claim the edition in this working folder, and the data sets ``keys``, to be prepared.
+
+        It replaces Snakemake's own locks, which a kill leaves behind (``nolock`` in the profiles).
+
+        Raises:
+            ConfigError: another process makes the edition, or works on data of it.
+        """
+        return Claim(
+            ".snakemake/claims",
+            [f"edition-{self.edition}", *(f"data-{key}" for key in keys)],
+            [f"data-{key}" for key in self.study.data if key not in keys],
+        )
+
+    def require_archives(self, keys: Iterable[str]) -> None:
+        """Fetch the archives of the data sets ``keys`` that are missing and may be fetched.
+
+        Raises:
+            DataError: one message that lists all others, and how to get them.
+        """
+        keys = sorted(key for key in keys if self.study.data[key].source == "archive")
+        entries = [catalog.get(self.study.data[key].name) for key in keys]
+        raw, accepted = self.config["raw_dir"], self.config["accept_licences"]
+        fetched = self.config["download"]
+        failures = fetch.fetch_missing(entries, raw, accepted) if fetched else {}
+        try:
+            catalog.require(entries, raw, failures)
+        except DataError as error:
+            outdated = [key for key in keys if Path(f"data/prepared/{key}").is_dir()]
+            if not outdated:
+                raise
+            raise DataError(
+                error.what,
+                f"{error.remedy}\n  {', '.join(outdated)}: prepared data exist, but by other "
+                "code or settings than now; `snakemake --touch` takes them as they are",
+            ) from None
+
+    def closing_words(self) -> str:
+        """Where a reader finds the finished edition."""
+        return (
+            f"\nEdition '{self.edition}' is complete.\n"
+            f"  report   report/{self.edition}/report.html\n"
+            f"  figures  figures/{self.edition}/\n"
+            f"  tables   paper_tables/{self.edition}/\n"
+            f"  claims   paper_tables/{self.edition}/claims.md\n"
+        )
+
+    # Data
+
+    def data_settings(self, wildcards: Any) -> str:
+        """The settings of a prepared data set, as JSON."""
+        return json_text(self.study.data[wildcards.key].settings)
+
+    def data_name(self, wildcards: Any) -> str:
+        """The name of a prepared data set."""
+        return self.study.data[wildcards.key].name
+
+    def data_code(self, wildcards: Any) -> str:
+        """A digest of the code that makes a prepared data set, its generator's included."""
+        generator = catalog.get(self.data_name(wildcards)).generator
+        return code("directrank.data.prepare", *([generator.split(":")[0]] if generator else []))
+
+    def data_entry(self, wildcards: Any) -> str:
+        """A digest of the catalogue's entry for a data set."""
+        return catalog.fingerprint(catalog.get(self.data_name(wildcards)))
+
+    def keys_by_splits(self) -> dict[tuple[str, ...], list[str]]:
+        """The keys of the data sets by the names of their splits, such as ``Fold1/train``."""
+        keys: dict[tuple[str, ...], list[str]] = {}
+        for key in sorted(self.study.data):
+            keys.setdefault(self._splits(key), []).append(key)
+        return keys
+
+    def data_files(self, key: str) -> list[str]:
+        """The inputs of a job that reads a prepared data set, the record first.
+
+        Scaled copies are not among them: a job that needs one makes it.
+        """
+        files = store_files(key) + split_files(key, self._splits(key))
+        return files[:1] if self.files_are_shared else files
+
+    def all_data_files(self) -> list[str]:
+        """The inputs of a job that reads every prepared data set."""
+        return [name for key in sorted(self.study.data) for name in self.data_files(key)]
+
+    def data_page_files(self) -> list[str]:
+        """A page for each data set, and the table of all of them."""
+        names = sorted({source.name for source in self.study.data.values()})
+        pages = [f"{name}.{form}" for name in names for form in ("md", "csv", "png", "svg")]
+        pages += ["datasets.csv", "datasets.md"] if names else []
+        return [f"figures/{self.edition}/data/{page}" for page in pages]
+
+    # Runs
+
+    def specification(self, wildcards: Any) -> Mapping[str, Any]:
+        """What a run trains; a :class:`ConfigError` where the edition has no such run."""
+        if wildcards.run not in self.study.runs:
+            raise ConfigError(f"edition '{self.edition}' has no run '{wildcards.run}'")
+        return self.study.runs[wildcards.run]
+
+    def specification_text(self, wildcards: Any) -> str:
+        """What a run trains, as JSON."""
+        return json_text(self.specification(wildcards))
+
+    def run_data(self, wildcards: Any) -> list[str]:
+        """The prepared data that a run reads, the record first."""
+        self.specification(wildcards)
+        return self.data_files(self.study.run_data[wildcards.run])
+
+    def run_code(self, wildcards: Any) -> str:
+        """A digest of the code that decides a run's results."""
+        return provenance.run_digest(self.specification(wildcards))
+
+    def run_group(self, wildcards: Any) -> str:
+        """The fits of a data set; a cluster's profile says how many of them share a job."""
+        return f"fits_{self.study.data[self.study.run_data[wildcards.run]].name}"
+
+    def run_gpus(self, wildcards: Any) -> int:
+        """GPUs of a fit: one where networks are trained on them."""
+        neural = self.specification(wildcards)["learner"] == "neural"
+        return int(self.config["device"] == "cuda" and neural)
+
+    def run_files(self, runs: Iterable[str]) -> list[str]:
+        """The inputs of a job that reads the results of ``runs``."""
+        names = [results.RECORD] if self.files_are_shared else results.FILES
+        return [f"{self.results}/runs/{run}/{name}" for run in runs for name in names]
+
+    def all_run_files(self) -> list[str]:
+        """The inputs of a job that reads the results of every run."""
+        return self.run_files(self.study.runs)
+
+    # Products
+
+    def product_files(self, kind: Literal["figure", "table"], suffix: str = "") -> list[str]:
+        """Every file of the figures or tables, or those that end in ``suffix``."""
+        names = (
+            f"{FOLDERS[kind]}/{self.edition}/{paper}/{name}{ending}"
+            for paper, name in self.study.products
+            for item in [papers.product(paper, name)]
+            if item.kind == kind
+            for ending in (*item.suffixes, *([papers.TIMES] if item.timed else []))
+        )
+        return [name for name in names if name.endswith(suffix)]
+
+    def gallery_files(self) -> list[str]:
+        """The page that shows every figure with its caption; none without figures."""
+        return [f"figures/{self.edition}/README.md"] if self.product_files("figure") else []
+
+    def claims_files(self) -> list[str]:
+        """The verdicts on the papers' claims."""
+        return [f"paper_tables/{self.edition}/claims.{form}" for form in ("csv", "md")]
+
+    def plan_files(self) -> list[str]:
+        """What each figure and table is made of."""
+        return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
+
+    def product_plan(self, wildcards: Any) -> str:
+        """What a product is made of, as JSON."""
+        return json_text(self._plan(wildcards))
+
+    def product_runs(self, wildcards: Any) -> list[str]:
+        """The result files that a product is drawn from."""
+        cells = (cell for cells in self._plan(wildcards)["experiments"].values() for cell in cells)
+        return self.run_files(sorted({cell["run"] for cell in cells}))
+
+    def product_data(self, wildcards: Any) -> list[str]:
+        """The records of the prepared data sets that a product describes."""
+        keys = self._plan(wildcards)["prepared"].values()
+        return [f"data/prepared/{key}/prepared.json" for key in keys]
+
+    def product_code(self, wildcards: Any) -> str:
+        """A digest of the code that draws a product, and of its entry in the paper's table."""
+        paper, name = wildcards.paper, wildcards.product
+        digest = code(*papers.modules_of(paper, name))
+        return digest_of([digest, repr(papers.product(paper, name))])
+
+    def claims_code(self) -> str:
+        """A digest of the code that evaluates claims, and of the papers' tables of them."""
+        names = sorted({paper for paper, _ in self.study.products})
+        entries = [repr(claims.claims_of(paper)) for paper in names]
+        return digest_of([code(*claims.modules_of(names)), *entries])
+
+    def published_values(self, wildcards: Any = None) -> list[str]:
+        """The published values that stand beside a paper's own results; without one, of all."""
+        paper = "*" if wildcards is None else f"{wildcards.paper}_*"
+        return sorted(map(str, (self.root / "paper_tables/published").glob(f"{paper}.csv")))
+
+    def figures_folder(self, wildcards: Any, input: Any) -> str:
+        """The folder of the figures, also without any."""
+        figures = input.figures
+        return str(Path(figures[0]).parents[1]) if figures else f"figures/{self.edition}"
+
+    def report_templates(self) -> list[str]:
+        """The templates of the report."""
+        return sorted(map(str, (self.root / "src/directrank/report/templates").iterdir()))
+
+    def _splits(self, key: str) -> tuple[str, ...]:
+        return tuple(catalog.get(self.study.data[key].name).split_names)
+
+    def _plan(self, wildcards: Any) -> Mapping[str, Any]:
+        return self.study.products[wildcards.paper, wildcards.product]
+
+
+def choice(names: Iterable[str]) -> str:
+    """A regular expression of ``names``."""
+    return "|".join(re.escape(name) for name in sorted(names)) or "none"
+
+
+def code(*modules: str) -> str:
+    """A digest of ``modules`` and of what they import."""
+    return provenance.code_digest(modules)
+
+
+def store_files(key: str) -> list[str]:
+    """The record of a prepared data set, and its arrays."""
+    return [f"data/prepared/{key}/{name}" for name in prepared.FILES]
+
+
+def split_files(key: str, splits: Iterable[str]) -> list[str]:
+    """The files that say which queries of a prepared data set are in each of ``splits``."""
+    return [f"data/prepared/{key}/{split}/{prepared.SPLIT_FILE}" for split in splits]
+
+
+def data_folders(wildcards: Any, input: Sequence[str]) -> list[str]:
+    """The folders of the prepared data sets whose records are among ``input``."""
+    return [str(Path(name).parent) for name in input if Path(name).name == prepared.FILES[0]]
+
+
+def prepared_folder(wildcards: Any, input: Any) -> str:
+    """The folder of the prepared data sets; also for a product that describes none."""
+    return str(Path(input.data[0]).parents[1]) if input.data else "data/prepared"
+
+
+def results_folder(wildcards: Any, input: Any) -> str:
+    """The folder of the results that belong to the plans among ``input``."""
+    return str(Path(input.plans[0]).parents[2])

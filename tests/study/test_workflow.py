@@ -1,0 +1,176 @@
+"""What the rules ask of an edition, without Snakemake."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from directrank.study import plan, workflow
+from directrank.study.workflow import Workflow
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.locks import Claim
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT, TINY
+
+
+@pytest.fixture(scope="module")
+def study():
+    return plan.load(read_yaml(TINY), ROOT)
+
+
+@pytest.fixture(scope="module")
+def tiny(study):
+    return Workflow(study, ROOT)
+
+
+def changed(study, **config):
+    """The workflow of the same study with another configuration."""
+    return Workflow(plan.Study({**study.config, **config}, study.data, study.runs), ROOT)
+
+
+def test_checking_runs_and_their_code_imports_no_pytorch():
+    code = (
+        "import json, sys\n"
+        "from directrank.study.provenance import run_digest\n"
+        "from directrank.study.specification import validate\n"
+        "runs = json.load(sys.stdin)\n"
+        "for spec in runs: validate(spec), run_digest(spec)\n"
+        "print('torch' in sys.modules, 'lightgbm' in sys.modules, len(runs))"
+    )
+    runs = list(plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT).runs.values())
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(runs),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "False", str(len(runs))]
+    assert len(runs) > 200
+
+
+def test_without_shared_files_jobs_declare_all_that_they_read(study, tiny):
+    alone = Workflow(study, ROOT, files_are_shared=False)
+    run = next(iter(study.runs))
+    wildcards = SimpleNamespace(run=run)
+    assert tiny.run_files([run]) == [f"results/tiny/runs/{run}/run.json"]
+    assert len(alone.run_files([run])) == 4
+    record, *rest = alone.run_data(wildcards)
+    assert [record] == tiny.run_data(wildcards)
+    assert record.endswith("/prepared.json")
+    assert {name.rsplit("/", 2)[1] for name in rest} >= {"train", "vali", "test", "store"}
+
+
+def test_a_run_that_is_not_planned_is_refused(tiny):
+    for function in (tiny.specification_text, tiny.run_data, tiny.run_code):
+        with pytest.raises(ConfigError, match="edition 'tiny' has no run 'mine'"):
+            function(SimpleNamespace(run="mine"))
+
+
+def test_products_are_found_by_kind_and_ending(tiny):
+    figure = "figures/tiny/bruch2019/figure1"
+    assert tiny.product_files("figure") == [
+        f"{figure}{form}" for form in (".png", ".pdf", ".svg", ".csv")
+    ]
+    assert tiny.product_files("figure", ".svg") == [f"{figure}.svg"]
+    assert tiny.product_files("table", ".md") == ["paper_tables/tiny/bruch2019/table1.md"]
+    assert tiny.gallery_files() == ["figures/tiny/README.md"]
+    assert "results/tiny/plan/bruch2019/table1.json" in tiny.plan_files()
+
+
+def test_a_product_reads_the_runs_of_its_cells(study, tiny):
+    of_table = tiny.product_runs(SimpleNamespace(paper="bruch2019", product="table1"))
+    assert set(of_table) <= set(tiny.all_run_files())
+    cells = study.products["bruch2019", "table1"]["experiments"].values()
+    assert len(of_table) == len({cell["run"] for each in cells for cell in each})
+
+
+def test_wildcards_match_what_is_planned_alone(study, tiny):
+    constraints = tiny.wildcard_constraints()
+    assert all(re.fullmatch(constraints["run"], run) for run in study.runs)
+    assert all(re.fullmatch(constraints["key"], key) for key in study.data)
+    assert not re.fullmatch(constraints["paper"], "bruch2091")
+    assert workflow.choice([]) == "none"
+    assert re.fullmatch(workflow.choice(["a.b", "c"]), "a.b")
+    assert not re.fullmatch(workflow.choice(["a.b", "c"]), "axb")
+
+
+def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study, tmp_path):
+    python = tmp_path / "with space" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    printed = 'printf "%s|" "$-" "$DIRECTRANK_PARENT" "$DIRECTRANK_STAGE" "$MKL_CBWR"; "$PYTHON" -V'
+    for arithmetic, expected in (("portable", "AVX2"), ("native", "")):
+        prefix = changed(study, arithmetic=arithmetic, stage_dir="$TMPDIR/it's").shell_prefix(
+            str(python)
+        )
+        environment = {key: value for key, value in os.environ.items() if key != "MKL_CBWR"}
+        command = prefix + printed.replace("$MKL_CBWR", "${MKL_CBWR-}")
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, env=environment, check=True
+        )
+        flags, parent, stage, mkl, version = done.stdout.split("|")
+        assert {"e", "u"} <= set(flags)
+        assert (parent, stage, mkl) == (str(os.getpid()), "$TMPDIR/it's", expected)
+        assert version.startswith("Python 3")
+
+
+def test_gpus_are_for_networks_on_cuda(study):
+    neural = next(run for run, spec in study.runs.items() if spec["learner"] == "neural")
+    wildcards = SimpleNamespace(run=neural)
+    assert changed(study, device="cuda").run_gpus(wildcards) == 1
+    assert changed(study, device="auto").run_gpus(wildcards) == 0
+
+
+def test_data_that_are_only_read_may_be_shared(study, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, *_ = study.data
+    with_other = Claim(".snakemake/claims", ["edition-other"], [f"data-{first}"])
+    tiny.claim([]).release()
+    with pytest.raises(ConfigError, match=f"'data-{first}' is being worked on"):
+        tiny.claim([first])
+    with_other.release()
+    tiny.claim([first]).release()
+
+
+def test_archives_are_required_of_what_is_prepared_from_them(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = plan.DataSource("ohsumed", "ohsumed", {}, "archive")
+    archived = Workflow(
+        plan.Study({**study.config, "raw_dir": str(tmp_path)}, {**study.data, "ohsumed": source}),
+        ROOT,
+    )
+    archived.require_archives(study.data)
+    with pytest.raises(DataError, match="OHSUMED") as error:
+        archived.require_archives(["ohsumed"])
+    assert "--touch" not in str(error.value)
+    (tmp_path / "data/prepared/ohsumed").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"ohsumed: prepared data exist[\s\S]*--touch"):
+        archived.require_archives(["ohsumed"])
+
+
+def test_folders_are_those_of_the_files_wherever_storage_puts_them(tiny):
+    def files(**names):
+        return SimpleNamespace(**names)
+
+    plans = ["s3/results/tiny/plan/bruch2019/table1.json"]
+    assert workflow.results_folder(None, files(plans=plans)) == "s3/results/tiny"
+    data = ["s3/data/prepared/a-1/prepared.json", "s3/data/prepared/a-1/Fold1/train/split.json"]
+    assert workflow.data_folders(None, data) == ["s3/data/prepared/a-1"]
+    assert workflow.prepared_folder(None, files(data=data)) == "s3/data/prepared"
+    assert workflow.prepared_folder(None, files(data=[])) == "data/prepared"
+    figures = ["s3/figures/tiny/bruch2019/figure1.svg"]
+    assert tiny.figures_folder(None, files(figures=figures)) == "s3/figures/tiny"
+    assert tiny.figures_folder(None, files(figures=[])) == "figures/tiny"
+
+
+def test_what_comes_with_the_clone_is_read_from_it(tiny):
+    of_paper = tiny.published_values(SimpleNamespace(paper="bruch2019"))
+    assert of_paper
+    assert set(of_paper) < set(tiny.published_values())
+    assert all(name.startswith(shlex.quote(str(ROOT))) for name in tiny.report_templates())
