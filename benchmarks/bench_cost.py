@@ -15,7 +15,7 @@ from pathlib import Path
 
 from directrank.cost.estimate import estimate
 from directrank.cost.measure import measure
-from directrank.study import plan as study
+from directrank.edition.plan import load
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +30,7 @@ def main() -> int:
     took, began = {}, time.perf_counter()
     rates = measure()
     took["probe"] = time.perf_counter() - began
-    plan = study.load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
+    plan = load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as nothing_prepared:
         estimate(plan, rates, nothing_prepared)

@@ -25,7 +25,8 @@ def loaded(code: str, *packages: str) -> list[str]:
 
 def test_data_plans_and_figures_of_results_do_without_pytorch():
     code = (
-        "import directrank.study.plan, directrank.data.prepare, directrank.papers.shared.product\n"
+        "import directrank.edition.plan, directrank.data.prepare\n"
+        "import directrank.papers.shared.product\n"
         "import directrank.papers.bruch2019, directrank.papers.one_protocol\n"
         "import directrank.report.build\n"
         "from directrank import metrics, losses, models\n"

@@ -11,8 +11,8 @@ from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
 from directrank.cost.predict import PARTS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
+from directrank.edition.plan import DataSource, load
 from directrank.losses import REGISTRY
-from directrank.study.plan import DataSource, load
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.schema import read_yaml
 

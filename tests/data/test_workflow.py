@@ -13,7 +13,7 @@ import yaml
 
 from archive_server import serving
 from directrank.data.prepared import SPLITS, ring_split
-from directrank.study.plan import load
+from directrank.edition.plan import load
 from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake

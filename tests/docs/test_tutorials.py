@@ -23,7 +23,7 @@ def copy(tmp_path):
 #: Prints the runs of editions by name, with the settings that single them out, as planned.
 PLAN = """
 import json, sys, yaml
-from directrank.study.plan import load
+from directrank.edition.plan import load
 def runs(edition):
     plan = load(yaml.safe_load(open(f"config/{edition}.yaml")))
     cells = [cell for item in plan.products.values() for part in item["experiments"].values()

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from directrank.cli import main
-from directrank.study.plan import load
+from directrank.edition.plan import load
 from workflow_runs import ROOT, edition, output_of, snakemake
 
 #: Everything but tests, which run the examples of the documentation.

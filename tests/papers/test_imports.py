@@ -60,7 +60,7 @@ def test_a_papers_tables_import_none_of_its_modules(paper: str) -> None:
 #: those without PyTorch first.
 LOADED = """
 import importlib, json, sys
-import directrank.study.plan, directrank.papers.shared.claims
+import directrank.edition.plan, directrank.papers.shared.claims
 found = {"": "torch" in sys.modules}
 for module in json.loads(sys.argv[1]):
     importlib.import_module(module)

@@ -17,7 +17,7 @@ import yaml
 
 from directrank.cost.estimate import estimate
 from directrank.cost.rates import Rates
-from directrank.study.plan import load
+from directrank.edition.plan import load
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from directrank.study import plan, provenance
-from directrank.study.workflow import Workflow
+from directrank.edition import plan
+from directrank.edition.workflow import Workflow
+from directrank.study import provenance
 from directrank.system import registry, sources
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT

@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from directrank.study.plan import load
+from directrank.edition.plan import load
 from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables

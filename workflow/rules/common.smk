@@ -1,4 +1,4 @@
-"""What rules share. Their functions are in the package: directrank.study.workflow."""
+"""What rules share. Their functions are in the package: directrank.edition.workflow."""
 
 import sys
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
+    from directrank.edition import workflow as edition
+    from directrank.edition.plan import load
     from directrank.papers.shared.product import TIMES
-    from directrank.study import workflow as study
-    from directrank.study.plan import load
     from directrank.system.errors import DirectrankError
 except ImportError as error:
     raise WorkflowError(
@@ -34,7 +34,7 @@ def plain_errors():
 
 
 with plain_errors():
-    STUDY = study.Workflow(
+    STUDY = edition.Workflow(
         load(config, ROOT),
         ROOT,
         SharedFSUsage.INPUT_OUTPUT in workflow.storage_settings.shared_fs_usage,

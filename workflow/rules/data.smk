@@ -25,14 +25,14 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         input:
             settings="data/prepared/{key}.settings.json",
         output:
-            study.store_files("{key}"),
-            splits=study.split_files("{key}", _splits),
+            edition.store_files("{key}"),
+            splits=edition.split_files("{key}", _splits),
         log:
             "logs/prepare/{key}.log",
         benchmark:
             "logs/prepare/{key}.benchmark.tsv"
         wildcard_constraints:
-            key=study.choice(_keys),
+            key=edition.choice(_keys),
         # The archives are certain to be only where the workflow was started.
         localrule: not STUDY.files_are_shared
         conda:
@@ -68,9 +68,9 @@ rule data_pages:
         mem_mb=1000,
         runtime=10,
     params:
-        folders=study.data_folders,
+        folders=edition.data_folders,
         out=subpath(output[0], parent=True),
-        code=study.code("directrank.data.pages"),
+        code=edition.code("directrank.data.pages"),
     message:
         "Pages of the data sets"
     shell:

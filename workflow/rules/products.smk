@@ -38,7 +38,7 @@ rule figure:
         runtime=10,
     params:
         results=subpath(input.plan, ancestor=3),
-        prepared=study.prepared_folder,
+        prepared=edition.prepared_folder,
         times="",
         code=STUDY.product_code,
     message:
@@ -85,7 +85,7 @@ rule gallery:
         mem_mb=500,
         runtime=5,
     params:
-        code=study.code("directrank.papers.shared.gallery"),
+        code=edition.code("directrank.papers.shared.gallery"),
     message:
         "The page of figures"
     shell:
@@ -111,7 +111,7 @@ rule claims:
         mem_mb=1000,
         runtime=10,
     params:
-        results=study.results_folder,
+        results=edition.results_folder,
         code=STUDY.claims_code(),
     message:
         "Verdicts on the papers' claims"
@@ -141,10 +141,10 @@ rule report_page:
         mem_mb=2000,
         runtime=10,
     params:
-        results=study.results_folder,
+        results=edition.results_folder,
         tables=subpath(input.claims, parent=True),
         figures=STUDY.figures_folder,
-        code=study.code("directrank.report.build"),
+        code=edition.code("directrank.report.build"),
     message:
         "The report of this edition"
     shell:

@@ -41,7 +41,7 @@ rule fit:
         runtime=240,
         gpu=STUDY.run_gpus,
     params:
-        data=study.data_folders,
+        data=edition.data_folders,
         out=subpath(output.record, parent=True),
         device=STUDY.config["device"],
         code=STUDY.run_code,

@@ -93,7 +93,7 @@ def _report(options: argparse.Namespace) -> None:
     from directrank.cost import cluster as clusters
     from directrank.cost.estimate import against, calibrated, estimate
     from directrank.cost.rates import Rates, assumed_gpu
-    from directrank.study.plan import load
+    from directrank.edition.plan import load
     from directrank.system.io import write_csv
     from directrank.system.schema import read_yaml
 

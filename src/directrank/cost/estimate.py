@@ -13,7 +13,7 @@ from scipy.optimize import lsq_linear
 from directrank.cost.facts import facts
 from directrank.cost.predict import PARTS, cost_of
 from directrank.cost.rates import Rates
-from directrank.study.plan import Study
+from directrank.edition.plan import Study
 from directrank.study.results import FITS, RECORD
 from directrank.study.specification import candidate_settings
 from directrank.system.errors import DataError

@@ -14,7 +14,7 @@ import numpy as np
 from directrank.data import catalog, prepared, standins
 from directrank.data.cubic import CubicSettings
 from directrank.data.standin_pages import Lengths
-from directrank.study.plan import DataSource
+from directrank.edition.plan import DataSource
 from directrank.system.io import json_text
 from directrank.system.seeds import numpy_stream
 

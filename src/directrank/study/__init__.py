@@ -1,1 +1,1 @@
-"""From a configuration to runs, and from runs to result files."""
+"""A run: its specification, its execution, its result files and where they come from."""

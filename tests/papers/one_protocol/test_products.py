@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 from directrank import losses
+from directrank.edition.plan import load
 from directrank.papers.one_protocol import DATASETS
 from directrank.papers.one_protocol.methods import SCORERS
 from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build, build_times, products
-from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from directrank.edition.plan import load
 from directrank.papers.pobrotyn2021 import analytic, datasets
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build
-from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
 from directrank.system.schema import read_yaml

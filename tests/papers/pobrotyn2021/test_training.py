@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from directrank.edition.plan import load
 from directrank.papers.shared import claims
 from directrank.papers.shared.product import build, build_times, products
-from directrank.study.plan import load
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv

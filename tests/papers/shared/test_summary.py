@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from directrank.edition.plan import load
 from directrank.papers.shared import differences, gallery, summary
 from directrank.papers.shared.product import build, products
-from directrank.study.plan import load
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs

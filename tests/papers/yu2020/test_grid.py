@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from directrank.edition.plan import load
 from directrank.papers.shared import claims
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.product import build, build_times, products
@@ -23,7 +24,6 @@ from directrank.papers.yu2020.grid import (
     reported,
     select,
 )
-from directrank.study.plan import load
 from directrank.study.results import write_run
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from directrank.data import catalog, fetch, prepared
+from directrank.edition.plan import Study
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
 from directrank.study import provenance, results
-from directrank.study.plan import Study
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from directrank.study import plan, workflow
-from directrank.study.workflow import Workflow
+from directrank.edition import plan, workflow
+from directrank.edition.workflow import Workflow
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.locks import Claim
 from directrank.system.schema import read_yaml
