@@ -106,17 +106,17 @@ def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study
     python.symlink_to(sys.executable)
     printed = 'printf "%s|" "$-" "$DIRECTRANK_PARENT" "$DIRECTRANK_STAGE" "$MKL_CBWR"; "$PYTHON" -V'
     for arithmetic, expected in (("portable", "AVX2"), ("native", "")):
-        prefix = changed(study, arithmetic=arithmetic, stage_dir="$TMPDIR/it's").shell_prefix(
+        prefix = changed(study, arithmetic=arithmetic, stage_dir="${TMPDIR}/it's").shell_prefix(
             str(python)
         )
         environment = {key: value for key, value in os.environ.items() if key != "MKL_CBWR"}
-        command = prefix + printed.replace("$MKL_CBWR", "${MKL_CBWR-}")
+        command = prefix.format() + printed.replace("$MKL_CBWR", "${MKL_CBWR-}")
         done = subprocess.run(
             ["bash", "-c", command], capture_output=True, text=True, env=environment, check=True
         )
         flags, parent, stage, mkl, version = done.stdout.split("|")
         assert {"e", "u"} <= set(flags)
-        assert (parent, stage, mkl) == (str(os.getpid()), "$TMPDIR/it's", expected)
+        assert (parent, stage, mkl) == (str(os.getpid()), "${TMPDIR}/it's", expected)
         assert version.startswith("Python 3")
 
 

@@ -3,6 +3,7 @@
 include: "../../Snakefile"
 
 
-for each in workflow.rules:
-    if each.name == "fit":
-        each.shellcmd = each.shellcmd.replace("exec", f"exec prlimit --as={600 * 2**20}", 1)
+# A fit alone is started with exec: 600 MiB.
+shell.prefix(
+    STUDY.shell_prefix(sys.executable) + 'exec() {{ prlimit --as=629145600 "$@"; }}; '
+)

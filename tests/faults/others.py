@@ -54,7 +54,9 @@ def clock(world: World) -> Row:
         _shift(folder, days * DAY)
         problems = []
         if days > 0:
-            problems += said_once(Start(folder), "clock skew")
+            start = Start(folder)
+            start.wait()
+            problems += said_once(start, "clock skew")
             _end_the_future(folder)
         problems += world.finishes(folder)
         start = Start(folder)

@@ -53,7 +53,8 @@ class Workflow:
     def shell_prefix(self, python: str) -> str:
         """What begins each job's shell commands: strict mode, and its environment.
 
-        None of this decides a result, so nothing of it is a parameter of a rule.
+        None of this decides a result, so nothing of it is a parameter of a rule. Braces are doubled
+        for Snakemake, which formats it.
 
         Args:
             python: the interpreter of jobs, ``$PYTHON`` in their commands.
@@ -72,7 +73,8 @@ class Workflow:
             if platform.machine().lower() in ("x86_64", "amd64"):
                 variables |= arithmetic.PORTABLE_X86
         exports = (f"export {name}={shlex.quote(value)};" for name, value in variables.items())
-        return f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
+        prefix = f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
+        return prefix.replace("{", "{{").replace("}", "}}")
 
     def wildcard_constraints(self) -> dict[str, str]:
         """The values that wildcards take, as regular expressions."""
