@@ -7,8 +7,8 @@ import csv
 import pytest
 import torch
 
-from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.lists.sorting import descending_order, inverse
+from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
 
 
