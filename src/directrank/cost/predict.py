@@ -201,7 +201,8 @@ def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> 
     name = loss["name"]
     if name == "composed":
         relaxation = loss["relaxation"]
-        name = COMPOSED[relaxation if isinstance(relaxation, str) else relaxation["name"]]
+        relaxation = relaxation if isinstance(relaxation, str) else relaxation["name"]
+        name = COMPOSED.get(relaxation, "approx_ndcg")  # a new one: pairs of documents, too
     values, counts = np.unique(lengths, return_counts=True)
     seconds = float((at(rates.of("lists", name), values) * counts).sum())
     if name.startswith("neural_ndcg"):
