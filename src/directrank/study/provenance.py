@@ -47,7 +47,7 @@ def run_digest(spec: Mapping[str, Any]) -> str:
     for metric in [spec["selection"], *spec["evaluation"]]:
         modules += metrics.modules_of(metric["name"])
     if "loss" in spec:
-        modules += losses.modules_of(spec["loss"]["name"])
+        modules += losses.modules_of(spec["loss"]["name"], spec["loss"])
         modules += models.modules_of(spec["model"]["name"])
         modules += neural.modules_of(spec.get("training", {}).get("monitor"))
     return code_digest(modules)
