@@ -42,23 +42,23 @@ def forward(x, weight, bias, output, squash, units, scores):
 
 
 @inlined
-def backward(x, output, squash, units, slope, pull, d_weight, d_bias, d_output):
-    """Add the gradients of one document whose cost falls by ``-slope`` ``[M]`` per unit of score.
+def backward(x, output, squash, units, score_gradient, pull, d_weight, d_bias, d_output):
+    """Add the gradients of one document, ``score_gradient`` ``[M]`` being those by its scores.
 
     ``pull`` ``[K]`` is working space.
     """
-    K, M = len(units), len(slope)
+    K, M = len(units), len(score_gradient)
     if squash:
         one = units.dtype.type(1)  # a plain 1 would make it float64
         for h in range(K // M):
             for m in range(M):
                 k = h * M + m
-                d_output[k] += slope[m] * units[k]
-                pull[k] = slope[m] * output[k] * (one - units[k] * units[k])
+                d_output[k] += score_gradient[m] * units[k]
+                pull[k] = score_gradient[m] * output[k] * (one - units[k] * units[k])
                 d_bias[k] += pull[k]
     else:
         for m in range(M):
-            pull[m] = slope[m]
+            pull[m] = score_gradient[m]
     for f in range(len(x)):
         value = x[f]
         for k in range(K):
@@ -66,7 +66,7 @@ def backward(x, output, squash, units, slope, pull, d_weight, d_bias, d_output):
 
 
 @inlined
-def pair_slopes(ahead, behind, push, product, cost):
+def pair_gradients(ahead, behind, push, product, cost):
     """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
 
     Their cost (Burges2006 eq. 8) is added in two parts: what is linear to ``cost`` ``[M]``, and
@@ -147,9 +147,9 @@ def ranknet_pushes(lead, push):
 @inlined
 def lambdas(
     law, neighbours, margin, scores, gains, discounts, best, cutoff_best, cutoff, order, below,
-    ranks, work, slopes, cost,
+    ranks, work, score_gradients, cost,
 ):  # fmt: skip
-    """``slopes`` ``[L, M]``: dC/ds, minus the forces of all pairs of each document.
+    """``score_gradients`` ``[L, M]``: dC/ds, minus the forces of all pairs of each document.
 
     RankNet's forces count alike, all others by the NDCG that swapping the pair would change
     (eq. 9); with ``neighbours`` only next documents of the order push each other. To ``cost``
@@ -162,12 +162,12 @@ def lambdas(
             s[place] = scores[order[place], m]
             force[place] = 0
         if law >= 0:
-            found = 0.0
+            dcg = 0.0
             for rank, n in enumerate(np.argsort(-scores[:, m], kind="mergesort")):
                 ranks[n] = rank + 1
                 if rank < cutoff:
-                    found += gains[n] * discounts[rank + 1]
-            cost[m] += 1 - found / cutoff_best
+                    dcg += gains[n] * discounts[rank + 1]
+            cost[m] += 1 - dcg / cutoff_best
             for place in range(L):
                 d[place] = discounts[ranks[order[place]]]
         for i in range(L):
@@ -193,18 +193,18 @@ def lambdas(
                 total += push[j]
             force[i] += total
         for place in range(L):
-            slopes[order[place], m] = -force[place]
+            score_gradients[order[place], m] = -force[place]
 
 
 @inlined
 def update(weights, gradients, rates):
     """``weights`` ``[…, K]`` move against ``gradients``, which become zero."""
     M = len(rates)
-    flat, slope = weights.reshape(-1), gradients.reshape(-1)
+    flat, gradient = weights.reshape(-1), gradients.reshape(-1)
     for first in range(0, len(flat), M):
         for m in range(M):
-            flat[first + m] -= rates[m] * slope[first + m]
-            slope[first + m] = 0
+            flat[first + m] -= rates[m] * gradient[first + m]
+            gradient[first + m] = 0
 
 
 @inlined
@@ -241,7 +241,7 @@ def epoch_by_lambdas(
     longest = np.diff(offsets).max()
     units = np.empty((longest, K), features.dtype)
     scores = np.empty((longest, M), features.dtype)
-    slopes = np.empty((longest, M), features.dtype)
+    score_gradients = np.empty((longest, M), features.dtype)
     order = np.empty(longest, np.int64)
     below = np.empty(longest, np.int64)
     ranks = np.empty(longest, np.int64)
@@ -260,10 +260,12 @@ def epoch_by_lambdas(
         by_label(y, order[:L], below[:L])
         lambdas(
             law, neighbours, margin, scores[:L], g, discounts, best, ideal(g, discounts, cutoff),
-            cutoff, order[:L], below[:L], ranks[:L], work[:, :L], slopes[:L], cost,
+            cutoff, order[:L], below[:L], ranks[:L], work[:, :L], score_gradients[:L], cost,
         )  # fmt: skip
         for n in range(L):
-            backward(x[n], output, squash, units[n], slopes[n], pull, d_weight, d_bias, d_output)
+            backward(
+                x[n], output, squash, units[n], score_gradients[n], pull, d_weight, d_bias, d_output
+            )
         update(weight, d_weight, rates)
         if squash:
             update(bias, d_bias, rates)
@@ -291,7 +293,7 @@ def epoch_by_pairs(features, labels, offsets, squash, weight, bias, output, rate
                 if labels[i] > labels[j]:
                     forward(features[i], weight, bias, output, squash, units[0], scores[0])
                     forward(features[j], weight, bias, output, squash, units[1], scores[1])
-                    pair_slopes(scores[0], scores[1], push, product, cost)
+                    pair_gradients(scores[0], scores[1], push, product, cost)
                     for m in range(M):
                         rise[m] = -push[m]
                     backward(

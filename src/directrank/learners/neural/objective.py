@@ -176,8 +176,8 @@ class _Lists:
         before = torch.nn.functional.pad((self.labels > 0).flatten().cumsum(0), (1, 0))
         begin = torch.from_numpy(self.label_starts).to(before.device)
         end = begin + torch.from_numpy(self.lengths).to(before.device)
-        found = before.index_select(0, end) > before.index_select(0, begin)
-        return found.view(self.models, -1).sum(1)
+        relevant = before.index_select(0, end) > before.index_select(0, begin)
+        return relevant.view(self.models, -1).sum(1)
 
     def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
         """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
