@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def compiled(kernel: Callable) -> Callable:
-    """Compile a function that Python calls, on first use; see :func:`.system.compiling.compiled`."""
+    """Compile a function that Python calls; see :func:`directrank.system.compiling.compiled`."""
     # Numba keeps a function under its name, and looks for changes in its own file alone.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
     return compiling.compiled(kernel, **OPTIONS)
@@ -33,8 +33,8 @@ def inlined(part: Callable) -> Callable:
     first that a process meets is called: another one where the kernel has just been compiled than
     where it comes from the disk, or after another kernel. Their last bits differ.
     """
-    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, **options, **OPTIONS)(part)
+    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
+    return njit(**options, nogil=True)(part)
 
 
 @cache
