@@ -176,10 +176,10 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
 
     monkeypatch.setattr(blocks, "_by_models", spy)
     try:
-        for threads in (1, 2, 5):
-            torch.set_num_threads(threads)
+        for number in (1, 2, 5):
+            torch.set_num_threads(number)
             results.append(step(model, x))
-            assert torch.get_num_threads() == threads
+            assert torch.get_num_threads() == number
     finally:
         torch.set_num_threads(before)
     # Forwards and backwards: each model on its own while there are enough for the threads.
