@@ -294,7 +294,7 @@ def test_a_kernel_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(compiling, "njit", without_a_place)
+    monkeypatch.setattr("directrank.system.compiling.njit", without_a_place)
 
     def double(x):
         return 2 * x

@@ -55,7 +55,9 @@ def _sampled(
 ) -> dict[str, np.ndarray]:
     """Random lists of all splits, as many as a run's ``sample`` draws, cut as it cuts them."""
     pool = np.concatenate([lengths[split] for split in prepared.SPLITS])
-    pool = numpy_stream("cost", "sample").permutation(pool).clip(max=max_documents)
+    pool = numpy_stream("cost", "sample").permutation(pool)
+    if max_documents is not None:
+        pool = pool.clip(max=max_documents)
     ends = np.cumsum([queries[split] for split in prepared.SPLITS])
     drawn = np.split(pool, ends)[: len(ends)]
     return dict(zip(prepared.SPLITS, drawn, strict=True))

@@ -17,13 +17,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import rarfile
 
 from directrank.system.errors import DataError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead, WriteableBuffer
 
 #: Suffixes of the containers that :func:`open_archive` reads.
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".rar")
@@ -46,7 +49,7 @@ class Archive(abc.ABC):
         self.members: dict[str, int] = {}
 
     @abc.abstractmethod
-    def open(self, member: str) -> contextmanager[IO[bytes]]:
+    def open(self, member: str) -> AbstractContextManager[io.RawIOBase]:
         """A context that gives ``member`` as a stream of bytes, to be read once from the front.
 
         Raises:
@@ -116,7 +119,7 @@ class _Folder(Archive):
                 self._admit(file.relative_to(path).as_posix(), file.stat().st_size)
 
     @contextmanager
-    def open(self, member: str) -> Iterator[IO[bytes]]:
+    def open(self, member: str) -> Iterator[io.RawIOBase]:
         with open(self.path / member, "rb", buffering=0) as stream:
             yield stream
 
@@ -138,7 +141,7 @@ class _Packed(Archive):
                 self._names[name] = info.filename
 
     @contextmanager
-    def open(self, member: str) -> Iterator[IO[bytes]]:
+    def open(self, member: str) -> Iterator[io.RawIOBase]:
         with (
             self._guarded(self._reader) as archive,
             self._guarded(lambda _: archive.open(self._names[member])) as stream,
@@ -205,11 +208,10 @@ class _Tar(Archive):
             self._admit(name, info.size)
 
     @contextmanager
-    def open(self, member: str) -> Iterator[IO[bytes]]:
+    def open(self, member: str) -> Iterator[io.RawIOBase]:
         for name, info, archive in self._files():
             if name == member:
-                stream = archive.extractfile(info)
-                yield _Guarded(stream, self, info.size)
+                yield self._extracted(archive, info)
                 return
         raise DataError(f"no longer holds '{member}'", "run again", file=self.path)
 
@@ -220,8 +222,7 @@ class _Tar(Archive):
                     if not _is_tar(name.lower()):
                         yield name, info, archive
                         continue
-                    packed = _Guarded(archive.extractfile(info), self, info.size)
-                    with self._streamed(packed) as inner:
+                    with self._streamed(self._extracted(archive, info)) as inner:
                         parent = PurePosixPath(name).parent
                         for inner_name, inner_info in self._regular(inner):
                             if _is_tar(inner_name.lower()):
@@ -229,6 +230,10 @@ class _Tar(Archive):
                             yield str(parent / inner_name), inner_info, inner
         except _DAMAGE as error:
             raise self._damaged(error) from error
+
+    def _extracted(self, archive: tarfile.TarFile, info: tarfile.TarInfo) -> _Guarded:
+        # A regular file has a stream; tarfile gives None for what is neither file nor link.
+        return _Guarded(cast(IO[bytes], archive.extractfile(info)), self, info.size)
 
     @contextmanager
     def _streamed(self, packed: io.RawIOBase) -> Iterator[tarfile.TarFile]:
@@ -255,7 +260,7 @@ class _Tar(Archive):
 class _Guarded(io.RawIOBase):
     """A stream that gives ``size`` bytes, no more and no fewer, and never more than is honest."""
 
-    def __init__(self, stream: IO[bytes], archive: Archive, size: int | None) -> None:
+    def __init__(self, stream: SupportsRead[bytes], archive: Archive, size: int | None) -> None:
         self._stream = stream
         self._archive = archive
         self._size = size
@@ -265,9 +270,10 @@ class _Guarded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        block = self.read(len(view))
+        view[: len(block)] = block
         return len(block)
 
     def read(self, size: int = -1) -> bytes:
@@ -290,11 +296,15 @@ class _Guarded(io.RawIOBase):
         return block
 
 
-def _gunzip(file: IO[bytes]) -> IO[bytes]:
+def _gunzip(file: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile(fileobj=file)
 
 
-_PACKERS = {b"\x1f\x8b": _gunzip, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
+_PACKERS: dict[bytes, Callable[[IO[bytes]], SupportsRead[bytes]]] = {
+    b"\x1f\x8b": _gunzip,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
+}
 
 
 _DAMAGE = (

@@ -66,7 +66,7 @@ class Entry:
     layouts: tuple[Layout, ...] = ()
     quirks: tuple[str, ...] = ()
     sha256: Mapping[str, str] = field(default_factory=dict)
-    expect: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    expect: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def files(self) -> list[tuple[int | None, str]]:

@@ -29,7 +29,7 @@ from directrank.data.filters import Selection
 from directrank.data.prepared import SPLITS, Store
 from directrank.lists import packed as lists
 from directrank.lists.packed import RankedLists
-from directrank.system import io, locks
+from directrank.system import io, locks, sources
 from directrank.system.errors import DataError
 
 #: What a copy takes over from the record of the data set that it was made from.
@@ -144,11 +144,10 @@ def _opened_copy(
 
 def _arithmetic() -> dict[str, str]:
     """What decides the last digits: the code, NumPy, and the instructions that it may use."""
-    sources = b"\0".join(
-        Path(module.__file__).read_bytes() for module in (filters, lists, normalise)
-    )
+    modules = (filters, lists, normalise)
+    code = b"\0".join(sources.text_of(module.__name__) for module in modules)
     return {
-        "code": hashlib.sha256(sources).hexdigest()[:16],
+        "code": hashlib.sha256(code).hexdigest()[:16],
         "numpy": np.__version__,
         "without": os.environ.get("NPY_DISABLE_CPU_FEATURES", ""),
     }

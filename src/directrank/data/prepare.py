@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from io import RawIOBase
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, 
 from directrank.lists.packed import RankedLists
 from directrank.system import io
 from directrank.system.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Note = Callable[[str], None]
 #: Split by name to its range of queries in the store.
@@ -169,7 +172,7 @@ class _Reader:
     def blocks(self, stream: RawIOBase, fold: int | None, split: str) -> Iterator[Block]:
         """The documents of a file that :meth:`open` gave."""
         where = self.where(fold, split)
-        handler = self.quarantine.handler(where) if self.quarantine.path is not None else None
+        handler = self.quarantine.handler(where)
         return parse(stream, self.format, where, threads=self.threads, on_error=handler)
 
     def write_part(self, store: Store, name: str, fold: int | None, split: str) -> None:
@@ -206,7 +209,7 @@ class _Reader:
 class _Hashing(RawIOBase):
     """A stream that hashes what is read from it."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: RawIOBase) -> None:
         self._stream = stream
         self.digest = hashlib.sha256()
         self.bytes = 0
@@ -214,9 +217,9 @@ class _Hashing(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         count = self._stream.readinto(buffer)
-        self.digest.update(buffer[:count])
+        self.digest.update(memoryview(buffer)[:count])
         self.bytes += count
         return count
 
@@ -282,7 +285,8 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
 def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ranges:
     """Every split by itself, one after the other."""
     ranges: Ranges = {}
-    for fold in folds or [None]:
+    numbers: Sequence[int | None] = folds or [None]
+    for fold in numbers:
         for split in SPLITS:
             name = split_name(fold, split)
             if (fold, split) not in reader.members:
@@ -300,7 +304,7 @@ def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ran
 
 def _write_ring(reader: _Reader, store: Store) -> Ranges:
     """The disjoint parts once, in cyclic order; then every other file is compared with them."""
-    n_folds = reader.entry.folds
+    n_folds = cast(int, reader.entry.folds)
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
     for name in ring_order(n_folds):
         if name in store.parts:
@@ -313,16 +317,25 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
     }
     for fold in range(1, n_folds + 1):
         for split in ("train", "vali"):
-            _check_same(reader, store, fold, split, ranges[split_name(fold, split)])
+            parts = ring_split(fold, split, n_folds)
+            _check_same(reader, store, fold, split, parts, ranges[split_name(fold, split)])
     return ranges
 
 
 def _check_same(
-    reader: _Reader, store: Store, fold: int, split: str, queries: tuple[int, int]
+    reader: _Reader,
+    store: Store,
+    fold: int,
+    split: str,
+    parts: Sequence[int],
+    queries: tuple[int, int],
 ) -> None:
-    """Raise unless a file holds exactly the documents ``queries`` of the store, in their order."""
+    """Raise unless a file holds exactly the documents ``queries`` of the store, in their order.
+
+    They are those of ``parts``, one after the other.
+    """
     expected = store.queries(*queries)
-    parts = ", ".join(f"S{part}" for part in ring_split(fold, split, reader.entry.folds))
+    names = ", ".join(f"S{part}" for part in parts)
     where = reader.where(fold, split)
     ids = np.repeat(expected.query_ids, expected.lengths)
     merge = reader.entry.text.get("split_queries") == "merge"
@@ -330,7 +343,7 @@ def _check_same(
 
     def differs(line: int | None) -> DataError:
         return DataError(
-            f"is not the parts {parts}, one after the other, as the test files have them",
+            f"is not the parts {names}, one after the other, as the test files have them",
             "get the archive again, or set 'cyclic: false' if its folds are not related",
             file=where,
             line=line,
@@ -411,7 +424,7 @@ def _generate(
 
     A generator returns, for each split by name, its lists or an iterator over chunks of them.
     """
-    module, function = entry.generator.split(":")
+    module, function = cast(str, entry.generator).split(":")
     note(f"generating {entry.name}")
     generate = getattr(import_module(module), function)
     standin = entry.name.endswith(catalog.STANDIN)

@@ -608,7 +608,7 @@ class _NpyWriter:
 
     def append(self, values: np.ndarray) -> None:
         block = np.ascontiguousarray(values, self.dtype)
-        view = memoryview(block).cast("B")
+        view = block.data.cast("B")
         while len(view):
             view = view[self._file.write(view) :]
         self.rows += len(block)

@@ -104,9 +104,11 @@ def wide(pages: Pages, profile: Mapping[str, Any]) -> np.ndarray:
     first, second = recipe.integers(0, base.shape[1], size=(2, more))
     weight = recipe.uniform(0.0, 1.0, size=more)
     hidden = np.where(recipe.random(more) < profile["hidden_share"], 1.0, 0.0)
-    noise = recipe.uniform(*profile["mixture_noise"], size=more)
+    low, high = profile["mixture_noise"]
+    noise = recipe.uniform(low, high, size=more)
     kind = recipe.random(more)
-    absent = recipe.beta(*profile["absent_beta"], size=more)
+    a, b = profile["absent_beta"]
+    absent = recipe.beta(a, b, size=more)
     by_query = recipe.random(more) < profile["absent_by_query"]
     sign = recipe.choice([-1.0, 1.0], size=more)
 

@@ -124,7 +124,7 @@ class _Draws:
 
 def _draw(names: Sequence[str | int], queries: Sequence[int], lengths: Lengths) -> _Draws:
     """One random stream per query, so that a query is the same whatever is drawn beside it."""
-    parts: list[tuple[np.ndarray, ...]] = []
+    parts: list[tuple[np.ndarray | np.uint64, ...]] = []
     counts = []
     for query in queries:
         stream = numpy_stream(*names, query)

@@ -11,6 +11,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
@@ -31,10 +32,11 @@ def utility(pages: Pages, weights: Mapping[str, float], noise: float) -> np.ndar
         noise: factor on the noise of the profile.
     """
     values = parts(pages)
-    return sum(
+    terms = (
         (noise if name == "noise" else 1.0) * weight * values[name]
         for name, weight in weights.items()
     )
+    return cast(np.ndarray, sum(terms))
 
 
 def parts(pages: Pages) -> dict[str, np.ndarray]:

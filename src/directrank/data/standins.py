@@ -14,7 +14,7 @@ of queries or the size of the chunks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -37,19 +37,19 @@ _CALIBRATION_QUERIES = 400
 
 @dataclass(frozen=True)
 class StandinSettings:
-    """Size and randomness of a stand-in; fields left ``None`` take the profile's demo values.
+    """Size and randomness of a stand-in; the first three default to the profile's demo values.
 
     Attributes:
-        queries: queries per split; ``"full"`` for the number of the real set.
+        queries: queries per split; given as ``"full"``, the numbers of the real set.
         mean_length: mean documents per query; the whole distribution is scaled to it.
         max_length: longest list.
         noise: factor on the noise in the labels; 1 is the calibrated level, 0 none.
         seed: names the random streams.
     """
 
-    queries: Mapping[str, int] | str | None = None
-    mean_length: float | None = None
-    max_length: int | None = None
+    queries: Mapping[str, int]
+    mean_length: float
+    max_length: int
     noise: float = 1.0
     seed: int = 0
 
@@ -81,10 +81,9 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
     """
     shape = profile(name)
     refuse_unknown(settings or {}, [entry.name for entry in fields(StandinSettings)], name)
-    given = StandinSettings(**(settings or {}))
-    values = asdict(given)
+    values = dict(settings or {})
     for key, value in shape["demo"].items():
-        if values[key] is None:
+        if values.get(key) is None:
             values[key] = value
     if values["queries"] == "full":
         values["queries"] = shape["full"]

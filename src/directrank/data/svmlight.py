@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def read_svmlight(
     blocks, queries = [], QueryIndex(str(source), merge=split_queries == "merge")
     with open_text(source) as stream, Quarantine(quarantine) as bin_:
         text_format = TextFormat(n_features, lines, first_index, clip)
-        handler = bin_.handler(str(source)) if quarantine is not None else None
+        handler = bin_.handler(str(source))
         for block in parse(stream, text_format, str(source), threads=threads, on_error=handler):
             queries.add(block)
             blocks.append(block)
@@ -131,7 +131,7 @@ def read_svmlight(
     return RankedLists(lists.features[rows], lists.labels[rows], offsets, query_ids)
 
 
-def open_text(path: Path) -> BinaryIO:
+def open_text(path: Path) -> io.FileIO:
     """Open a file for :func:`parse`; a missing or unreadable one is a :class:`DataError`."""
     try:
         return open(path, "rb", buffering=0)
@@ -276,7 +276,7 @@ class Quarantine:
 
     path: str | Path | None
     count: int = 0
-    _file: BinaryIO | None = field(default=None, repr=False)
+    _file: IO[bytes] | None = field(default=None, repr=False)
 
     def __enter__(self) -> Quarantine:
         return self
@@ -285,12 +285,15 @@ class Quarantine:
         if self._file is not None:
             self._file.close()
 
-    def handler(self, where: str) -> ErrorHandler:
-        """A handler for :func:`parse` of the file named ``where``."""
+    def handler(self, where: str) -> ErrorHandler | None:
+        """A handler for :func:`parse` of the file named ``where``; None without a path."""
+        path = self.path
+        if path is None:
+            return None
 
         def put(line: int, text: bytes, reason: str) -> None:
             if self._file is None:
-                self._file = open(self.path, "wb")  # noqa: SIM115 closed by __exit__
+                self._file = open(path, "wb")  # noqa: SIM115 closed by __exit__
             self.count += 1
             self._file.write(f"# {where}:{line}: {reason}\n".encode() + text + b"\n")
 

@@ -33,8 +33,8 @@ def inlined(part: Callable) -> Callable:
     first that a process meets is called: another one where the kernel has just been compiled than
     where it comes from the disk, or after another kernel. Their last bits differ.
     """
-    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, **options, **OPTIONS)(part)
+    options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
+    return njit(**options, nogil=True)(part)
 
 
 @cache

@@ -22,7 +22,8 @@ class _Pool:
     """Threads beside the calling one, made when first needed."""
 
     def __init__(self) -> None:
-        self.process, self.size, self.executor = 0, 0, None
+        self.process, self.size = 0, 0
+        self.executor: ThreadPoolExecutor | None = None
 
     def get(self, size: int) -> ThreadPoolExecutor:
         """At least ``size`` threads of this process; a fork does not inherit its parent's."""

@@ -117,7 +117,7 @@ def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str
         modules.update(metrics.modules_of(metric))
     for relaxation in pairs[1]:
         modules.update(relaxations.modules_of(relaxation))
-    for pair in product(*pairs):
+    for pair in product(pairs[0], pairs[1]):
         modules.update(kernels.modules_of(pair))
     return sorted(modules)
 
@@ -126,7 +126,7 @@ def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str
 def _composed_of(module: str) -> set[str]:
     """The metrics and relaxations that a module names, as ``{"name": "ndcg", …}``."""
     return {
-        value.value
+        str(value.value)
         for node in ast.walk(ast.parse(sources.text_of(module)))
         if isinstance(node, ast.Dict)
         for key, value in zip(node.keys, node.values, strict=True)

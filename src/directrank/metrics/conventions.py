@@ -10,6 +10,7 @@ from torch import Tensor
 from directrank.lists.conventions import discount, gains
 from directrank.lists.inputs import one_of
 from directrank.relaxations.exact import StableRanking
+from directrank.relaxations.protocol import Ranking
 
 EMPTY = ("exclude", "zero", "one")
 TIES = ("stable", "expected", "optimistic", "pessimistic")
@@ -28,7 +29,7 @@ class Judgements:
         self.mask = mask
 
     @cached_property
-    def ideal(self) -> StableRanking:
+    def ideal(self) -> Ranking:
         """The ranking by label."""
         return StableRanking(self.labels, self.mask)
 

@@ -14,7 +14,7 @@ from directrank.lists.buckets import buckets
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
-from directrank.relaxations.exact import StableRanking
+from directrank.relaxations.protocol import Ranking
 
 #: Elements of the padded tensors that are worked on together.
 PADDED_AT_ONCE = 1 << 20
@@ -121,7 +121,7 @@ class _Repeated(Judgements):
         super().__init__(once.labels.repeat(models, 1), once.mask.repeat(models, 1))
         self.once = once
         self.models = models
-        self.gains = cache(super().gains)
+        self.gains = cache(super().gains)  # type: ignore[method-assign]
 
     @cached_property
     def ideal(self) -> _RepeatedRanking:
@@ -132,7 +132,7 @@ class _Repeated(Judgements):
 class _RepeatedRanking:
     """A ranking of lists repeated M times; see :class:`directrank.relaxations.Ranking`."""
 
-    def __init__(self, once: StableRanking, models: int, lists: int) -> None:
+    def __init__(self, once: Ranking, models: int, lists: int) -> None:
         self.once = once
         self.models = models
         self.lists = lists

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -32,6 +32,10 @@ from directrank.learners.neural.stack import Stack, UnderWay
 from directrank.lists.conventions import discount
 from directrank.metrics.conventions import Judgements
 from directrank.system.errors import ConfigError, TrainingError
+
+if TYPE_CHECKING:
+    from directrank.models.linear import Linear
+    from directrank.models.two_layer import TwoLayer
 
 #: Training settings that a compiled pass knows in one way only.
 FIXED: dict[str, Any] = {
@@ -114,7 +118,11 @@ class PerQueryStack(Stack):
 
     @property
     def _numpy(self) -> type[np.floating]:
-        return {torch.float32: np.float32, torch.float64: np.float64}[self.dtype]
+        types: dict[torch.dtype, type[np.floating]] = {
+            torch.float32: np.float32,
+            torch.float64: np.float64,
+        }
+        return types[self.dtype]
 
     def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
         """One pass over the training queries; the mean training cost of each active model.
@@ -194,9 +202,9 @@ class PerQueryStack(Stack):
         A linear net has one unit, and constants in the place of the other two.
         """
         if self.model_settings["name"] == "two_layer":
-            hidden = self.model.hidden
-            return hidden.weight, hidden.bias, self.model.output.weight
-        weight = self.model.layer.weight
+            net = cast("TwoLayer", self.model)
+            return net.hidden.weight, cast(Tensor, net.hidden.bias), net.output.weight
+        weight = cast("Linear", self.model).layer.weight
         nothing = weight.new_zeros(len(weight), 1, 1)
         return weight, nothing, nothing
 
