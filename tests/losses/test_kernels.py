@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,8 +14,7 @@ import torch
 
 from directrank import kernels, losses
 from directrank.kernels import compiling, threads
-from directrank.relaxations.distribution import expected_cascade, expected_precisions
-from directrank.relaxations.neural_sort import doubly_stochastic
+from directrank.relaxations.neural_sort import sorted_expectation
 from directrank.relaxations.sigmoid import soft_counts
 from directrank.relaxations.twin import twin_ranks
 from losses_cases import LOSSES, random_lists, value_and_gradient
@@ -344,55 +344,51 @@ def test_every_kernel_is_found(key):
     assert kernels.find(key, scores, [torch.zeros(1, requires_grad=True)]) is None
 
 
-@pytest.mark.parametrize("L", [1, 6, 40, 500])
-@pytest.mark.parametrize("rows_first", [False, True])
-@pytest.mark.parametrize("rounds", [0, 1, 30, 200])
-def test_the_doubly_stochastic_matrix_and_its_derivative_are_those_of_the_formula(
-    L, rows_first, rounds
-):
-    if L == 500 and rounds > 1:
-        rounds = 10  # all matrices of the formula's rounds are kept
-    scores, _, mask = random_lists(5 if L < 500 else 3, L, seed=L)
+def expectation(function, scores, weights, mask, discounts, *settings):
+    """An expectation under NeuralSort's matrix, and the gradient of its weighted sum."""
+    leaf = scores.clone().requires_grad_()
+    value = function(leaf, weights, mask, discounts, *settings)
+    outer = torch.arange(1, len(scores) + 1)
+    (gradient,) = torch.autograd.grad((value * outer).sum(), leaf)
+    return value.detach(), gradient
+
+
+#: Length, whether rows are first, and rounds; of long lists few: the formula keeps a matrix each.
+SCALINGS = [
+    *itertools.product((1, 6, 40), (False, True), (0, 1, 30, 200)),
+    (500, False, 0),
+    (500, False, 1),
+]
+
+
+@pytest.mark.parametrize(("L", "rows_first", "rounds"), SCALINGS)
+@pytest.mark.parametrize("kind", ["weigh", "precisions", "cascade"])
+def test_expectations_under_neural_sort_are_those_of_the_formula(L, rows_first, rounds, kind):
+    scores, labels, mask = random_lists(5 if L < 500 else 3, L, seed=L)
     scores = torch.where(mask, scores, 0.0)
     scores[-1] = scores[-1].round()  # ties
-    ranks = None if rows_first else 1 + L // 2
-    options = mask, 0.7, rounds, 1e-6, rows_first, ranks
-    outer = torch.randn(len(scores), ranks or L, L, dtype=torch.float64)
-    parts = []
-    for function in (doubly_stochastic, doubly_stochastic.__wrapped__):
-        leaf = scores.clone().requires_grad_()
-        matrix = function(leaf, *options)
-        (gradient,) = torch.autograd.grad((matrix * outer).sum(), leaf)
-        parts.append((matrix.detach(), gradient))
-    assert_same(*parts, 1e-10)
+    weights = torch.where(mask, labels / 5, 0.0)
+    weights[-1] = (weights[-1] > 0.5).double()  # certain to stop
+    for ranks in (L, 1 + L // 2):
+        discounts = 1 / torch.arange(1, ranks + 1, dtype=torch.float64)
+        arguments = scores, weights, mask, discounts, kind, 0.7, rounds, 1e-6, rows_first
+        plain = expectation(sorted_expectation.__wrapped__, *arguments)
+        assert_same(expectation(sorted_expectation, *arguments), plain, 1e-10)
 
 
+@pytest.mark.parametrize("kind", ["weigh", "precisions", "cascade"])
 @pytest.mark.parametrize("rounds", [0, 1, 4])
-def test_the_derivative_of_the_scaling_agrees_with_finite_differences(rounds):
-    scores, _, mask = random_lists(4, 7, seed=2)
+def test_the_derivative_of_the_scaling_agrees_with_finite_differences(rounds, kind):
+    scores, labels, mask = random_lists(4, 7, seed=2)
     scores = torch.where(mask, scores, 0.0).requires_grad_()
+    weights = torch.where(mask, labels / 5, 0.0)
+    discounts = 1 / torch.arange(1, 6, dtype=torch.float64)
     for rows_first in (False, True):
+        settings = kind, 0.8, rounds, 0.0, rows_first
         assert torch.autograd.gradcheck(
-            lambda s, side=rows_first: doubly_stochastic(s, mask, 0.8, rounds, 0.0, side), scores
+            lambda s, settings=settings: sorted_expectation(s, weights, mask, discounts, *settings),
+            scores,
         )
-
-
-@pytest.mark.parametrize("operation", [expected_cascade, expected_precisions])
-def test_expectations_are_those_of_the_formula_where_documents_are_certain_to_stop(operation):
-    generator = torch.Generator().manual_seed(4)
-    p = torch.rand(4, 9, 6, generator=generator, dtype=torch.float64)
-    p = p / p.sum(2, keepdim=True)
-    p[1] = torch.eye(9)[:, :6]
-    stops = torch.rand(4, 9, generator=generator, dtype=torch.float64).round(decimals=1)
-    stops[1] = 1
-    stops[2] = (stops[2] > 0.5).double()
-    parts = []
-    for function in (operation, operation.__wrapped__):
-        leaf = p.clone().requires_grad_()
-        value = function(leaf, stops)
-        (gradient,) = torch.autograd.grad(value.sum(), leaf)
-        parts.append((value.detach(), gradient))
-    assert_same(*parts, 1e-12)
 
 
 @pytest.mark.parametrize("L", [1, 17, 83])

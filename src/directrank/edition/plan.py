@@ -83,7 +83,7 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
     for name in config["accept_licences"]:
         catalog.get(name)
     study = Study(config)
-    used = set()
+    used: set[int] = set()
     chosen: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for paper, entry in config["papers"].items():
         experiments = paper_experiments(paper, root)

@@ -26,14 +26,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
 #: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
-    "doubly_stochastic": "directrank.kernels.neural_sort:doubly_stochastic",
-    "expected_cascade": "directrank.kernels.distribution:expected_cascade",
-    "expected_precisions": "directrank.kernels.distribution:expected_precisions",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
     "layers": "directrank.kernels.layers:forward",
     "likelihood": "directrank.kernels.listmle:likelihood",
     "listnet": "directrank.kernels.listnet:listnet",
     "ranknet": "directrank.kernels.ranknet:ranknet",
+    "sorted_expectation": "directrank.kernels.neural_sort:sorted_expectation",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
     ("ndcg", "neural_sort"): "directrank.kernels.neural_sort:ndcg",

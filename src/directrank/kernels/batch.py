@@ -81,10 +81,6 @@ class Batch:
         numbers = values.detach().numpy().ravel()
         return numbers if self._index is None else numbers.take(self._index)
 
-    def places(self) -> np.ndarray:
-        """Where each document is in its list as given, holes included, int64."""
-        return self.flat(torch.arange(self.shape[1]).expand(self.shape))
-
     def leading(self, values: Tensor) -> np.ndarray:
         """The first values of each row of ``[B, L]``, as many as the list has documents, flat."""
         if self._index is None:
@@ -127,13 +123,6 @@ class Batch:
 def array(values: Tensor) -> np.ndarray:
     """A tensor's numbers as a contiguous array, which shares their memory where it can."""
     return values.detach().contiguous().numpy()
-
-
-def zeros(like: Tensor, *shape: int) -> Tensor:
-    """Zeros in the type of a tensor, whose memory is not touched before something is written."""
-    return torch.from_numpy(
-        np.zeros(shape, np.float64 if like.dtype == torch.float64 else np.float32)
-    )
 
 
 def per_list(value: float | Tensor, lists: int) -> np.ndarray:

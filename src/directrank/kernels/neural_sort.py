@@ -1,4 +1,4 @@
-"""NeuralSort with Sinkhorn scaling, and NDCG under it, on a CPU.
+"""NeuralSort with Sinkhorn scaling, and metrics under it, on a CPU.
 
 One pass over the matrix P serves a whole round of scaling: as soon as the sum of a row is known,
 the row, still in the processor, is added to the sums of the columns. The adjoint goes the same way
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels.batch import Batch, array, zeros
+from directrank.kernels.batch import Batch, array
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
 from directrank.lists.conventions import discount, normalised_gains
@@ -23,6 +23,10 @@ _discount = discount
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.
 ROWS, COLUMNS = 4, 16
+
+#: What :func:`sorted_expectation` can be, by number.
+KINDS = ("weigh", "precisions", "cascade")
+WEIGH, PRECISIONS, CASCADE = 0, 1, 2
 
 #: Smaller sums count as empty, as in :func:`directrank.relaxations.neural_sort.sinkhorn`.
 LEAST = 1e-18
@@ -66,53 +70,36 @@ def ndcg(
     return batch.loss(-value, -gradient)
 
 
-def doubly_stochastic(
+def sorted_expectation(
     scores: Tensor,
+    weights: Tensor,
     mask: Tensor,
+    discounts: Tensor,
+    kind: str,
     tau: float,
     iterations: int,
     tolerance: float,
     rows_first: bool,
-    ranks: int | None = None,
 ) -> Tensor:
-    """See :func:`directrank.relaxations.neural_sort.doubly_stochastic`."""
-    settings = float(tau), int(iterations), float(tolerance), bool(rows_first)
-    rows = scores.shape[1] if ranks is None else min(ranks, scores.shape[1])
-    return _DoublyStochastic.apply(scores, mask, rows, settings)
-
-
-class _DoublyStochastic(torch.autograd.Function):
-    """The scaled matrix. Of the rounds, vectors are kept; P is made again for the gradient."""
-
-    @staticmethod
-    def forward(
-        ctx, scores: Tensor, mask: Tensor, rows: int, settings: tuple[float, int, float, bool]
-    ) -> Tensor:
-        batch = Batch.of_valid(scores.detach(), scores, mask)
-        B, L = batch.shape
-        scaled = zeros(batch.scores, B, rows, L)
-        kept = batch.scores.new_empty(B, _room(settings[1], L) if scores.requires_grad else 0)
-        rounds = np.zeros(B, np.int64)
-        arrays = batch.flat(batch.scores), batch.places(), *settings
-        work = batch.pairs * (1 + settings[1])
-        batch.run(_scaled, work, *arrays, array(scaled), array(kept), rounds)
-        ctx.batch, ctx.arrays, ctx.work, ctx.rounds = batch, arrays, work, rounds
-        ctx.save_for_backward(kept)
-        return scaled
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
-        batch, (kept,) = ctx.batch, ctx.saved_tensors
-        gradient = batch.zeros()
-        outer = array(grad_output)
-        batch.run(_scaled_gradient, ctx.work, *ctx.arrays, outer, array(kept), ctx.rounds, gradient)
-        return batch.padded(gradient), None, None, None
-
-
-def _room(iterations: int, L: int) -> int:
-    """Numbers that the vectors of a list's rounds take at most."""
-    return 5 * (iterations + 2) * ((L + COLUMNS - 1) // COLUMNS * COLUMNS)
+    """See :func:`directrank.relaxations.neural_sort.sorted_expectation`."""
+    batch = Batch(scores, weights, mask)
+    value, gradient = batch.per_list(), batch.zeros()
+    batch.run(
+        _expectation,
+        batch.pairs * (1 + iterations),
+        batch.flat(batch.scores),
+        batch.flat(batch.labels),
+        array(discounts.to(batch.scores.dtype)),
+        float(tau),
+        int(iterations),
+        float(tolerance),
+        bool(rows_first),
+        KINDS.index(kind),
+        batch.gradient_needed,
+        value,
+        gradient,
+    )
+    return batch.loss(value, gradient)
 
 
 @inlined
@@ -393,62 +380,76 @@ def _ndcg(
 
 
 @compiled
-def _scaled(
-    begin, end, starts, lengths, scores, places, tau, iterations, tolerance, rows_first, scaled,
-    kept, rounds,
+def _expectation(
+    begin, end, starts, lengths, scores, weights, discounts, tau, iterations, tolerance, rows_first,
+    kind, gradient_needed, value, gradient,
 ):  # fmt: skip
-    """The ``scaled`` matrix ``[B, r, i]``, i at the documents' ``places [N]``, and the ``rounds``.
+    """An expectation under the scaled matrix ``[B]`` and, where needed, its gradient ``[N]``.
 
-    Only the ranks that ``scaled`` has room for. The vectors of the rounds are kept if ``kept``,
-    ``[B, _room]`` or ``[B, 0]``, has room.
+    ``weights [N]`` are those of documents, ``discounts [R]`` those of ranks; ``kind`` is a number
+    of :data:`KINDS`. A pass over the ranks gives the value and, for each rank and document that
+    has a weight, the derivatives by its probability to be there and to be before; a pass back adds
+    those of earlier ranks up. The matrix stays in the cache, and no list needs more than its own.
     """
-    width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
-    kind = scores.dtype
-    room = np.empty(width * width, kind)
-    room_of_vectors = np.empty(14 * width, kind)
-    keeps = kept.shape[1] > 0
-    room_of_rounds = np.empty(0 if keeps else 5 * (iterations + 2) * width, kind)
+    longest = lengths[begin:end].max()
+    width = (longest + COLUMNS - 1) // COLUMNS * COLUMNS
+    one = like(scores.dtype.type(0), 1.0)
+    zero = like(one, 0.0)
+    room = np.empty(width * width, scores.dtype)
+    room_of_vectors = np.empty(14 * width, scores.dtype)
+    room_of_rounds = np.empty(5 * (iterations + 2) * width, scores.dtype)
+    place = np.empty(longest + 1, np.int64)
+    documents = np.empty((8, longest), scores.dtype)
+    chosen, before, p, tail = documents[0], documents[1], documents[2], documents[3]
+    most = min(longest, len(discounts)) if gradient_needed else 1
+    derivatives = np.empty((2, most, longest), scores.dtype)
     for b in range(begin, end):
+        value[b] = 0
         first, n = starts[b], lengths[b]
+        m = _with_weight(weights[first : first + n], place)
+        if m == 0:
+            continue
         matrix, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors,
-            kept[b] if keeps else room_of_rounds, iterations,
-        )  # fmt: skip
-        u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
-        rounds[b] = _scale(
-            matrix, n, iterations, tolerance, rows_first, vectors[3], u, v, dots, sums, sloped
-        )
-        last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
-        for r in range(min(n, scaled.shape[1])):
-            row, target = matrix[r], scaled[b, r]
-            for i in range(n):
-                row[i] *= last_u[r] * last_v[i]
-            for i in range(n):
-                target[places[first + i]] = row[i]
-
-
-@compiled
-def _scaled_gradient(
-    begin, end, starts, lengths, scores, places, tau, iterations, tolerance, rows_first, outer,
-    kept, rounds, gradient,
-):  # fmt: skip
-    """The gradient ``[N]`` of ``Σ outer · scaled``; see :func:`_scaled`."""
-    width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
-    kind = scores.dtype
-    room = np.empty(width * width, kind)
-    room_of_vectors = np.empty(14 * width, kind)
-    for b in range(begin, end):
-        first, n = starts[b], lengths[b]
-        matrix, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, kept[b], iterations
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations
         )
         s, slopes, incoming = vectors[0], vectors[3], vectors[4]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
-        last_u, last_v = u[rounds[b]], v[rounds[b] + 1 if rows_first else max(rounds[b], 1)]
+        rounds = _scale(
+            matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
+        )
+        last_u, last_v = u[rounds], v[rounds + 1 if rows_first else max(rounds, 1)]
+        for i in range(m):
+            chosen[i] = weights[first + place[i]]
+            before[i] = zero
+        R = min(n, len(discounts))
+        total = 0.0
+        for r in range(R):
+            if kind == CASCADE and r % 4 == 3 and _surely_ended(chosen, before, m):
+                R = r
+                break
+            row, scale = matrix[r], last_u[r]
+            for i in range(m):
+                p[i] = row[place[i]] * scale * last_v[place[i]]
+            of_p, of_before = derivatives[0, r % most], derivatives[1, r % most]
+            if kind == WEIGH:
+                total += _weighed(chosen, p, discounts[r], m, of_p, of_before)
+            elif kind == PRECISIONS:
+                total += _precisions(chosen, p, before, discounts[r], m, of_p, of_before)
+            else:
+                total += _cascade(
+                    chosen, p, before, discounts[r], m, documents[4:], of_p, of_before
+                )
+            for i in range(m):
+                before[i] += p[i]
+        value[b] = total
+        if not gradient_needed:
+            continue
         of_u, of_v, totals = vectors[6], vectors[7], vectors[8:]
-        for r in range(min(n, outer.shape[1])):
-            for i in range(n):
-                incoming[i] = outer[b, r, places[first + i]]
+        tail[:m] = 0
+        for r in range(R - 1, -1, -1):
+            for i in range(m):
+                incoming[place[i]] = derivatives[0, r, i] + tail[i]
+                tail[i] += derivatives[1, r, i]
             of_u[r] = _row_of_outer(
                 matrix[r], incoming, last_v, last_u[r], slopes[r], n, of_v, totals[2]
             )
@@ -457,10 +458,100 @@ def _scaled_gradient(
             totals[1, i] = last_v[i] * of_v[i]
             totals[2, i] *= last_v[i]
         _adjoint(
-            matrix, n, rounds[b], rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
+            matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
         )
         _left(matrix, totals[0], slopes, totals[3], totals[4])
         _scores_gradient(s, n, tau, totals, gradient[first : first + n])
+
+
+@inlined
+def _with_weight(weights, place):
+    """Positions of a list's documents whose weight is not 0, and their number."""
+    n = 0
+    for j in range(len(weights)):
+        place[n] = j
+        n += weights[j] != 0
+    return n
+
+
+@inlined
+def _weighed(chosen, p, discount, m, of_p, of_before):
+    """A rank's part of the weights' sum; the derivatives by ``p`` and by what is before."""
+    total = like(discount, 0.0)
+    for i in range(m):
+        total += chosen[i] * p[i]
+        of_p[i] = discount * chosen[i]
+        of_before[i] = 0
+    return discount * total
+
+
+@inlined
+def _precisions(chosen, p, before, discount, m, of_p, of_before):
+    """As :func:`_weighed` of the precisions: a rank's, times who is there."""
+    one, zero = like(discount, 1.0), like(discount, 0.0)
+    at_rank, earlier, itself = zero, zero, zero
+    for i in range(m):
+        share = chosen[i] * min(max(before[i], zero), one)
+        at_rank += chosen[i] * p[i]
+        earlier += share
+        itself += chosen[i] * p[i] * share
+    for i in range(m):
+        weight = discount * chosen[i]
+        share = chosen[i] * min(max(before[i], zero), one)
+        of_p[i] = weight * (one + earlier - share)
+        inside = before[i] >= zero and before[i] <= one
+        of_before[i] = weight * (at_rank - chosen[i] * p[i]) if inside else zero
+    return discount * (at_rank * (one + earlier) - itself)
+
+
+@inlined
+def _surely_ended(stops, before, m):
+    """Whether later ranks change neither the cascade nor its derivatives.
+
+    These hold products over all documents but one or two. Beyond, such products would be denormal
+    numbers, which are slow.
+    """
+    one, zero = like(stops[0], 1.0), like(stops[0], 0.0)
+    least = like(one, 1e-20) if is_single(one) else like(one, 1e-100)
+    first, second, others = one, one, one  # the two smallest factors, and the product of the rest
+    for i in range(m):
+        passed = one - stops[i] * min(max(before[i], zero), one)
+        largest_of_three = max(passed, second)
+        second = max(min(passed, second), first)
+        first = min(first, passed)
+        others = max(others * largest_of_three, least)
+    return others <= least
+
+
+@inlined
+def _cascade(stops, p, before, discount, m, room, of_p, of_before):
+    """As :func:`_weighed` of the cascade: who ends the search at a rank, none having before.
+
+    A pass over the documents in each direction gives the products over all others, and their
+    derivatives, without a division: a document may be certain to end the search.
+    """
+    one, zero = like(discount, 1.0), like(discount, 0.0)
+    passed, chance, product, reached = room[0], room[1], room[2], room[3]
+    for i in range(m):
+        passed[i] = one - stops[i] * min(max(before[i], zero), one)
+        chance[i] = stops[i] * p[i] * discount
+    all_pass, stopped = one, zero  # every document so far; all but one, which is at the rank
+    for i in range(m):
+        product[i], reached[i] = all_pass, stopped
+        stopped = stopped * passed[i] + chance[i] * all_pass
+        all_pass *= passed[i]
+    total = stopped
+    all_pass, stopped = one, zero
+    for i in range(m - 1, -1, -1):
+        reached[i] = reached[i] * all_pass + product[i] * stopped
+        product[i] *= all_pass
+        stopped = stopped * passed[i] + chance[i] * all_pass
+        all_pass *= passed[i]
+    for i in range(m):
+        of_p[i] = stops[i] * discount * product[i]
+        inside = before[i] >= zero and before[i] <= one
+        of_before[i] = -stops[i] * reached[i] if inside else zero
+    return total
 
 
 @inlined

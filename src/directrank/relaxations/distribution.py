@@ -7,7 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
 from directrank.relaxations.protocol import no_cutoff
 
 
@@ -43,7 +42,6 @@ class RankDistribution:
         return expected_cascade(self.first(k), stops)
 
 
-@accelerated
 def expected_precisions(probabilities: Tensor, chosen: Tensor) -> Tensor:
     """``Σ_r (1/r) Σ_i chosen_i p_ir (1 + Σ_{j≠i} chosen_j Σ_{q<r} p_jq)``.
 
@@ -60,7 +58,6 @@ def expected_precisions(probabilities: Tensor, chosen: Tensor) -> Tensor:
     return (chosen.unsqueeze(2) * at_rank * others).sum((1, 2))
 
 
-@accelerated
 def expected_cascade(probabilities: Tensor, stops: Tensor) -> Tensor:
     """``Σ_r (1/r) Σ_i stops_i p_ir Π_{j≠i} (1 - stops_j Σ_{q<r} p_jq)``.
 

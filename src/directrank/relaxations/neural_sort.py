@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.pairs import differences
-from directrank.relaxations.distribution import RankDistribution
+from directrank.relaxations.distribution import expected_cascade, expected_precisions
+from directrank.relaxations.protocol import no_cutoff
 
 #: Smaller sums count as empty: their inverse, squared, would overflow float32.
 LEAST = 1e-18
@@ -23,7 +26,7 @@ def neural_sort(
     iterations: int = 30,
     tolerance: float = 1e-6,
     rows_first: bool = False,
-) -> RankDistribution:
+) -> SortedDistribution:
     """NeuralSort's matrix after Sinkhorn scaling as a distribution over ranks.
 
     Args:
@@ -36,26 +39,81 @@ def neural_sort(
         tolerance: scaling ends when all sums are within it of one.
         rows_first: whether a round begins with the rows (ranks) or with the columns (documents).
     """
-    rounds = iterations, tolerance, rows_first
-    return RankDistribution(lambda k: doubly_stochastic(scores, mask, tau, *rounds, k).mT)
+    return SortedDistribution(scores, mask, (tau, iterations, tolerance, rows_first))
+
+
+class SortedDistribution:
+    """The distribution of each document's rank that is the column of a doubly stochastic matrix.
+
+    Args:
+        scores: ``[B, L]``.
+        mask: bool ``[B, L]``.
+        settings: temperature, rounds, tolerance and ``rows_first`` of :func:`neural_sort`.
+    """
+
+    def __init__(
+        self, scores: Tensor, mask: Tensor, settings: tuple[float, int, float, bool]
+    ) -> None:
+        self.scores, self.mask, self.settings = scores, mask, settings
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self._expectation("weigh", gains, weight(self._ranks(k)))
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        if k is None:
+            raise no_cutoff()
+        return self._expectation("weigh", chosen, torch.ones_like(self._ranks(k)))
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self._expectation("precisions", chosen, 1 / self._ranks(k))
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self._expectation("cascade", stops, 1 / self._ranks(k))
+
+    def _ranks(self, k: int | None) -> Tensor:
+        L = self.scores.shape[1]
+        last = L if k is None else min(k, L)
+        return torch.arange(1, last + 1, dtype=self.scores.dtype, device=self.scores.device)
+
+    def _expectation(self, kind: str, weights: Tensor, discounts: Tensor) -> Tensor:
+        return sorted_expectation(self.scores, weights, self.mask, discounts, kind, *self.settings)
 
 
 @accelerated
-def doubly_stochastic(
+def sorted_expectation(
     scores: Tensor,
+    weights: Tensor,
     mask: Tensor,
+    discounts: Tensor,
+    kind: str,
     tau: float,
     iterations: int,
     tolerance: float,
     rows_first: bool,
-    ranks: int | None = None,
 ) -> Tensor:
-    """:func:`sinkhorn` of the :func:`sorting_matrix`; arguments as there.
+    """An expectation under :func:`sinkhorn` of the :func:`sorting_matrix`.
+
+    Args:
+        scores: ``[B, L]``.
+        weights: of documents, ``[B, L]``: gains, chosen ones, or chances to stop.
+        mask: bool ``[B, L]``.
+        discounts: of ranks, as far as they count: ``[R]``.
+        kind: ``weigh``, ``precisions`` or ``cascade`` of :class:`directrank.relaxations.Ranking`.
+        tau, iterations, tolerance, rows_first: see :func:`neural_sort`.
 
     Returns:
-        ``[B, r, i]``, only the first so many ``ranks`` unless that is None.
+        ``[B]``.
     """
-    return sinkhorn(sorting_matrix(scores, mask, tau), iterations, tolerance, rows_first)[:, :ranks]
+    matrix = sinkhorn(sorting_matrix(scores, mask, tau), iterations, tolerance, rows_first)
+    probabilities = matrix[:, : len(discounts)].mT
+    if kind == "weigh":
+        return (weights * (probabilities @ discounts)).sum(1)
+    expected = expected_precisions if kind == "precisions" else expected_cascade
+    return expected(probabilities, weights)
 
 
 def sorting_matrix(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
