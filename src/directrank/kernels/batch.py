@@ -142,8 +142,9 @@ def _count(mask, lengths):
         for j in range(len(row)):
             n += np.int32(row[j])
         lengths[b] = n
-        first = np.int32(0)
-        for j in range(n):
-            first += np.int32(row[j])
-        leading &= first == n
+        if n < len(row):
+            first = np.int32(0)
+            for j in range(n):
+                first += np.int32(row[j])
+            leading &= first == n
     return leading

@@ -11,11 +11,11 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like
 from directrank.kernels.pairs import (
-    VECTOR,
     bounded_power,
     by_falling_label,
     fill_up,
     ideal_dcg,
+    room_for,
     softplus,
     split_exponentials,
     whole_vectors,
@@ -37,12 +37,13 @@ def lambdarank(
     if cutoff not in ("both", "either"):
         return NotImplemented
     batch = Batch(scores, labels, mask)
+    gained = gains(batch.labels, gain)  # before there is a gradient: it needs room for a moment
     value, gradient = batch.per_list(), batch.zeros()
     L, both = batch.shape[1], cutoff == "both"
     batch.run(
         _lambdarank,
         batch.pairs,
-        *(batch.flat(values) for values in (batch.scores, batch.labels, gains(batch.labels, gain))),
+        *(batch.flat(values) for values in (batch.scores, batch.labels, gained)),
         float(sigma),
         math.inf if k is None else float(k),
         both,
@@ -93,7 +94,7 @@ def _lambdarank(
     """
     L = lengths[begin:end].max()
     place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
-    room = np.empty((9, L + VECTOR), scores.dtype)
+    room = np.empty((9, room_for(L)), scores.dtype)
     mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
     gain, discount, behind, ranks, level = room[4], room[5], room[6], room[7], room[8]
     for b in range(begin, end):

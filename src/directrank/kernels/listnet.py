@@ -28,15 +28,18 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
 @compiled
 def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
     """Cross entropy of the scores' softmax under the labels' ``[B]``, its gradient ``[N]``."""
-    room = np.empty((2, lengths[begin:end].max() + VECTOR), scores.dtype)
+    longest = lengths[begin:end].max()
+    room = np.empty((2, (longest + VECTOR - 1) // VECTOR * VECTOR), scores.dtype)
     s, y = room[0], room[1]
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
         if n > 0:
             whole = (n + VECTOR - 1) // VECTOR * VECTOR
-            s[:n] = scores[first : first + n]
-            y[:n] = labels[first : first + n]
+            own, grades = scores[first : first + n], labels[first : first + n]
+            for j in range(n):  # an assignment to a slice would look for overlaps
+                s[j] = own[j]
+                y[j] = grades[j]
             s[n:whole] = LOW
             y[n:whole] = LOW
             value[b] = _cross_entropy(s, y, n, whole, gradient[first : first + n])

@@ -107,6 +107,13 @@ def whole_vectors(n):
 
 
 @inlined
+def room_for(n):
+    """How long arrays of n documents must be: filled up, and so that all rows of a table begin at
+    the same place of a cache line, as loads that straddle two take twice as long."""
+    return whole_vectors(n) + VECTOR
+
+
+@inlined
 def sigmoid_sums(mantissa, power, n_front, n, sums):
     """``Σ_{j≠i} 1 / (1 + e_ij)`` of the documents i in front over all n."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)

@@ -10,10 +10,10 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like
 from directrank.kernels.pairs import (
-    VECTOR,
     bounded_power,
     by_falling_label,
     fill_up,
+    room_for,
     softplus,
     split_exponentials,
     whole_vectors,
@@ -51,7 +51,7 @@ def _ranknet(begin, end, starts, lengths, scores, labels, sigma, value, gradient
     number of pairs; ``[B]``, ``[N]``, ``[B]``."""
     L = lengths[begin:end].max()
     place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
-    room = np.empty((4, L + VECTOR), scores.dtype)
+    room = np.empty((4, room_for(L)), scores.dtype)
     mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
     for b in range(begin, end):
         first = starts[b]

@@ -11,10 +11,10 @@ from torch import Tensor
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled
 from directrank.kernels.pairs import (
-    VECTOR,
     front_first,
     gradient_of_derivatives,
     ideal_dcg,
+    room_for,
     sigmoid_gradient,
     sigmoid_sums,
     sigmoid_sums_and_derivatives,
@@ -94,7 +94,7 @@ def _soft_counts(begin, end, starts, lengths, values, front, counts):
     """``Σ_{j≠i} sigmoid(v_j - v_i)`` for the documents i in front; all arrays ``[N]``."""
     L = lengths[begin:end].max()
     place = np.empty(L + 1, np.int64)
-    room = np.empty((3, L + VECTOR), values.dtype)
+    room = np.empty((3, room_for(L)), values.dtype)
     mantissa, power, sums = room[0], room[1], room[2]
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
@@ -110,7 +110,7 @@ def _soft_counts_gradient(begin, end, starts, lengths, values, front, outer, gra
     """The gradient by ``values`` of ``Σ_i outer_i counts_i``; all arrays ``[N]``."""
     L = lengths[begin:end].max()
     place = np.empty(L + 1, np.int64)
-    room = np.empty((4, L + VECTOR), values.dtype)
+    room = np.empty((4, room_for(L)), values.dtype)
     mantissa, power, weights, push = room[0], room[1], room[2], room[3]
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
@@ -147,7 +147,7 @@ def _ndcg(
     """
     L = lengths[begin:end].max()
     place = np.empty(L + 1, np.int64)
-    room = np.empty((5, L + VECTOR), scores.dtype)
+    room = np.empty((5, room_for(L)), scores.dtype)
     mantissa, power, ranks, weights, push = room[0], room[1], room[2], room[3], room[4]
     pairs = np.empty(min(KEPT, L * whole_vectors(L)) if gradient_needed else 0, scores.dtype)
     for b in range(begin, end):

@@ -10,10 +10,10 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like, slope_of
 from directrank.kernels.pairs import (
-    VECTOR,
     bounded_power,
     fill_up,
     front_first,
+    room_for,
     sigmoid_gradient,
     split_exponentials,
 )
@@ -61,7 +61,7 @@ def _twin_gradient(begin, end, starts, lengths, scores, labels, outer, alpha, ki
     """``Σ_i outer_i dr_i/ds`` for twin-sigmoid ranks r of type ``kind``; all arrays ``[N]``."""
     L = lengths[begin:end].max()
     place = np.empty(L + 1, np.int64)
-    room = np.empty((5, L + VECTOR), scores.dtype)
+    room = np.empty((5, room_for(L)), scores.dtype)
     mantissa, power, weights, push, y = room[0], room[1], room[2], room[3], room[4]
     for b in range(begin, end):
         first, n = starts[b], lengths[b]

@@ -24,7 +24,7 @@ def gains(labels: Tensor, kind: str) -> Tensor:
     one_of(kind, GAINS, "gain")
     if kind == "linear":
         return labels
-    exponential = torch.exp2(labels) - 1
+    exponential = torch.exp2(labels).sub_(1)
     if kind == "exp2":
         return exponential
     return torch.where(exponential > 0, 2 * exponential + 1, exponential)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.gradient import with_gradient
-from directrank.lists.inputs import validated
+from directrank.lists.inputs import nothing_masked, validated
 
 
 def rmse(
@@ -33,6 +33,8 @@ def rmse(
     tensor([1.9311, 3.9546])
     """
     scores, labels, mask = validated(scores, labels, mask)
+    if mask is not None and nothing_masked(mask):
+        mask = None
     values = scores.detach()
     output = values if levels is None else levels * torch.sigmoid(values)
     error = output - labels
