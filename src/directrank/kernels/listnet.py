@@ -10,10 +10,10 @@ from torch import Tensor
 from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
+from directrank.kernels.pairs import whole_vectors
 
-#: Lists are filled up to multiples of so many documents, with so low a score: what is left over
-#: after the last whole vector would cost as much as all that went before.
-VECTOR, LOW = 16, -1e37
+#: The score that lists are filled up with.
+LOW = -1e37
 
 
 def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -29,13 +29,13 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
 def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
     """Cross entropy of the scores' softmax under the labels' ``[B]``, its gradient ``[N]``."""
     longest = lengths[begin:end].max()
-    room = np.empty((2, (longest + VECTOR - 1) // VECTOR * VECTOR), scores.dtype)
+    room = np.empty((2, whole_vectors(longest)), scores.dtype)
     s, y = room[0], room[1]
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
         if n > 0:
-            whole = (n + VECTOR - 1) // VECTOR * VECTOR
+            whole = whole_vectors(n)
             own, grades = scores[first : first + n], labels[first : first + n]
             for j in range(n):  # an assignment to a slice would look for overlaps
                 s[j] = own[j]

@@ -21,13 +21,14 @@ from torch import Tensor
 from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, like
+from directrank.kernels.pairs import room_for, whole_vectors
 from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.inputs import checked
 
 _discount = discount
 
-#: Lists are filled up to multiples of so many documents, which win no contest.
-VECTOR, LOW = 16, -1e37
+#: The score that lists are filled up with: it wins no contest.
+LOW = -1e37
 
 #: Farther apart a contest is decided: ``exp(-FAR²)`` is 0 in either type.
 FAR = 30.0
@@ -115,8 +116,7 @@ def _softrank(
     ``p_ij = Φ((s_i - s_j) / (√2 sigma))``. The number of ``shares`` is a multiple of four.
     """
     L = lengths[begin:end].max()
-    # Rows begin at the same place of a cache line: loads that straddle two take twice as long.
-    room = np.empty((5, (L + VECTOR - 1) // VECTOR * VECTOR + VECTOR), scores.dtype)
+    room = np.empty((5, room_for(L)), scores.dtype)
     s, losing, density, derivative, push = room[0], room[1], room[2], room[3], room[4]
     one = like(scores.dtype.type(0), 1.0)
     for b in range(begin, end):
@@ -125,7 +125,7 @@ def _softrank(
         n = len(means)
         for i in range(n):
             s[i] = means[i] / (2 * sigma)
-        whole = (n + VECTOR - 1) // VECTOR * VECTOR
+        whole = whole_vectors(n)
         s[n:whole] = LOW
         push[:whole] = 0
         total = 0.0
