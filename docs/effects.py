@@ -116,7 +116,7 @@ def _two_rows(rows: pd.DataFrame, one: str, other: str, what: str) -> tuple[str,
 
 
 def smoothness(rows: pd.DataFrame) -> tuple[str, float, float]:
-    """α and τ chosen on the test part against on the validation part."""
+    """α and τ chosen on the test set against on the validation set."""
     wide = rows.pivot(index="loss", columns="row", values="test")
     gain = wide["chosen on test, per trial"] - wide["chosen on validation, per trial"]
     return "NDCG@5, α or τ chosen by test or by validation", gain.min(), gain.max()

@@ -63,7 +63,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
-        DataError: features that are not finite, or parts without a relevant document.
+        DataError: features that are not finite, or splits without a relevant document.
     """
     settings = complete(settings, SETTINGS, "learner 'adarank'")
     check_splits(data)

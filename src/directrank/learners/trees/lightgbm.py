@@ -167,7 +167,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades, parts without a relevant document, or a query with
+        DataError: labels that are not grades, splits without a relevant document, or a query with
             more than 10 000 documents.
         TrainingError: LightGBM failed, or found nothing to split on.
     """

@@ -116,7 +116,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades, or parts without a relevant document.
+        DataError: labels that are not grades, or splits without a relevant document.
         DirectrankError: the package is not installed.
         TrainingError: XGBoost failed, or found nothing to split on.
     """

@@ -21,7 +21,7 @@ from directrank.system.errors import DataError
 
 
 def figure2(evidence: Evidence) -> FigureResult:
-    """Figure 2: NDCG on the validation part against the sigmoid exponent α."""
+    """Figure 2: NDCG on the validation set against the sigmoid exponent α."""
     runs = sorted(evidence.runs("alpha_sweep"), key=alpha)
     return _sweep(
         evidence,
@@ -34,7 +34,7 @@ def figure2(evidence: Evidence) -> FigureResult:
 
 
 def figure3(evidence: Evidence) -> FigureResult:
-    """Figure 3: NDCG on the validation part against the depth of the network."""
+    """Figure 3: NDCG on the validation set against the depth of the network."""
     runs = sorted(evidence.runs("depth_sweep"), key=lambda run: int(depth(run)[1:]))
     what = "Effect of the network's depth"
     alphas = sorted({alpha(run) for run in runs})
@@ -58,7 +58,7 @@ def _sweep(
     axis: str,
     what: str,
 ) -> FigureResult:
-    """NDCG@1, 5, 10 on the validation part with intervals, over equally spaced categories."""
+    """NDCG@1, 5, 10 on the validation set with intervals, over equally spaced categories."""
     if not runs:
         raise DataError(f"nothing was run for {evidence.product}", "add runs to its experiment")
     dataset = runs[0].dataset
@@ -104,13 +104,13 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, labels: Sequence[str]) -> None:
 def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str) -> str:
     trials = [run.n_trials for run in runs]
     text = (
-        f"{what}: NDCG at ranks 1, 5, 10 on the validation part, mean over "
+        f"{what}: NDCG at ranks 1, 5, 10 on the validation set, mean over "
         f"{spread(trials, 'trial')}"
     )
     text += ", bars: 95% t interval" if min(trials) > 1 else ", without interval"
     text += (
         "; queries without a relevant document are left out. "
-        f"{data_sentence(runs, 'vali', 'validation part')} "
+        f"{data_sentence(runs, 'vali', 'validation set')} "
     )
     if runs[0].dataset.standin:
         text += "Only the curves' shape can be compared with the paper, not their level. "

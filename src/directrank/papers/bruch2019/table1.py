@@ -1,4 +1,4 @@
-"""Table 1 of Bruch2019: ApproxNDCG beside the other rankers on the test parts.
+"""Table 1 of Bruch2019: ApproxNDCG beside the other rankers on the test sets.
 
 Intervals are Student's t at 95 % over the trials.
 """
@@ -59,14 +59,14 @@ PUBLISHED_TRIALS = 10
 
 
 def table1(evidence: Evidence) -> TableResult:
-    """Table 1: ApproxNDCG beside the other methods on the test parts."""
+    """Table 1: ApproxNDCG beside the other methods on the test sets."""
     frames = _table1_parts(evidence)
     data = pd.concat(frames, ignore_index=True)
     compared = bool(_comparable(data).any())
     beside = ["paper", *["diff. (SE)"] * compared]
     columns = headings("Model", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), *beside)
     caption = (
-        "Comparison of ranking models on the test parts: NDCG in per cent, mean over "
+        "Comparison of ranking models on the test sets: NDCG in per cent, mean over "
         f"{spread(_trials(data), 'trial')} with the half width of its 95% t interval; queries "
         "without a relevant document are left out. “paper” is the value printed there, of "
         f"{PUBLISHED_TRIALS} trials. "
@@ -93,7 +93,7 @@ def _table1_parts(evidence: Evidence) -> list[pd.DataFrame]:
 
 def _table1_data(evidence: Evidence) -> str:
     parts = [evidence.runs(experiment) for experiment in TABLE1_PARTS]
-    return " ".join(data_sentence(runs, "test", "test part") for runs in parts if runs)
+    return " ".join(data_sentence(runs, "test", "test set") for runs in parts if runs)
 
 
 def _trials(data: pd.DataFrame) -> list[int]:

@@ -99,14 +99,14 @@ def table_lambdas(evidence: Evidence) -> TableResult:
     ]
     notes = [
         f"{own.name}, the function that did best on the paper's Web validation data, is "
-        f"number {place} of {len(order)} on validation here. On the test part "
+        f"number {place} of {len(order)} on validation here. On the test set "
         + (f"{', '.join(better)} are" if len(better) > 1 else f"{(better or ['none'])[0]} is")
         + " significantly above it."
     ]
     caption = (
         f"Lambda functions with two layer nets: NDCG@{LEVEL} on validation, by which they are "
-        "ordered, and on the test part with its 95% interval over queries; difference to "
-        f"{own.name} on the test part, with p of a paired randomisation test, corrected over "
+        "ordered, and on the test set with its 95% interval over queries; difference to "
+        f"{own.name} on the test set, with p of a paired randomisation test, corrected over "
         "all (Holm). All but RankNet weigh a pair by the NDCG that swapping it would change. "
         f"{protocol(order)} The paper tried ten functions and prints none of the "
         f"results. Edition {evidence.edition}."
@@ -163,7 +163,7 @@ def table_recipe(evidence: Evidence) -> TableResult:
     for level in RECIPE_LEVELS:
         columns += [f"RankNet @{level}", f"LambdaRank @{level}", "difference"]
     caption = (
-        "What hangs on the reading of the artificial data: NDCG on the test part, and LambdaRank "
+        "What hangs on the reading of the artificial data: NDCG on the test set, and LambdaRank "
         "less RankNet with its 95% interval over queries. The paper names a random cubic "
         f"polynomial, 50 dimensions and five labels. {protocol(every[:1])} Edition "
         f"{evidence.edition}."

@@ -123,7 +123,7 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
     datasets = [curve.dataset for curve in curves]
     figures.small_print(picture, standin_line(datasets, evidence.edition))
     text = (
-        f"{what}. NDCG at truncation levels 1 to 10 on the test part; bars: 95% intervals over "
+        f"{what}. NDCG at truncation levels 1 to 10 on the test set; bars: 95% intervals over "
         "queries, mean ± 1.96 s/√Q; queries without a relevant document are left out. "
         f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
@@ -169,7 +169,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
             )
         notes.append(_sentence(ours, compared, corrected))
     text = (
-        f"{what}. NDCG on the test part, mean over queries with its 95% interval (± 1.96 s/√Q); "
+        f"{what}. NDCG on the test set, mean over queries with its 95% interval (± 1.96 s/√Q); "
         "queries without a relevant document are left out. Below, LambdaRank less RankNet with "
         "the same net, paired by query: p of a paired randomisation test, corrected over the ten "
         f"levels (Holm). {protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
@@ -190,7 +190,7 @@ def protocol(curves: Sequence[Method]) -> str:
     runs = [run for curve in curves for run in curve.runs]
     epochs = sorted({int(value_at(run.result.spec, "training.max_epochs")) for run in runs})
     rates = sorted({rate for run in runs for rate in _grid(run)})
-    text = data_sentence(runs, "test", "test part")
+    text = data_sentence(runs, "test", "test set")
     text += f" Trained for {' or '.join(map(str, epochs))} epochs, one update per query"
     if len(rates) > 1:
         text += (

@@ -109,11 +109,11 @@ def figure1a(evidence: Evidence) -> FigureResult:
     axes.legend(loc="best")
     figures.small_print(picture, standin_line([runs[0].dataset], evidence.edition))
     caption = (
-        "Best NDCG@10 on the validation part so far against the minutes of training, linear nets, "
+        "Best NDCG@10 on the validation set so far against the minutes of training, linear nets, "
         "a mark per epoch. RankNet Training is V1, pair by pair; LambdaRank Speedup is V2, the "
         "same costs by forces on documents; both update the weights once per query, each with its "
         "own random draws. "
-        f"{data_sentence(runs, 'vali', 'validation part')} Lists are cut to {_length(runs[0])} "
+        f"{data_sentence(runs, 'vali', 'validation set')} Lists are cut to {_length(runs[0])} "
         f"documents in training. {_factors(evidence)} Processor time on one core of this machine, "
         "validation left out; the paper's on a 2.2 GHz Opteron, from 0 to 30 minutes. "
         f"Edition {evidence.edition}."

@@ -104,7 +104,7 @@ class Protocol:
         runs = [run for method in self.methods for run in method.runs]
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
-        part = "test parts" if self.folds > 1 else "test"
+        part = "test sets" if self.folds > 1 else "test"
         return (
             f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. "
             f"{self.evidence.sources(self.methods[0].runs, part)}"

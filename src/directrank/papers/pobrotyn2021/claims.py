@@ -100,7 +100,7 @@ def claim_on_par(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome |
 
 
 def claim_smoothness(evidence: Evidence) -> Outcome | None:
-    """No α of ApproxNDCG and no τ of NeuralNDCG other than 1 does better on the test part (D14)."""
+    """No α of ApproxNDCG and no τ of NeuralNDCG other than 1 does better on the test set (D14)."""
     findings, missing = [], []
     for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
         tried = {}
@@ -127,7 +127,7 @@ def finding(
     Args:
         methods: by name.
         first, second: the effect is the first minus the second.
-        cutoff: of NDCG on the test part.
+        cutoff: of NDCG on the test set.
         expected: what is claimed.
         what: what both have in common, for the comparison's name.
     """

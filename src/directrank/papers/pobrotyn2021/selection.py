@@ -1,4 +1,4 @@
-"""The choice of smoothness, which Pobrotyn2021 made on the test part (section 5.4).
+"""The choice of smoothness, which Pobrotyn2021 made on the test set (section 5.4).
 
 NDCG is in per cent; intervals are Student's t at 95 % over the trials.
 """
@@ -72,12 +72,12 @@ def table_selection(evidence: Evidence) -> TableResult:
             )
         sections.append(Section(loss, lines))
         notes.append(_optimism(loss, symbol, values, level, chosen))
-        sentences.append(data_sentence(runs, "test", "test part"))
+        sentences.append(data_sentence(runs, "test", "test set"))
     if not entries:
         raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
     first = next(some for name in SMOOTHNESS if (some := evidence.runs(name)))
     caption = (
-        "Smoothness chosen on the validation part, as it should be, and on the test part, as the "
+        "Smoothness chosen on the validation set, as it should be, and on the test set, as the "
         "paper says it did (section 5.4): NDCG@5 in per cent of the last epoch's model, mean over "
         f"{spread([run.n_trials for run in first], 'trial')} with its 95% interval; a query "
         "without a relevant document counts as 1. The last columns say in which share of the "
@@ -106,7 +106,7 @@ def _optimism(
     trials = np.arange(level["test"].shape[1])
     on = {split: level["test"][chosen[split], trials] for split in chosen}
     text = (
-        f"**{loss}.** Choosing {symbol} on the test part promises "
+        f"**{loss}.** Choosing {symbol} on the test set promises "
         f"{float((on['test'] - on['vali']).mean()):.2f} points more than choosing it on validation."
     )
     best = values[int(level["vali"].mean(1).argmax())]
@@ -118,5 +118,5 @@ def _optimism(
     distance = interval(signed(gain.mean, 2), gain.half_width, 2)
     return (
         f"{text}; the choice per trial is {distance} points from the "
-        f"paper's {symbol} = {PAPER_VALUE:g} on the test part."
+        f"paper's {symbol} = {PAPER_VALUE:g} on the test set."
     )

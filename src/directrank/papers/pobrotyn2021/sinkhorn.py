@@ -32,7 +32,7 @@ PAPER_ROUNDS = 30
 def candidates(run: PlannedRun) -> pd.DataFrame:
     """One row per trial, form and number of rounds of a run that tunes over both.
 
-    Columns ``trial``, ``form``, ``rounds``, ``vali`` (NDCG in per cent on the validation part,
+    Columns ``trial``, ``form``, ``rounds``, ``vali`` (NDCG in per cent on the validation set,
     queries without a relevant document left out), ``first_loss`` and ``last_loss`` (training loss
     of the first and the last epoch).
     """
@@ -120,12 +120,12 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
     )
     if rows is not None:
         caption += (
-            "The lines of Table 3 compare its rows on the test part, where every run has random "
+            "The lines of Table 3 compare its rows on the test set, where every run has random "
             "streams of its own (queries without a relevant document count as 1). "
         )
     caption += (
         "Intervals are not corrected for their number. "
-        f"{evidence.sources([run], 'validation part', 'vali')}"
+        f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     notes = [_transpose_verdict(data), *standin_note(run)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
@@ -216,11 +216,11 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         sections.append(Section(title, lines))
     data = pd.DataFrame(entries)
     caption = (
-        "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation part after "
+        "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation set after "
         f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} with its 95% "
         f"interval, and the paired difference from {PAPER_ROUNDS} rounds (same random weights, "
         "batches and dropout). Queries without a relevant document are left out. "
-        f"{evidence.sources([run], 'validation part', 'vali')}"
+        f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     columns = ["Rounds at most", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
     gains = data.dropna(subset="gain")

@@ -48,14 +48,14 @@ COLUMNS = (
 
 
 def table3(evidence: Evidence) -> TableResult:
-    """Table 3: all losses with the context-aware ranker on the test parts."""
+    """Table 3: all losses with the context-aware ranker on the test sets."""
     frames = []
     sentences = []
     for experiment in PARTS:
         methods = methods_of(evidence, experiment)
         if methods:
             frames.append(_rows(evidence, experiment, methods))
-            sentences.append(data_sentence(next(iter(methods.values())).runs, "test", "test part"))
+            sentences.append(data_sentence(next(iter(methods.values())).runs, "test", "test set"))
     if not frames:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
     data = pd.concat(frames, ignore_index=True)
@@ -199,7 +199,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         f"mean of the fold means over {spread(data['trials'].tolist(), 'trial')} with the half "
         "width of its 95% t interval over trials; a query without a relevant document counts as "
         f"1. Bold: the best. p: paired randomisation test over the pooled queries against "
-        f"{REFERENCE}, not corrected. {evidence.sources(runs, 'test parts')}"
+        f"{REFERENCE}, not corrected. {evidence.sources(runs, 'test sets')}"
     )
     return TableResult(data, Layout(caption, columns, [Section("", lines)], [_spread_note(data)]))
 

@@ -87,10 +87,10 @@ def table3(evidence: Evidence) -> TableResult:
             line += [_with_width(row), _printed(row, 3)]
     trained = [next(iter(methods.values())) for methods in parts.values() if methods]
     caption = (
-        "Ranking accuracy in MAP on the test parts: "
+        "Ranking accuracy in MAP on the test sets: "
         + " ".join(
             f"{title}: {scale_caption(methods)} "
-            f"{data_sentence(next(iter(methods.values())).runs, 'test', 'test part')}"
+            f"{data_sentence(next(iter(methods.values())).runs, 'test', 'test set')}"
             for title, methods in parts.items()
             if methods
         )
@@ -137,7 +137,7 @@ def baselines(evidence: Evidence) -> TableResult:
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
         f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
-        f"{evidence.sources(first.runs, 'test parts')}"
+        f"{evidence.sources(first.runs, 'test sets')}"
     )
     notes = standin_note(first.runs[0])
     if not first.dataset.standin:

@@ -72,7 +72,7 @@ def table4(evidence: Evidence) -> TableResult:
     data = _table4_rows(evidence, methods, order)
     first = next(iter(methods.values()))
     caption = (
-        f"Ranking accuracy: NDCG on the test parts, {folds_mean(first)}, ± the half width of the "
+        f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)}, ± the half width of the "
         f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
         "it speaks of other queries, not of other "
         "random starts); queries without a relevant document count as 0. “paper” is the value "
@@ -80,7 +80,7 @@ def table4(evidence: Evidence) -> TableResult:
         f"{'' if is_standin(data) else f'{WORDS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column). "
-        f"{evidence.sources(first.runs, 'test parts')}"
+        f"{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
     notes = [*standin_note(first.runs[0]), *_verdict(data, order), *_empty_query(methods, data)]

@@ -72,7 +72,7 @@ def error_curves(history: pd.DataFrame) -> pd.DataFrame:
 
 
 def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureResult:
-    """Figures 1a, 1b and 2: error of the approximated metric on the training part while training.
+    """Figures 1a, 1b and 2: error of the approximated metric on the training set while training.
 
     Args:
         evidence: with the run of ``experiment``.
@@ -132,12 +132,12 @@ def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.D
         f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick). Lowest accuracy "
         f"(1 − ρ) of any start on the way: {accuracy}.{binary} The paper's curves are lost; its "
         "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
-        f"{evidence.sources([run], 'validation part', 'vali')}"
+        f"{evidence.sources([run], 'validation set', 'vali')}"
     )
 
 
 def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
-    """``metric`` on the training part of the best of so many random starts, ``[groups]``.
+    """``metric`` on the training set of the best of so many random starts, ``[groups]``.
 
     The trials are random starts: they are cut into groups of ``restarts``, and of each group the
     one with the lowest objective counts, as in Algorithm 1.
@@ -183,11 +183,11 @@ def table5(evidence: Evidence) -> TableResult:
             lines.append(cells)
         sections.append(Section(title, lines))
     caption = (
-        f"NDCG@5 of ApproxNDCG on the training part of fold 1 ({run.trained_on}) after K "
+        f"NDCG@5 of ApproxNDCG on the training set of fold 1 ({run.trained_on}) after K "
         f"random starts, of which the one with the best objective counts. {starts} starts were "
         "made per α and cut into groups of K; ± is the half width of the 95% t interval over the "
         "groups, none for a single one. The paper's values are lost. "
-        f"{evidence.sources([run], 'validation part', 'vali')}"
+        f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     softrank = evidence.published("qin2010_text_values").set_index("quantity")["value"]
     notes = [*standin_note(run), _orders(data, columns)]

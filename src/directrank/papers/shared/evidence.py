@@ -197,7 +197,7 @@ class Evidence:
         }
 
     def sources(
-        self, runs: Sequence[PlannedRun], part: str = "test part", split: str = "test"
+        self, runs: Sequence[PlannedRun], part: str = "test set", split: str = "test"
     ) -> str:
         """The end of a caption: :func:`data_sentence` and the edition."""
         return f"{data_sentence(runs, split, part)} Edition {self.edition}."

@@ -34,7 +34,7 @@ _TEST = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
 
 
 def figure2(evidence: Evidence, method: str) -> FigureResult:
-    """A panel of Figure 2: what training minimises, and nDCG@5 of validation and test part.
+    """A panel of Figure 2: what training minimises, and nDCG@5 of validation and test set.
 
     Raises:
         DataError: the method was not run.
@@ -76,9 +76,9 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     )
     architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (
-        f"{method}{architecture}: how nDCG@5 of the validation and test part goes with what is "
-        f"optimised on the training part, {spread([run.n_trials], 'trial')}. {remark} "
-        f"{data_sentence([run], 'test', 'test part')} "
+        f"{method}{architecture}: how nDCG@5 of the validation and test set goes with what is "
+        f"optimised on the training set, {spread([run.n_trials], 'trial')}. {remark} "
+        f"{data_sentence([run], 'test', 'test set')} "
         + ("Only the curves' shape can be compared with the paper. " if run.dataset.standin else "")
         + "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -151,7 +151,7 @@ def inconsistency(evidence: Evidence) -> FigureResult:
         "net_against_labels": "net gradient\nagainst labels (%)",
     }
     what = (
-        "Share of the training part's pairs of documents with different labels that the gradient "
+        "Share of the training set's pairs of documents with different labels that the gradient "
         "of a method pulls against their labels, the paper's “optimisation inconsistency”. Top: "
         "by the pull of the pair itself, through the ranks of its two documents; types 2 and 3 "
         "exclude it. Bottom: by the whole gradient, in which all other pairs have a part"
@@ -166,7 +166,7 @@ def difficulty(evidence: Evidence) -> FigureResult:
         "pull_on_far_apart": "relative pull,\nfar apart",
     }
     what = (
-        "Mean size of the pull on badly ordered pairs of documents of the training part, as a "
+        "Mean size of the pull on badly ordered pairs of documents of the training set, as a "
         "multiple of its mean size over all pairs with different labels; small is the paper's "
         "“optimisation difficulty”. Top: all badly ordered pairs. Bottom: those that are badly "
         "ordered by more than the standard deviation of their query's scores"
@@ -221,7 +221,7 @@ def _gradients(
     caption = (
         f"{what}. Means over queries, by the objective that is optimised, in R4.L; "
         f"{spread([run.n_trials for run in some], 'trial')}, a fold's first where there are "
-        f"several. {data_sentence(some[:1], 'test', 'test part')} Not in the paper, which argues "
+        f"several. {data_sentence(some[:1], 'test', 'test set')} Not in the paper, which argues "
         f"from the formulas. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", some[0].dataset.title)
@@ -288,7 +288,7 @@ def ties(evidence: Evidence) -> FigureResult:
         f"pairs: {', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
         f"The largest effect is {signed(100 * largest['ndcg@5'], 2)} points of nDCG@5 "
         f"({largest['method']} in {largest['architecture']}). "
-        f"{data_sentence(runs, 'test', 'test part')} Not in the paper, whose released code orders "
+        f"{data_sentence(runs, 'test', 'test set')} Not in the paper, whose released code orders "
         "every list by its labels before training and testing, so that a stable sort would favour "
         f"ties. Edition {evidence.edition}."
     )
@@ -301,7 +301,7 @@ def _present(shares: pd.Series) -> list[str]:
 
 
 def tied_share(cell: Method) -> float:
-    """Share of tied pairs on the test part at the kept epochs, mean over folds and trials."""
+    """Share of tied pairs on the test set at the kept epochs, mean over folds and trials."""
     return float(
         np.mean([_column(kept_epochs(run), "test_tied_pairs").mean() for run in cell.runs])
     )

@@ -107,7 +107,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         "The paper's methods on OHSUMED, which it does not use: per fold the architecture with the "
         "best validation nDCG@5 of R5, CE5, R4.L and CE4.L. Means of the folds' means; bold: the "
         "best of the column; asterisk: Wilcoxon's signed-rank test against it over the pooled test "
-        f"queries, p < 0.01. {evidence.sources(runs_of(cells), 'test parts')}"
+        f"queries, p < 0.01. {evidence.sources(runs_of(cells), 'test sets')}"
     )
     return TableResult(data, Layout(caption, columns, sections, [_types_note(data, cells)]))
 

@@ -163,7 +163,7 @@ def table_nerr(evidence: Evidence) -> TableResult:
 
 
 def table_selection(evidence: Evidence) -> TableResult:
-    """What choosing the architecture by the test part, as the released code does, is worth."""
+    """What choosing the architecture by the test set, as the released code does, is worth."""
     printed = printed_architectures(evidence)
     everything = grid(evidence)
     rows = []
@@ -198,13 +198,13 @@ def table_selection(evidence: Evidence) -> TableResult:
     gains = test["test"] - test["validation"]
     several = data.loc[data["architectures"] > 1, "method"].nunique()
     notes = [
-        f"**What is the test part worth?** Of {several} methods with several architectures, "
-        f"{int((gains > 0).sum())} get another architecture from the test part than from the "
-        f"validation part. The mean of their test nDCG@5 rises by {gains[gains > 0].mean():.4f}, "
+        f"**What is the test set worth?** Of {several} methods with several architectures, "
+        f"{int((gains > 0).sum())} get another architecture from the test set than from the "
+        f"validation set. The mean of their test nDCG@5 rises by {gains[gains > 0].mean():.4f}, "
         f"by {gains.max():.4f} at the most: that much of a number chosen so is no property of the "
         "method."
         if (gains > 0).any()
-        else "**What is the test part worth?** Nothing here: both parts choose the same "
+        else "**What is the test set worth?** Nothing here: both sets choose the same "
         "architectures."
     ]
     caption = (
