@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from directrank import learners
 from directrank.data import catalog
 from directrank.study.specification import NEURAL_SECTIONS, plain_copy
 from directrank.system.errors import ConfigError
@@ -86,12 +87,15 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     """``base`` with ``change`` laid over it, section by section.
 
     A section that names something else (another model, another loss) replaces the old one whole:
-    its settings would not be the new one's. So does the model of another learner.
+    its settings would not be the new one's. So does the model of another learner; trees and linear
+    baselines take no grid of a network's settings either.
     """
     result = plain_copy(dict(base))
     if change.get("learner", result.get("learner")) != result.get("learner"):
         for section in ("model", *NEURAL_SECTIONS):
             result.pop(section, None)
+        if not learners.get(change["learner"]).neural:
+            result.pop("tune", None)
     for key, value in change.items():
         old = result.get(key)
         renamed = (

@@ -24,6 +24,9 @@ from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
 from directrank.system.schema import complete, read_yaml, suggest
 
+#: In the place of a loss's number of label levels: what the catalogue says of the collection.
+CATALOGUE = "catalogue"
+
 
 @dataclass(frozen=True)
 class DataSource:
@@ -170,6 +173,7 @@ def _runs(
             swept = dict(zip(sweep, values, strict=True))
             for fold in folds:
                 spec = with_settings(base, swept)
+                spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
                 # What is generated has one split; it stands for the first fold.
                 spec["fold"] = fold if source.source == "archive" else None
                 spec = _override(study.config, spec, paper, name, used)
@@ -178,6 +182,17 @@ def _runs(
                     settings["fold"] = fold
                 validate(spec, f"{paper}, experiment '{name}', {settings}")
                 yield settings, spec, source
+
+
+def _with_label_levels(spec: dict[str, Any], levels: int) -> dict[str, Any]:
+    """``spec`` with the collection's number of label levels where the configuration asks for it."""
+    if value_at(spec, "loss.levels") == CATALOGUE:
+        spec = with_settings(spec, {"loss.levels": levels})
+    grid = spec.get("tune", {})
+    if CATALOGUE in grid.get("loss.levels", []):
+        values = [levels if value == CATALOGUE else value for value in grid["loss.levels"]]
+        spec["tune"] = {**grid, "loss.levels": values}
+    return spec
 
 
 def _override(

@@ -48,6 +48,32 @@ PRODUCTS: dict[str, Product] = {
         ("depth_sweep",),
         "sweeps:figure3",
     ),
+    "figure2_yahoo": Product(
+        "figure",
+        "Figure 2 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        ("alpha_sweep_yahoo1",),
+        "sweeps:figure2",
+        {"experiment": "alpha_sweep_yahoo1"},
+    ),
+    "figure2_width": Product(
+        "figure",
+        "Beyond Bruch et al. (2019): Figure 2 with other widths",
+        ("alpha_width_sweep",),
+        "sweeps:figure2_width",
+    ),
+    "figure3_yahoo": Product(
+        "figure",
+        "Figure 3 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        ("depth_sweep_yahoo1",),
+        "sweeps:figure3",
+        {"experiment": "depth_sweep_yahoo1"},
+    ),
+    "table_choices": Product(
+        "table",
+        "Beyond Bruch et al. (2019): what the choices behind Table 1 are worth",
+        ("choices_web30k",),
+        "choices:table_choices",
+    ),
     "summary": Product(
         "figure",
         "Bruch et al. (2019) in one picture: published against reproduced",
