@@ -60,6 +60,7 @@ class Entry:
     features: int = 0
     folds: int | None = None
     cyclic: bool = True
+    test_sets_only: bool = False
     drop_unused_features: bool = False
     vali_from_train: float | None = None
     text: Mapping[str, Any] = field(default_factory=dict)
@@ -72,6 +73,8 @@ class Entry:
     def files(self) -> list[tuple[int | None, str]]:
         """The (fold, split) of every file that the archive must hold."""
         splits = [split for split in SPLITS if split != "vali" or self.vali_from_train is None]
+        if self.test_sets_only:
+            splits = ["test"]
         folds = [None] if self.folds is None else range(1, self.folds + 1)
         return [(fold, split) for fold in folds for split in splits]
 

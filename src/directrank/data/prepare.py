@@ -268,6 +268,11 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
             raise ConfigError(f"data set '{entry.name}' has no folds", "leave --fold out")
         return None
     every = list(range(1, entry.folds + 1))
+    if entry.test_sets_only and fold is not None:
+        raise ConfigError(
+            f"the folds of data set '{entry.name}' are made of each other's test sets",
+            "leave --fold out: all of them are prepared together",
+        )
     if fold is None:
         return every
     if fold not in every:
@@ -303,7 +308,10 @@ def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ran
 
 
 def _write_ring(reader: _Reader, store: Store) -> Ranges:
-    """The disjoint parts once, in cyclic order; then every other file is compared with them."""
+    """The disjoint parts once, in cyclic order; then every other file is compared with them.
+
+    Where the archive has test sets only there is no other file.
+    """
     n_folds = cast(int, reader.entry.folds)
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
     for name in ring_order(n_folds):
@@ -315,6 +323,8 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
         name: (store.bounds[first], store.bounds[last])
         for name, (first, last) in ring_splits(n_folds).items()
     }
+    if reader.entry.test_sets_only:
+        return ranges
     for fold in range(1, n_folds + 1):
         for split in ("train", "vali"):
             parts = ring_split(fold, split, n_folds)
