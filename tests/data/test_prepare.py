@@ -588,7 +588,7 @@ def test_a_standin_written_in_chunks_has_the_bytes_of_one_made_in_memory(name, t
     }
     prepared.write_prepared(tmp_path / "memory", standins.generate(name, settings), meta)
     files = [path.relative_to(tmp_path / "memory") for path in (tmp_path / "memory").rglob("*.*")]
-    assert len(files) == 8
+    assert len(files) == 9
     for file in files:
         assert (tmp_path / "chunks" / file).read_bytes() == (
             tmp_path / "memory" / file

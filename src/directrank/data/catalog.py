@@ -56,6 +56,7 @@ class Entry:
     page: str = ""
     licence: str = ""
     generator: str | None = None
+    extractor: str | None = None
     archives: tuple[ArchiveFile, ...] = ()
     features: int = 0
     folds: int | None = None
@@ -270,7 +271,9 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
                 "the address under 'by_hand'",
             )
     known = {*entry.split_names, "total", "filtered", "active_features"}
-    for key in {**entry.expect, **entry.sha256}:
+    # An extractor reads other files than those of splits.
+    digests = {} if entry.extractor else entry.sha256
+    for key in {**entry.expect, **digests}:
         if key not in known:
             raise ConfigError(f"data set '{name}' has no split '{key}'", suggest(key, known))
     return entry
