@@ -92,6 +92,12 @@ PRODUCTS: dict[str, Product] = {
         ("random_starts",),
         "training:table5",
     ),
+    "table5_ap": Product(
+        "table",
+        "Table 5 of Qin et al. (2010), for ApproxAP on OHSUMED",
+        ("random_starts_ap",),
+        "training:table5_ap",
+    ),
     "table6": Product(
         "table",
         "Table 6 of Qin et al. (2010): running time per iteration",
