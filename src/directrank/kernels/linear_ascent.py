@@ -14,8 +14,14 @@ import math
 import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
-from directrank.kernels.numbers import power_of_two, slope_of
-from directrank.kernels.pairs import split_exponentials
+from directrank.kernels.numbers import slope_of
+from directrank.kernels.pairs import (
+    bounded_power,
+    fill_up,
+    room_for,
+    split_exponentials,
+    whole_vectors,
+)
 
 #: ``exp(-FLAT)`` is a thirtieth of float64's rounding of 1.
 FLAT = 40.0
@@ -54,8 +60,9 @@ def passes(
     every = np.arange(most)
     rows = np.empty(most, np.int64)
     window, between = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
-    slopes, slopes_between = np.empty((most, L)), np.empty((most, most))
-    room = np.empty((6, L))
+    slopes = np.empty((most, room_for(L)))
+    slopes_between = np.empty((most, room_for(most)))
+    room = np.empty((5, room_for(L)))
     scores, ordered, mantissa, power, push = room[0], room[1], room[2], room[3], room[4]
     ranks, counts, by_rank = np.empty(most), np.empty(most), np.empty(most)
     before = np.empty(F)
@@ -102,13 +109,14 @@ def passes(
                     between,
                 )
                 total += _ap_by_rank(ranks, counts, slopes_between, between, R, beta, by_rank)
-            push[:n] = 0
+            push[: room_for(n)] = 0
             for i in range(R):
                 begin, end = window[i]
+                kept, pushed = slopes[i], push[begin:]
                 weight, taken = alpha * by_rank[i], 0.0
-                for j in range(begin, end):
-                    force = weight * slopes[i, j - begin]
-                    push[j] += force
+                for j in range(whole_vectors(end - begin)):
+                    force = weight * kept[j]
+                    pushed[j] += force
                     taken += force
                 push[rows[i]] -= taken
             for p in range(n):
@@ -143,8 +151,10 @@ def _sums(values, n, near, rows, n_rows, mantissa, power, sums, slopes, window):
 
     ``values`` are in order, so that the fraction is 1 for those before i that are not ``near``, and
     0 for those after it. Of the others, from ``window[i, 0]`` to ``window[i, 1]``, ``slopes`` keeps
-    ``e / (1 + e)²``.
+    ``e / (1 + e)²``, filled up to whole vectors with what comes next: what is left over after the
+    last one would cost as much as all that went before.
     """
+    fill_up(n, mantissa, power, 1)
     begin = end = 0
     for row in range(n_rows):
         i = rows[row]
@@ -154,11 +164,12 @@ def _sums(values, n, near, rows, n_rows, mantissa, power, sums, slopes, window):
         while end < n and abs(values[end] - values[i]) <= near:
             end += 1
         inverse, own_power, kept = 1 / mantissa[i], power[i], slopes[row]
+        near_mantissa, near_power = mantissa[begin:], power[begin:]
         total = 0.0
-        for j in range(begin, end):
-            e = inverse * mantissa[j] * power_of_two(power[j] - own_power)
+        for j in range(whole_vectors(end - begin)):
+            e = inverse * near_mantissa[j] * bounded_power(near_power[j] - own_power)
             s = 1 / (1 + e)
-            kept[j - begin] = slope_of(e, s)
+            kept[j] = slope_of(e, s)
             total += s
         kept[i - begin] = 0
         sums[row] = begin + total - 0.5  # its own fraction
