@@ -66,6 +66,19 @@ def test_three_epochs_are_those_of_the_general_engine(data, loss):
     assert last["vali_metric"] == pytest.approx(general.history[-1]["vali_metric"])
 
 
+@pytest.mark.parametrize("loss", ["ApproxNDCG", "ApproxAP"])
+def test_queries_of_any_kind_are_those_of_the_general_engine(data, loss):
+    """One without a relevant document, one of nothing else, and features that tie."""
+    labels, features = np.array(data.train.labels), np.array(data.train.features)
+    labels[:20], labels[20:40] = 0, 2
+    features[40:60] = features[40]
+    train = replace(data.train, labels=labels, features=features)
+    odd = replace(data, train=train)
+    settings = settings_of(LOSSES[loss])
+    ours, general = fitted(odd, settings), fitted(odd, settings, "neural")
+    np.testing.assert_allclose(ours.predict(data.test), general.predict(data.test), atol=1e-8)
+
+
 def test_it_stops_at_the_epoch_at_which_the_general_engine_stops(data):
     settings = settings_of(LOSSES["ApproxNDCG"], restarts=2, max_epochs=400, tolerance=0.01)
     ours, general = fitted(data, settings), fitted(data, settings, "neural")

@@ -16,7 +16,7 @@ from directrank.papers.qin2010.methods import (
     scale_caption,
     standin_note,
 )
-from directrank.papers.qin2010.stopping import caps_note, ending_sentence
+from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
 from directrank.papers.shared.differences import (
     WORDS,
     add_differences,
@@ -142,7 +142,7 @@ def baselines(evidence: Evidence) -> TableResult:
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
         f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
-        f"{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = standin_note(first.runs[0])
     if not first.dataset.standin:

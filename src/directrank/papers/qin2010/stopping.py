@@ -10,7 +10,7 @@ import pandas as pd
 
 from directrank.papers.qin2010.methods import OWN, SMALL_START, TABLE4_METRICS, folds_mean
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.format import count, listed, number
+from directrank.papers.shared.format import count, listed, number, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -143,6 +143,25 @@ def ending_sentence(runs: Sequence[PlannedRun]) -> str:
         runs[0].result.spec["loss"]["name"]
     ]
     return f"{loss} is Algorithm 1 in {runs[0].result.spec['training']['dtype']}: {ending(runs)}. "
+
+
+def how_trained(methods: Mapping[str, Method]) -> str:
+    """What a caption says of the training of a table's methods: epochs, cap and precision."""
+    text = ending_sentence(methods[OWN].runs) if OWN in methods else ""
+    others = [
+        method.runs[0].result.spec["training"]
+        for method in methods.values()
+        if "training" in method.runs[0].result.spec and not by_algorithm_1(method.runs)
+    ]
+    epochs = [training["max_epochs"] for training in others if "max_epochs" in training]
+    if not epochs:
+        return text
+    types = sorted({training.get("dtype", "float32") for training in others})
+    what = "Other methods" if text else "Methods"
+    return (
+        f"{text}{what} that are trained by gradients have at most {spread(epochs, 'epoch')} in "
+        f"{listed(types)}, of which the best on validation is kept. "
+    )
 
 
 def caps_of(runs: Sequence[PlannedRun]) -> list[int]:

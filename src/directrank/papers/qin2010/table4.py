@@ -25,7 +25,7 @@ from directrank.papers.qin2010.methods import (
     standin_note,
     table4_order,
 )
-from directrank.papers.qin2010.stopping import caps_note, ending_sentence
+from directrank.papers.qin2010.stopping import caps_note, how_trained
 from directrank.papers.shared.differences import (
     COLUMNS,
     WORDS,
@@ -34,7 +34,7 @@ from directrank.papers.shared.differences import (
     standard_error,
 )
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import headings, interval, listed, number, signed, spread
+from directrank.papers.shared.format import headings, interval, listed, number, signed
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -81,7 +81,7 @@ def table4(evidence: Evidence) -> TableResult:
         f"{'' if is_standin(data) else f'{WORDS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column). "
-        f"{_training(methods)}{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
     notes = [
@@ -92,26 +92,6 @@ def table4(evidence: Evidence) -> TableResult:
     ]
     columns = headings("Method", TABLE4_METRICS, "paper")
     return TableResult(data, Layout(caption, columns, sections, notes))
-
-
-def _training(methods: Mapping[str, Method]) -> str:
-    """How long the methods of the table were trained, and in which precision."""
-    if OWN not in methods:
-        return ""
-    text = ending_sentence(methods[OWN].runs)
-    trainings = [
-        method.runs[0].result.spec["training"]
-        for name, method in methods.items()
-        if name not in (OWN, SMALL_START) and "training" in method.runs[0].result.spec
-    ]
-    if not text or not trainings:
-        return text
-    epochs = [training["max_epochs"] for training in trainings if "max_epochs" in training]
-    types = sorted({training.get("dtype", "float32") for training in trainings})
-    return (
-        f"{text}Other methods that are trained by gradients have {spread(epochs, 'epoch')} in "
-        f"{listed(types)}, of which the best on validation is kept. "
-    )
 
 
 def _caps(methods: Mapping[str, Method]) -> list[str]:
