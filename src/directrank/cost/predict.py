@@ -185,9 +185,9 @@ def _network(
     evaluation += watched.sum() * rates.evaluation_seconds
     rows = epochs if spec["learner"] != "linear_ascent" else training["restarts"]
     result = {"evaluation": rows * evaluation, "epochs": epochs}
-    if spec["learner"] in rates.learners:  # query by query, or pair by pair
+    if spec["learner"] != "neural":  # query by query, or pair by pair
         work = units(spec["learner"], {}, lengths, facts.features, size.weights)
-        return {**result, "other": epochs * work * rates.learners[spec["learner"]]}
+        return {**result, "other": epochs * work * rates.of("learners", spec["learner"])}
     together = min(training["stack"] or fits_of_run, fits_of_run)
     steps = -(-len(lengths) // training["batch_queries"])
     tensors = (STEP_IN_TENSORS + size.tensors) / together + MODEL_IN_TENSORS
