@@ -104,8 +104,7 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, labels: Sequence[str]) -> None:
 def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str) -> str:
     trials = [run.n_trials for run in runs]
     text = (
-        f"{what}: NDCG at ranks 1, 5, 10 on the validation set, mean over "
-        f"{spread(trials, 'trial')}"
+        f"{what}: NDCG at ranks 1, 5, 10 on the validation set, mean over {spread(trials, 'trial')}"
     )
     text += ", bars: 95% t interval" if min(trials) > 1 else ", without interval"
     text += (
