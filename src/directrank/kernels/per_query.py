@@ -311,6 +311,7 @@ def epoch_by_documents(
     units = np.empty((longest, K), features.dtype)
     scores = np.empty((longest, M), features.dtype)
     score_gradients = np.empty((longest, M), features.dtype)
+    place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
     pull = np.empty(K, features.dtype)
     push = np.empty(M, features.dtype)
     product = np.ones(M)
@@ -322,14 +323,16 @@ def epoch_by_documents(
         for n in range(L):
             forward(x[n], weight, bias, output, squash, units[n], scores[n])
         score_gradients[:L] = 0
-        for i in range(L):
-            for j in range(L):
-                if y[i] > y[j]:
-                    pair_gradients(scores[i], scores[j], push, product, cost)
-                    for m in range(M):
-                        score_gradients[i, m] -= push[m]
-                        score_gradients[j, m] += push[m]
-                if j % 500 == 499:  # 2^500 is far from the largest float64
+        by_falling_label(y, place, level_end)
+        for first in range(L):
+            i = place[first]
+            for second in range(level_end[first], L):
+                j = place[second]
+                pair_gradients(scores[i], scores[j], push, product, cost)
+                for m in range(M):
+                    score_gradients[i, m] -= push[m]
+                    score_gradients[j, m] += push[m]
+                if second % 500 == 0:  # 2^500 is far from the largest float64
                     flush(product, cost)
             flush(product, cost)
         for n in range(L):
@@ -346,7 +349,7 @@ def epoch_by_documents(
 
 @compiled
 def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, output, rates, cost):
-    """V1: two forward and two backward passes per pair.
+    """V1: two forward and two backward passes per pair, pairs by falling label of the first.
 
     Args:
         features, labels, offsets: as for :func:`epoch_by_lambdas`.
@@ -354,6 +357,8 @@ def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, outpu
         squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
+    longest = np.diff(offsets).max()
+    place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
     units = np.empty((2, K), features.dtype)
     scores = np.empty((2, M), features.dtype)
     pull = np.empty(K, features.dtype)
@@ -368,26 +373,23 @@ def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, outpu
     through = output if batch else output.copy()
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
-        for i in range(begin, end):
-            for j in range(begin, end):
-                if labels[i] > labels[j]:
-                    forward(features[i], weight, bias, output, squash, units[0], scores[0])
-                    forward(features[j], weight, bias, output, squash, units[1], scores[1])
-                    pair_gradients(scores[0], scores[1], push, product, cost)
-                    for m in range(M):
-                        push[m] *= 1 if batch else -rates[m]
-                        rise[m] = -push[m]
-                    if not batch:
-                        through[:] = output
-                    backward(
-                        features[i], through, squash, units[0], rise, pull, to_weight, to_bias,
-                        to_output,
-                    )  # fmt: skip
-                    backward(
-                        features[j], through, squash, units[1], push, pull, to_weight, to_bias,
-                        to_output,
-                    )  # fmt: skip
-                if (j - begin) % 500 == 499:  # 2^500 is far from the largest float64
+        x, L = features[begin:end], end - begin
+        by_falling_label(labels[begin:end], place, level_end)
+        for first in range(L):
+            i = place[first]
+            for second in range(level_end[first], L):
+                j = place[second]
+                forward(x[i], weight, bias, output, squash, units[0], scores[0])
+                forward(x[j], weight, bias, output, squash, units[1], scores[1])
+                pair_gradients(scores[0], scores[1], push, product, cost)
+                for m in range(M):
+                    push[m] *= 1 if batch else -rates[m]
+                    rise[m] = -push[m]
+                if not batch:
+                    through[:] = output
+                backward(x[i], through, squash, units[0], rise, pull, to_weight, to_bias, to_output)
+                backward(x[j], through, squash, units[1], push, pull, to_weight, to_bias, to_output)
+                if second % 500 == 0:  # 2^500 is far from the largest float64
                     flush(product, cost)
             flush(product, cost)
         if batch:

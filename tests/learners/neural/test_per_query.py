@@ -129,8 +129,9 @@ def test_an_update_per_pair_sees_the_weights_that_the_pair_before_it_left(data):
     probe = data.vali.features.astype(np.float64)
     for model, start, rate in zip(found, still, RATES, strict=True):
         w = np.linalg.lstsq(probe, start.predict(data.vali), rcond=None)[0]
-        for i in range(len(y)):
-            for j in range(len(y)):
+        falling = np.argsort(-y, kind="stable")
+        for i in falling:
+            for j in falling:
                 if y[i] > y[j]:
                     w += rate * (x[i] - x[j]) / (1 + np.exp((x[i] - x[j]) @ w))
         np.testing.assert_allclose(model.predict(data.vali), probe @ w, rtol=1e-6)
