@@ -70,7 +70,7 @@ def table(evidence: Evidence, experiment: str) -> TableResult:
         f"V1 with one update of the weights per query and with one per pair: the best NDCG@{LEVEL} "
         "on the validation set so far, by epoch, mean over starts, and the difference with its "
         "95% interval over starts (Welch). The paper found their convergence similar. "
-        f"{protocol(curves)} Chosen: {picked}. Edition {evidence.edition}."
+        f"{protocol(curves, updates='')} Chosen: {picked}. Edition {evidence.edition}."
     )
     columns = ["epoch", "per query", "per pair", "difference"]
     return TableResult(pd.DataFrame(rows), Layout(caption, columns, sections, notes))

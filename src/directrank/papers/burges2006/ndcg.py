@@ -202,13 +202,18 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     return TableResult(pd.DataFrame(rows), layout)
 
 
-def protocol(curves: Sequence[Method]) -> str:
-    """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen."""
+def protocol(curves: Sequence[Method], updates: str = ", one update per query") -> str:
+    """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen.
+
+    Args:
+        curves: what was trained.
+        updates: when weights are updated, where a caption has not said it.
+    """
     runs = [run for curve in curves for run in curve.runs]
     epochs = sorted({int(value_at(run.result.spec, "training.max_epochs")) for run in runs})
     rates = sorted({rate for run in runs for rate in _grid(run)})
     text = data_sentence(runs, "test", "test set")
-    text += f" Trained for {' or '.join(map(str, epochs))} epochs, one update per query"
+    text += f" Trained for {' or '.join(map(str, epochs))} epochs{updates}"
     if len(rates) > 1:
         text += (
             f"; learning rate, of {len(rates)} from {rates[0]:g} to {rates[-1]:g}, and epoch by "
