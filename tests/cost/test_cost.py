@@ -49,7 +49,7 @@ def rates():
         lists={name: [[10, 1e-6], [100, 1e-4]] for name in REGISTRY},
         evaluation_seconds=1e-7,
         learners={"lightgbm": 1e-9, "xgboost": 1e-9, "adarank": 1e-7, "ranking_svm": 1e-7}
-        | {"svmmap": 1e-6, "per_query": 1e-9, "per_pair": 1e-9, "linear_ascent": 1e-9},
+        | {"svmmap": 1e-6, "per_query": 1e-9, "ranknet_v1": 1e-9, "linear_ascent": 1e-9},
         start_seconds=2.0,
     )
 
@@ -154,7 +154,7 @@ def test_networks_cost_their_documents_and_losses_the_square_of_the_list(rates):
 
 @pytest.mark.parametrize(
     ("learner", "model"),
-    [("neural", {}), ("per_query", {"name": "linear"}), ("per_pair", {"name": "linear"})],
+    [("neural", {}), ("per_query", {"name": "linear"}), ("ranknet_v1", {"name": "linear"})],
 )
 def test_lists_are_cut_before_they_are_counted(rates, learner, model):
     whole = changed(learner=learner) | {"model": model or SPEC["model"]}

@@ -250,6 +250,7 @@ def units(
         leaves = settings.get("num_leaves") or settings.get("n_leaves")
         leaves = min(leaves or 2 ** settings["max_depth"], max(documents / ROWS_OF_A_LEAF, 2))
         return n_features * (documents * np.log2(max(leaves, 2)) + LEAF_IN_ROWS * leaves)
-    if learner == "per_pair":
+    if learner.startswith("ranknet_v1"):
         return pairs * n_weights
-    return documents * n_weights + pairs / 3 if learner == "per_query" else documents * n_features
+    by_query = learner == "per_query" or learner.startswith("ranknet_v2")
+    return documents * n_weights + pairs / 3 if by_query else documents * n_features

@@ -56,7 +56,7 @@ def lambdarank(
 
 
 @inlined
-def _ranks(values, ranks):
+def ranks_of(values, ranks):
     """Ranks (from 1) by falling value, ties in order of appearance."""
     n = len(values)
     one, zero = like(values[0], 1.0), like(values[0], 0.0)
@@ -95,8 +95,7 @@ def _lambdarank(
     L = lengths[begin:end].max()
     place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
     room = np.empty((9, room_for(L)), scores.dtype)
-    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
-    gain, discount, behind, ranks, level = room[4], room[5], room[6], room[7], room[8]
+    push, ranks, level = room[3], room[7], room[8]
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
@@ -106,33 +105,51 @@ def _lambdarank(
         best = ideal_dcg(g, n, n, cumulative)
         if best <= 0:
             continue
-        _ranks(s, ranks)
+        ranks_of(s, ranks)
         for j in range(n):
             level[j] = y[j] if not both or ranks[j] <= cut else -np.inf
         n = by_falling_label(level[:n], place, level_end)
-        split_exponentials(s, place, n, sigma, mantissa, power)
-        for i in range(n):
-            j = place[i]
-            scaled[i] = sigma * s[j]
-            gain[i] = g[j] / best
-            discount[i] = discounts[int(ranks[j]) - 1]
-            behind[i] = ranks[j] > cut
-        fill_up(n, mantissa, power, -1)
-        scaled[n:] = -1e37
-        gain[n:] = 0
-        discount[n:] = 0
-        behind[n:] = 0
-        push[:] = 0
-        total = 0.0
-        for i in range(n):
-            cost, force = _swapped(
-                mantissa, power, scaled, gain, discount, behind, i, level_end[i], n, push
-            )
-            total += cost
-            push[i] -= force
-        value[b] = total
+        value[b] = lambdarank_pushes(s, g, best, discounts, cut, place, level_end, n, sigma, room)
         for i in range(n):
             gradient[first + place[i]] = sigma * push[i]
+
+
+@inlined
+def lambdarank_pushes(s, g, best, discounts, cut, place, level_end, n, sigma, room):
+    """The weighted cost of a list's pairs; ``room[3]`` becomes its gradient by ``sigma s``.
+
+    Args:
+        s, g: scores and gains.
+        best: the DCG of the best order.
+        discounts: of ranks from 1.
+        cut: no two documents behind this rank are a pair.
+        place, level_end, n: of its documents, by :func:`~.pairs.by_falling_label`.
+        sigma: steepness.
+        room: ``[8, room_for(longest)]``, of which the last has :func:`ranks_of` the scores.
+    """
+    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    gain, discount, behind, ranks = room[4], room[5], room[6], room[7]
+    split_exponentials(s, place, n, sigma, mantissa, power)
+    for i in range(n):
+        j = place[i]
+        scaled[i] = sigma * s[j]
+        gain[i] = g[j] / best
+        discount[i] = discounts[int(ranks[j]) - 1]
+        behind[i] = ranks[j] > cut
+    fill_up(n, mantissa, power, -1)
+    scaled[n:] = -1e37
+    gain[n:] = 0
+    discount[n:] = 0
+    behind[n:] = 0
+    push[:] = 0
+    total = 0.0
+    for i in range(n):
+        cost, force = _swapped(
+            mantissa, power, scaled, gain, discount, behind, i, level_end[i], n, push
+        )
+        total += cost
+        push[i] -= force
+    return total
 
 
 @inlined

@@ -1,8 +1,17 @@
-"""Compiled passes over the training queries, one update of the weights per query.
+"""Compiled passes over the training queries, as Burges2006 trains RankNet and LambdaRank.
 
 M networks are trained side by side on the same queries. All of a document's units lie next to each
 other, those of network m at positions m, m + M, …, so that the innermost loops run over units of
 all networks. Shapes: F features, H units (1 for a linear net), K = H · M.
+
+A net is a tuple: whether hidden units have a tanh and an output layer; its weights ``[F, K]``,
+biases ``[K]`` and output weights ``[K]``, which are changed in place; learning rates ``[M]``; and
+float64 ``[M]``, to which training costs are added.
+
+:func:`epoch_by_lambdas` is what trains: a query's documents pass through the net as a matrix, and
+forces are those of the losses' own kernels. The other epochs are what section 6.1 of the paper
+times: the same passes of a single document through the net, and the same arithmetic for a single
+pair, in the orders of V1 and V2.
 """
 
 from __future__ import annotations
@@ -12,28 +21,52 @@ import math
 import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.lambdarank import lambdarank_pushes, ranks_of
+from directrank.kernels.numbers import exp, like
+from directrank.kernels.pairs import by_falling_label, ideal_dcg, room_for
+from directrank.kernels.ranknet import ranknet_pushes
 
 #: The forces of :mod:`directrank.losses._lambda_family`, by number.
 LAWS = ("step", "spring", "logistic", "sigmoid", "difference")
 STEP, SPRING, LOGISTIC, SIGMOID, DIFFERENCE = range(len(LAWS))
 
+#: In the place of such a number: the losses that have a kernel of their own.
+RANKNET, LAMBDARANK = -1, -2
+
 
 @inlined
 def forward(x, weight, bias, output, squash, units, scores):
-    """Units ``[K]`` and scores ``[M]`` of one document ``x`` ``[F]``; both are overwritten."""
-    K, M = len(units), len(scores)
+    """Units ``[K]`` and scores ``[M]`` of one document ``x`` ``[F]``; both are overwritten.
+
+    Features are taken four at a time, so that units are stored less often.
+    """
+    F, K = len(x), len(units)
     for k in range(K):
         units[k] = bias[k]
-    for f in range(len(x)):
+    fours = F - F % 4
+    for f in range(0, fours, 4):
+        a, b, c, d = x[f], x[f + 1], x[f + 2], x[f + 3]
+        for k in range(K):
+            units[k] += (a * weight[f, k] + b * weight[f + 1, k]) + (
+                c * weight[f + 2, k] + d * weight[f + 3, k]
+            )
+    for f in range(fours, F):
         value = x[f]
         for k in range(K):
             units[k] += value * weight[f, k]
+    scores_of(output, squash, units, scores)
+
+
+@inlined
+def scores_of(output, squash, units, scores):
+    """Scores ``[M]`` of one document from its units ``[K]``, which pass their tanh in place."""
+    K, M = len(units), len(scores)
     if not squash:
         for m in range(M):
             scores[m] = units[m]
         return
     for k in range(K):
-        units[k] = math.tanh(units[k])
+        units[k] = tanh(units[k])
     for m in range(M):
         scores[m] = 0
     for h in range(K // M):
@@ -42,158 +75,110 @@ def forward(x, weight, bias, output, squash, units, scores):
 
 
 @inlined
+def tanh(z):
+    """The hyperbolic tangent, as a loop of it vectorises."""
+    one, two = like(z, 1.0), like(z, 2.0)
+    e = exp(-two * abs(z))
+    value = (one - e) / (one + e)
+    return -value if z < 0 else value
+
+
+@inlined
 def backward(x, output, squash, units, score_gradient, pull, d_weight, d_bias, d_output):
     """Add the gradients of one document, ``score_gradient`` ``[M]`` being those by its scores.
 
     ``pull`` ``[K]`` is working space.
     """
-    K, M = len(units), len(score_gradient)
-    if squash:
-        one = units.dtype.type(1)  # a plain 1 would make it float64
-        for h in range(K // M):
-            for m in range(M):
-                k = h * M + m
-                d_output[k] += score_gradient[m] * units[k]
-                pull[k] = score_gradient[m] * output[k] * (one - units[k] * units[k])
-                d_bias[k] += pull[k]
-    else:
-        for m in range(M):
-            pull[m] = score_gradient[m]
+    to_units(output, squash, units, score_gradient, pull, d_bias, d_output)
     for f in range(len(x)):
         value = x[f]
-        for k in range(K):
+        for k in range(len(pull)):
             d_weight[f, k] += value * pull[k]
 
 
 @inlined
-def pair_gradients(ahead, behind, push, product, cost):
-    """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
+def to_units(output, squash, units, score_gradient, pull, d_bias, d_output):
+    """``pull`` ``[K]``: the gradient by one document's units, before their tanh.
 
-    Their cost (Burges2006 eq. 8) is added in two parts: what is linear to ``cost`` ``[M]``, and
-    the factors of what is left to take the logarithm of to ``product`` ``[M]``, each in (1, 2].
+    It may be ``units`` itself. The gradients of biases and output weights are added up.
     """
-    M = len(push)
-    one = push.dtype.type(1)  # a plain 1 would make it float64
-    for m in range(M):
-        push[m] = math.exp(-abs(ahead[m] - behind[m]))
-    for m in range(M):
-        lead = ahead[m] - behind[m]
-        near = one + push[m]
-        product[m] *= near
-        cost[m] += max(-lead, push.dtype.type(0))
-        push[m] = (push[m] if lead > 0 else one) / near
+    M = len(score_gradient)
+    if not squash:
+        for m in range(M):
+            pull[m] = score_gradient[m]
+        return
+    one = like(units[0], 1.0)
+    for h in range(len(units) // M):
+        for m in range(M):
+            k = h * M + m
+            d_output[k] += score_gradient[m] * units[k]
+            pull[k] = score_gradient[m] * output[k] * (one - units[k] * units[k])
+            d_bias[k] += pull[k]
 
 
 @inlined
-def flush(product, cost):
-    """Move the logarithm of ``product`` into ``cost``."""
-    for m in range(len(cost)):
-        cost[m] += math.log(product[m])
-        product[m] = 1
+def family_pushes(
+    law, neighbours, margin, s, g, best, discounts, place, level_end, n, room, lead, force
+):  # fmt: skip
+    """The gradient of a list by its scores, by place, in ``room[3]``; see :data:`LAWS`.
+
+    With ``neighbours`` only next documents of the order push each other. The other arguments are
+    those of :func:`~.lambdarank.lambdarank_pushes`, and two rows of working space, ``[n]`` each.
+    """
+    scaled, push, gain, discount, ranks = room[2], room[3], room[4], room[5], room[6]
+    for i in range(n):
+        j = place[i]
+        scaled[i] = s[j]
+        gain[i] = g[j] / best
+        ranks[i] = room[7][j]
+        discount[i] = discounts[int(ranks[i]) - 1]
+        push[i] = 0
+    for i in range(n):
+        first = level_end[i]
+        for j in range(first, n):
+            lead[j] = scaled[i] - scaled[j]
+        forces(law, margin, lead[first:n], force[first:n])
+        total = like(margin, 0.0)
+        for j in range(first, n):
+            change = (gain[i] - gain[j]) * abs(discount[i] - discount[j])
+            if neighbours:
+                change = change if abs(ranks[i] - ranks[j]) == 1 else like(margin, 0.0)
+            push[j] += change * force[j]
+            total += change * force[j]
+        push[i] -= total
 
 
 @inlined
-def by_label(labels, order, below):
-    """``order`` ``[L]``: documents by rising label; ``below`` ``[L]``, in that order: how many
-    have a lower label."""
-    order[:] = np.argsort(labels, kind="mergesort")
-    for place in range(len(labels)):
-        same = place > 0 and labels[order[place]] == labels[order[place - 1]]
-        below[place] = below[place - 1] if same else place
-
-
-@inlined
-def pushes(law, margin, lead, push):
-    """``push`` ``[n]``: by what a document that should lead is pushed up, for each of the ``lead``
-    ``[n]`` that it has; see :data:`LAWS`. ``lead`` is changed."""
-    one, zero = push.dtype.type(1), push.dtype.type(0)
+def forces(law, margin, lead, force):
+    """``force`` ``[n]``: by what a document that should lead is pushed up, for each of the ``lead``
+    ``[n]`` that it has; see :data:`LAWS`."""
+    one, zero = like(margin, 1.0), like(margin, 0.0)
     if law == DIFFERENCE:
         for j in range(len(lead)):
-            push[j] = one / max(abs(lead[j]), margin)
+            force[j] = one / max(abs(lead[j]), margin)
     elif law == SPRING:
         for j in range(len(lead)):
-            push[j] = max(margin - lead[j], zero)
+            force[j] = max(margin - lead[j], zero)
     elif law == STEP:
         for j in range(len(lead)):
-            push[j] = one if lead[j] < margin else zero
+            force[j] = one if lead[j] < margin else zero
     else:
         for j in range(len(lead)):
-            lead[j] = math.exp(lead[j] - margin)
-        for j in range(len(lead)):
-            push[j] = one / (one + lead[j])
+            e = exp(-abs(lead[j] - margin))
+            force[j] = (e if lead[j] > margin else one) / (one + e)
         if law == SIGMOID:
             for j in range(len(lead)):
-                push[j] *= one - push[j]
+                force[j] *= one - force[j]
 
 
 @inlined
-def ranknet_pushes(lead, push):
-    """As :func:`pushes` for RankNet, and the sum of the pairs' costs (Burges2006 eq. 8)."""
-    one, zero = push.dtype.type(1), push.dtype.type(0)
-    cost = 0.0
-    for j in range(len(lead)):
-        push[j] = math.exp(-abs(lead[j]))
-    for first in range(0, len(lead), 500):  # 2^500 is far from the largest float64
-        product = 1.0
-        for j in range(first, min(first + 500, len(lead))):
-            near = one + push[j]
-            product *= near
-            cost += max(-lead[j], zero)
-            push[j] = (push[j] if lead[j] > 0 else one) / near
-        cost += math.log(product)
-    return cost
-
-
-@inlined
-def lambdas(
-    law, neighbours, margin, scores, gains, discounts, best, cutoff_best, cutoff, order, below,
-    ranks, work, score_gradients, cost,
-):  # fmt: skip
-    """``score_gradients`` ``[L, M]``: dC/ds, minus the forces of all pairs of each document.
-
-    RankNet's forces count alike, all others by the NDCG that swapping the pair would change
-    (eq. 9); with ``neighbours`` only next documents of the order push each other. To ``cost``
-    ``[M]`` RankNet's cost is added, or 1 - NDCG@cutoff. ``work`` ``[5, L]`` is working space.
-    """
-    L, M = scores.shape
-    s, force, d, lead, push = work[0], work[1], work[2], work[3], work[4]
-    for m in range(M):
-        for place in range(L):
-            s[place] = scores[order[place], m]
-            force[place] = 0
-        if law >= 0:
-            dcg = 0.0
-            for rank, n in enumerate(np.argsort(-scores[:, m], kind="mergesort")):
-                ranks[n] = rank + 1
-                if rank < cutoff:
-                    dcg += gains[n] * discounts[rank + 1]
-            cost[m] += 1 - dcg / cutoff_best
-            for place in range(L):
-                d[place] = discounts[ranks[order[place]]]
-        for i in range(L):
-            n = below[i]
-            if n == 0:
-                continue
-            for j in range(n):
-                lead[j] = s[i] - s[j]
-            if law < 0:
-                cost[m] += ranknet_pushes(lead[:n], push[:n])
-            else:
-                pushes(law, margin, lead[:n], push[:n])
-                gain = gains[order[i]]
-                for j in range(n):
-                    push[j] *= (gain - gains[order[j]]) / best * abs(d[i] - d[j])
-                if neighbours:
-                    for j in range(n):
-                        if abs(ranks[order[i]] - ranks[order[j]]) != 1:
-                            push[j] = 0
-            total = push.dtype.type(0)
-            for j in range(n):
-                force[j] -= push[j]
-                total += push[j]
-            force[i] += total
-        for place in range(L):
-            score_gradients[order[place], m] = -force[place]
+def one_minus_ndcg(gains, ranks, discounts, cutoff, best):
+    """LambdaRank's training cost of a list, ``best`` being the DCG of its best order."""
+    dcg = 0.0
+    for j in range(len(gains)):
+        if ranks[j] <= cutoff:
+            dcg += gains[j] * discounts[int(ranks[j]) - 1]
+    return 1 - dcg / best
 
 
 @inlined
@@ -207,62 +192,152 @@ def update(weights, gradients, rates):
             gradient[first + m] = 0
 
 
-@inlined
-def ideal(gains, discounts, cutoff):
-    """The largest DCG at ``cutoff`` of documents with these ``gains`` ``[L]``."""
-    ordered = np.sort(gains)[::-1]
-    total = 0.0
-    for place in range(min(len(gains), cutoff)):
-        total += ordered[place] * discounts[place + 1]
-    return total
-
-
 @compiled
 def epoch_by_lambdas(
-    features, labels, gains, offsets, discounts, cutoff, law, neighbours, margin, squash, weight,
-    bias, output, rates, cost,
+    features, labels, gains, offsets, sums, cut_sums, cutoff, law, neighbours, margin, squash,
+    weight, bias, output, rates, cost,
 ):  # fmt: skip
-    """V2: n forward passes, the forces of all pairs, n backward passes, one update; per query.
+    """n forward passes, the forces of all pairs, n backward passes, one update; per query.
+
+    Activations are kept for the backward passes, and of each score the exponential is taken once:
+    both of footnote 3's further speed-ups. The n passes are one matrix product.
 
     Args:
         features: ``[N, F]``, documents in the order of training.
         labels, gains: ``[N]``.
         offsets: int64 ``[Q + 1]``.
-        discounts: ``[longest + 1]``, by rank from 1.
-        cutoff: truncation of the NDCG that is LambdaRank's training cost.
-        law: number of the force in :data:`LAWS`, weighted by NDCG; -1 for RankNet's, unweighted.
-        neighbours, margin: of the force, where it is weighted.
-        squash: hidden units have a tanh and an output layer.
-        weight, bias, output: ``[F, K]``, ``[K]``, ``[K]``; changed in place.
-        rates: ``[M]``.
-        cost: float64 ``[M]``, to which the training costs are added.
+        sums: ``[longest + 1]``, the sum of the first r discounts.
+        cut_sums: the same as far as NDCG, LambdaRank's training cost, counts.
+        cutoff: truncation of that NDCG.
+        law: number of the force in :data:`LAWS`; or :data:`RANKNET` or :data:`LAMBDARANK`.
+        neighbours, margin: of the force; see :mod:`directrank.losses._lambda_family`.
+        squash, weight, bias, output, rates, cost: the net, see above. The training cost of
+            RankNet is its loss, that of all others 1 - NDCG@cutoff.
+    """
+    M, K = len(rates), len(bias)
+    longest = np.diff(offsets).max()
+    discounts = np.diff(sums)
+    units = np.empty((longest, K), features.dtype)
+    scores = np.empty((longest, M), features.dtype)
+    score_gradients = np.empty((longest, M), features.dtype)
+    place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    room = np.empty((11, room_for(longest)), features.dtype)
+    push, ranks, lead, force, own = room[3], room[7], room[8], room[9], room[10]
+    one = like(margin, 1.0)
+    d_weight, d_bias, d_output = np.zeros_like(weight), np.zeros_like(bias), np.zeros_like(output)
+    for query in range(len(offsets) - 1):
+        begin, end = offsets[query], offsets[query + 1]
+        L = end - begin
+        x, g = features[begin:end], gains[begin:end]
+        own_units = units[:L]
+        np.dot(x, weight, own_units)
+        for n in range(L):
+            for k in range(K):
+                own_units[n, k] += bias[k]
+            scores_of(output, squash, own_units[n], scores[n])
+        best = ideal_dcg(g, L, L, sums)
+        if best <= 0:
+            continue
+        cut_best = ideal_dcg(g, L, L, cut_sums)
+        by_falling_label(labels[begin:end], place, level_end)
+        for m in range(M):
+            s = own[:L]
+            for n in range(L):
+                s[n] = scores[n, m]
+            if law == RANKNET:
+                cost[m] += ranknet_pushes(s, place, level_end, L, one, room)
+            else:
+                ranks_of(s, ranks)
+                cost[m] += one_minus_ndcg(g, ranks, discounts, cutoff, cut_best)
+                if law == LAMBDARANK:
+                    lambdarank_pushes(s, g, best, discounts, np.inf, place, level_end, L, one, room)
+                else:
+                    family_pushes(
+                        law, neighbours, margin, s, g, best, discounts, place, level_end, L, room,
+                        lead, force,
+                    )  # fmt: skip
+            for n in range(L):
+                score_gradients[place[n], m] = push[n]
+        for n in range(L):
+            pulled = own_units[n]
+            to_units(output, squash, pulled, score_gradients[n], pulled, d_bias, d_output)
+        np.dot(x.T, own_units, d_weight)
+        update(weight, d_weight, rates)
+        if squash:
+            update(bias, d_bias, rates)
+            update(output, d_output, rates)
+
+
+@inlined
+def pair_gradients(ahead, behind, push, product, cost):
+    """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
+
+    Their cost (Burges2006 eq. 8) is added in two parts: what is linear to ``cost`` ``[M]``, and
+    the factors of what is left to take the logarithm of to ``product`` ``[M]``, each in (1, 2].
+    """
+    M = len(push)
+    one, zero = like(push[0], 1.0), like(push[0], 0.0)
+    for m in range(M):
+        lead = ahead[m] - behind[m]
+        e = exp(-abs(lead))
+        near = one + e
+        product[m] *= near
+        cost[m] += max(-lead, zero)
+        push[m] = (e if lead > 0 else one) / near
+
+
+@inlined
+def flush(product, cost):
+    """Move the logarithm of ``product`` into ``cost``."""
+    for m in range(len(cost)):
+        cost[m] += math.log(product[m])
+        product[m] = 1
+
+
+@compiled
+def epoch_by_documents(
+    features, labels, offsets, stored, squash, weight, bias, output, rates, cost
+):
+    """V2: n forward passes, the forces of all pairs, n forward and n backward passes; per query.
+
+    Args:
+        features, labels, offsets: as for :func:`epoch_by_lambdas`.
+        stored: activations are kept, and the second n forward passes left out: the first of
+            footnote 3's further speed-ups, which the paper did not make.
+        squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
     longest = np.diff(offsets).max()
     units = np.empty((longest, K), features.dtype)
     scores = np.empty((longest, M), features.dtype)
     score_gradients = np.empty((longest, M), features.dtype)
-    order = np.empty(longest, np.int64)
-    below = np.empty(longest, np.int64)
-    ranks = np.empty(longest, np.int64)
-    work = np.empty((5, longest), features.dtype)
+    place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
     pull = np.empty(K, features.dtype)
+    push = np.empty(M, features.dtype)
+    product = np.ones(M)
     d_weight, d_bias, d_output = np.zeros_like(weight), np.zeros_like(bias), np.zeros_like(output)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
         L = end - begin
-        x, y, g = features[begin:end], labels[begin:end], gains[begin:end]
+        x, y = features[begin:end], labels[begin:end]
         for n in range(L):
             forward(x[n], weight, bias, output, squash, units[n], scores[n])
-        best = ideal(g, discounts, L)
-        if best <= 0:
-            continue
-        by_label(y, order[:L], below[:L])
-        lambdas(
-            law, neighbours, margin, scores[:L], g, discounts, best, ideal(g, discounts, cutoff),
-            cutoff, order[:L], below[:L], ranks[:L], work[:, :L], score_gradients[:L], cost,
-        )  # fmt: skip
+        score_gradients[:L] = 0
+        by_falling_label(y, place, level_end)
+        for first in range(L):
+            i = place[first]
+            for second in range(level_end[first], L):
+                j = place[second]
+                pair_gradients(scores[i], scores[j], push, product, cost)
+                for m in range(M):
+                    score_gradients[i, m] -= push[m]
+                    score_gradients[j, m] += push[m]
+                if second % 500 == 0:  # 2^500 is far from the largest float64
+                    flush(product, cost)
+            flush(product, cost)
         for n in range(L):
+            if not stored:
+                forward(x[n], weight, bias, output, squash, units[n], scores[n])
             backward(
                 x[n], output, squash, units[n], score_gradients[n], pull, d_weight, d_bias, d_output
             )
@@ -273,12 +348,17 @@ def epoch_by_lambdas(
 
 
 @compiled
-def epoch_by_pairs(features, labels, offsets, squash, weight, bias, output, rates, cost):
-    """V1: two forward and two backward passes per pair, one update per query.
+def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, output, rates, cost):
+    """V1: two forward and two backward passes per pair, pairs by falling label of the first.
 
-    The arguments are those of :func:`epoch_by_lambdas`, and so are all passes through the net.
+    Args:
+        features, labels, offsets: as for :func:`epoch_by_lambdas`.
+        batch: the weights are updated once per query; else after every pair.
+        squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
+    longest = np.diff(offsets).max()
+    place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
     units = np.empty((2, K), features.dtype)
     scores = np.empty((2, M), features.dtype)
     pull = np.empty(K, features.dtype)
@@ -286,28 +366,34 @@ def epoch_by_pairs(features, labels, offsets, squash, weight, bias, output, rate
     rise = np.empty(M, features.dtype)
     product = np.ones(M)
     d_weight, d_bias, d_output = np.zeros_like(weight), np.zeros_like(bias), np.zeros_like(output)
+    # A pair's own update is what its backward passes add to the weights themselves.
+    to_weight = d_weight if batch else weight
+    to_bias = d_bias if batch else bias
+    to_output = d_output if batch else output
+    through = output if batch else output.copy()
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
-        for i in range(begin, end):
-            for j in range(begin, end):
-                if labels[i] > labels[j]:
-                    forward(features[i], weight, bias, output, squash, units[0], scores[0])
-                    forward(features[j], weight, bias, output, squash, units[1], scores[1])
-                    pair_gradients(scores[0], scores[1], push, product, cost)
-                    for m in range(M):
-                        rise[m] = -push[m]
-                    backward(
-                        features[i], output, squash, units[0], rise, pull, d_weight, d_bias,
-                        d_output,
-                    )  # fmt: skip
-                    backward(
-                        features[j], output, squash, units[1], push, pull, d_weight, d_bias,
-                        d_output,
-                    )  # fmt: skip
-                if (j - begin) % 500 == 499:
+        x, L = features[begin:end], end - begin
+        by_falling_label(labels[begin:end], place, level_end)
+        for first in range(L):
+            i = place[first]
+            for second in range(level_end[first], L):
+                j = place[second]
+                forward(x[i], weight, bias, output, squash, units[0], scores[0])
+                forward(x[j], weight, bias, output, squash, units[1], scores[1])
+                pair_gradients(scores[0], scores[1], push, product, cost)
+                for m in range(M):
+                    push[m] *= 1 if batch else -rates[m]
+                    rise[m] = -push[m]
+                if not batch:
+                    through[:] = output
+                backward(x[i], through, squash, units[0], rise, pull, to_weight, to_bias, to_output)
+                backward(x[j], through, squash, units[1], push, pull, to_weight, to_bias, to_output)
+                if second % 500 == 0:  # 2^500 is far from the largest float64
                     flush(product, cost)
             flush(product, cost)
-        update(weight, d_weight, rates)
-        if squash:
-            update(bias, d_bias, rates)
-            update(output, d_output, rates)
+        if batch:
+            update(weight, d_weight, rates)
+            if squash:
+                update(bias, d_bias, rates)
+                update(output, d_output, rates)

@@ -52,27 +52,43 @@ def _ranknet(begin, end, starts, lengths, scores, labels, sigma, value, gradient
     L = lengths[begin:end].max()
     place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
     room = np.empty((4, room_for(L)), scores.dtype)
-    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    push = room[3]
     for b in range(begin, end):
         first = starts[b]
         s, y = scores[first : first + lengths[b]], labels[first : first + lengths[b]]
         n = by_falling_label(y, place, level_end)
-        split_exponentials(s, place, n, sigma, mantissa, power)
+        value[b] = ranknet_pushes(s, place, level_end, n, sigma, room)
+        number = 0
         for i in range(n):
-            scaled[i] = sigma * s[place[i]]
-        fill_up(n, mantissa, power, -1)
-        scaled[n:] = -1e37
-        push[:] = 0
-        total, number = 0.0, 0
-        for i in range(n):
-            cost, force = _lost(mantissa, power, scaled, i, level_end[i], n, push)
-            total += cost
-            push[i] -= force
             number += n - level_end[i]
-        value[b] = total
         pairs[b] = number
         for i in range(n):
             gradient[first + place[i]] = sigma * push[i]
+
+
+@inlined
+def ranknet_pushes(s, place, level_end, n, sigma, room):
+    """The cost of a list's pairs; ``room[3]`` becomes its gradient by ``sigma s``, by place.
+
+    Args:
+        s: scores.
+        place, level_end, n: of its documents, by :func:`~.pairs.by_falling_label`.
+        sigma: steepness.
+        room: ``[4, room_for(longest)]``.
+    """
+    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    split_exponentials(s, place, n, sigma, mantissa, power)
+    for i in range(n):
+        scaled[i] = sigma * s[place[i]]
+    fill_up(n, mantissa, power, -1)
+    scaled[n:] = -1e37
+    push[:] = 0
+    total = 0.0
+    for i in range(n):
+        cost, force = _lost(mantissa, power, scaled, i, level_end[i], n, push)
+        total += cost
+        push[i] -= force
+    return total
 
 
 @inlined

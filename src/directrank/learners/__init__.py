@@ -53,7 +53,12 @@ class Learner:
 REGISTRY: dict[str, Learner] = {
     "neural": Learner("directrank.learners.neural.fit:fit_many", neural=True),
     "per_query": Learner("directrank.learners.neural.per_query:fit_by_lambdas", neural=True),
-    "per_pair": Learner("directrank.learners.neural.per_query:fit_by_pairs", neural=True),
+    "ranknet_v1": Learner("directrank.learners.neural.per_query:fit_v1", neural=True),
+    "ranknet_v1_each_pair": Learner(
+        "directrank.learners.neural.per_query:fit_v1_each_pair", neural=True
+    ),
+    "ranknet_v2": Learner("directrank.learners.neural.per_query:fit_v2", neural=True),
+    "ranknet_v2_stored": Learner("directrank.learners.neural.per_query:fit_v2_stored", neural=True),
     "linear_ascent": Learner("directrank.learners.neural.linear_ascent:fit_many", neural=True),
     "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
     "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from directrank import learners, models
 from directrank.data.cubic import generate
 from directrank.kernels.per_query import LAWS
 from directrank.learners.contract import FitJob, Fitted, Splits, no_progress
+from directrank.lists.packed import RankedLists
 from directrank.losses._lambda_family import FORCES
 from directrank.system.errors import ConfigError
 
@@ -50,6 +53,20 @@ def fitted(learner: str, data: Splits, net: str, loss: dict, **training) -> list
     return learners.get(learner).load()(data, settings, jobs)
 
 
+def lists_of_two(lists: RankedLists) -> RankedLists:
+    """The first two documents of each query whose labels differ."""
+    chosen = []
+    for begin, end in zip(lists.offsets, lists.offsets[1:], strict=False):
+        labels = lists.labels[begin:end]
+        other = np.flatnonzero(labels != labels[0])
+        if len(other):
+            chosen += [begin, begin + other[0]]
+    queries = len(chosen) // 2
+    return RankedLists(
+        lists.features[chosen], lists.labels[chosen], np.arange(queries + 1) * 2, np.arange(queries)
+    )
+
+
 def column(models: list[Fitted], name: str) -> list[list[float]]:
     """A column of each model's history."""
     return [[row[name] for row in model.history] for model in models]
@@ -79,12 +96,45 @@ def test_compiled_passes_train_what_the_engine_trains(data, net, loss):
 
 
 @pytest.mark.parametrize("net", NETS)
-def test_pair_by_pair_gives_the_same_weights_as_by_lambdas(data, net):
+@pytest.mark.parametrize("learner", ["ranknet_v1", "ranknet_v2", "ranknet_v2_stored"])
+def test_every_way_to_update_per_query_gives_the_same_weights(data, learner, net):
     fast = fitted("per_query", data, net, {"name": "ranknet"}, keep="last")
-    slow = fitted("per_pair", data, net, {"name": "ranknet"}, keep="last")
+    slow = fitted(learner, data, net, {"name": "ranknet"}, keep="last")
     for a, b in zip(fast, slow, strict=True):
         np.testing.assert_allclose(b.predict(data.test), a.predict(data.test), rtol=1e-9)
     np.testing.assert_allclose(column(slow, "train_loss"), column(fast, "train_loss"), rtol=1e-9)
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_an_update_per_pair_is_one_per_query_where_each_query_is_a_pair(data, net):
+    pairs = replace(data, train=lists_of_two(data.train))
+    each, batch = (
+        fitted(learner, pairs, net, {"name": "ranknet"}, keep="last")
+        for learner in ("ranknet_v1_each_pair", "ranknet_v1")
+    )
+    for a, b in zip(each, batch, strict=True):
+        np.testing.assert_allclose(a.predict(data.test), b.predict(data.test), rtol=1e-9)
+    np.testing.assert_allclose(column(each, "train_loss"), column(batch, "train_loss"), rtol=1e-9)
+
+
+def test_an_update_per_pair_sees_the_weights_that_the_pair_before_it_left(data):
+    one = replace(data, train=data.train.select(np.array([0])))
+    settings = {"keep": "last", "max_epochs": 1}
+    found = fitted("ranknet_v1_each_pair", one, "linear", {"name": "ranknet"}, **settings)
+    still = fitted(
+        "ranknet_v1", one, "linear", {"name": "ranknet"}, **settings,
+        optimizer={"name": "sgd", "lr": 1e-30},
+    )  # fmt: skip
+    x, y = one.train.features.astype(np.float64), one.train.labels
+    probe = data.vali.features.astype(np.float64)
+    for model, start, rate in zip(found, still, RATES, strict=True):
+        w = np.linalg.lstsq(probe, start.predict(data.vali), rcond=None)[0]
+        falling = np.argsort(-y, kind="stable")
+        for i in falling:
+            for j in falling:
+                if y[i] > y[j]:
+                    w += rate * (x[i] - x[j]) / (1 + np.exp((x[i] - x[j]) @ w))
+        np.testing.assert_allclose(model.predict(data.vali), probe @ w, rtol=1e-6)
 
 
 def test_cost_of_ranknet_is_its_loss_and_that_of_lambdarank_is_ndcg_at_10(data):
@@ -140,7 +190,7 @@ def test_forces_are_numbered_as_the_loss_names_them():
 @pytest.mark.parametrize(
     ("learner", "net", "loss", "training", "text"),
     [
-        ("per_pair", "linear", {"name": "lambdarank"}, {}, "trains ranknet"),
+        ("ranknet_v1", "linear", {"name": "lambdarank"}, {}, "trains ranknet"),
         ("per_query", "linear", {"name": "listnet"}, {}, "trains ranknet and lambdarank"),
         ("per_query", "linear", {"name": "ranknet", "k": 5}, {}, "'k': 5"),
         ("per_query", "linear", {"name": "ranknet"}, {"batch_queries": 2}, "batch_queries must"),

@@ -5,11 +5,20 @@ and results, by the same code; what differs is how an epoch is computed. A netwo
 50 documents is 50 microseconds of arithmetic, and the twenty-odd tensor operations of a step of the
 general engine cost several times that. More than one network of a run is trained in one pass.
 
-``per_query`` is the paper's V2: one force per document, summed over its pairs (section 5), then one
-backward pass per document. ``per_pair`` is its V1, RankNet as it was trained before: both documents
-of every pair pass through the network forwards and backwards. Both update the weights once per
-query, and the network's passes are the same code (``_per_query_kernels``), so that their times
-compare the two algorithms. V1 knows RankNet's cost only.
+``per_query`` trains all losses of the paper, as fast as this can be done. The others are the
+algorithms that section 6.1 of the paper times, for RankNet's cost alone:
+
+- ``ranknet_v1``, RankNet as it was trained before: both documents of every pair pass through the
+  network forwards and backwards, and the weights are updated once per query;
+- ``ranknet_v1_each_pair``, the same with an update after every pair;
+- ``ranknet_v2``, the paper's speed-up: one force per document, summed over its pairs (section 5),
+  n forward passes before it, and n forward and n backward passes after it;
+- ``ranknet_v2_stored``, the same without the second forward passes (footnote 3), as activations
+  are kept.
+
+The network's passes and a pair's arithmetic are the same code in these four, so that their times
+compare the algorithms. ``per_query`` is V2 with both speed-ups of that footnote, activations kept
+and exponentials of scores, not of pairs; and its passes are a matrix product per query.
 """
 
 from __future__ import annotations
@@ -29,8 +38,7 @@ from directrank.learners.neural import fit
 from directrank.learners.neural.checkpoints import Checkpoints
 from directrank.learners.neural.members import Member
 from directrank.learners.neural.stack import Stack, UnderWay
-from directrank.lists.conventions import discount
-from directrank.metrics.conventions import Judgements
+from directrank.lists.conventions import discount_sums, gains
 from directrank.system.errors import ConfigError, TrainingError
 
 if TYPE_CHECKING:
@@ -73,9 +81,9 @@ class PerQueryStack(Stack):
         super().__init__(data, model_settings, training, members, selection, device)
         self.loss = dict(members[0].loss)
         self.pass_seconds = 0.0
-        longest = max(int(np.max(data.train.lengths)), COST_CUTOFF)
-        ranks = torch.arange(1, longest + 1, dtype=torch.float64)
-        self.discounts = np.concatenate([[0], discount("log2", ranks)]).astype(self._numpy)
+        longest = int(np.max(data.train.lengths))
+        self.sums = discount_sums("log2", longest, None)
+        self.cut_sums = discount_sums("log2", longest, COST_CUTOFF)
         self._load()
 
     def _load(self) -> None:
@@ -134,15 +142,13 @@ class PerQueryStack(Stack):
         step_done()  # between epochs nothing is under way, and the stack can be saved
         queries = self.data.train.n_queries
         order = np.stack([stream.permutation(queries) for stream in self.shuffles])
-        batch = self.feeder.draw(order, self.cuts)
         costs = np.zeros(len(self.active))
         self.pass_seconds = 0.0
-        for row in range(len(self.rows)):
+        for row in range(len(self.rows)):  # each drawn alone, as its documents are copied
             models = slice(row * self.per_row, (row + 1) * self.per_row)
-            lengths = batch.lengths[row]
-            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-            features = batch.features[row, : offsets[-1]].numpy()
-            labels = batch.labels[row, : offsets[-1]].numpy()
+            batch = self.feeder.draw(order[row : row + 1], self.cuts[row : row + 1])
+            offsets = np.concatenate([[0], np.cumsum(batch.lengths[0])]).astype(np.int64)
+            features, labels = batch.features[0].numpy(), batch.labels[0].numpy()
             self._pass(models, features, labels, offsets, costs[models])
         self.under_way = UnderWay(order, queries, costs, None, time.perf_counter() - began)
         if not np.isfinite(costs).all():
@@ -184,16 +190,15 @@ class PerQueryStack(Stack):
         offsets: np.ndarray,
         net: tuple[Any, ...],
     ) -> None:
-        law = kernels.LAWS.index(self.loss.get("force", "logistic"))
-        if self.loss["name"] == "ranknet":
-            law = -1
-        neighbours = self.loss.get("pairs") == "neighbours"
-        margin = self._numpy(self.loss.get("margin", 0.0))
-        force = (law, neighbours, margin)
-        judgements = Judgements(torch.from_numpy(labels)[None], torch.ones(1, len(labels)).bool())
-        gains = judgements.gains(self.loss.get("gain", "exp2"))[0].numpy()
+        loss = self.loss
+        law = {"ranknet": kernels.RANKNET, "lambdarank": kernels.LAMBDARANK}.get(loss["name"])
+        if law is None:
+            law = kernels.LAWS.index(loss.get("force", "logistic"))
+        neighbours, margin = loss.get("pairs") == "neighbours", self._numpy(loss.get("margin", 0.0))
+        gained = gains(torch.from_numpy(labels), loss.get("gain", "exp2")).numpy()
+        sums = (self.sums, self.cut_sums, COST_CUTOFF)
         kernels.epoch_by_lambdas(
-            features, labels, gains, offsets, self.discounts, COST_CUTOFF, *force, *net
+            features, labels, gained, offsets, *sums, law, neighbours, margin, *net
         )
 
     def _layers(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -213,20 +218,44 @@ class PerQueryStack(Stack):
         result.history[-1]["pass_seconds"] = self.pass_seconds / len(self.active)
 
 
-class PerPairStack(PerQueryStack):
-    """A stack whose epochs are compiled passes pair by pair (V1)."""
+class DocumentsStack(PerQueryStack):
+    """A stack whose epochs are V2's passes as the paper has them, with every activation anew."""
 
-    learner = "per_pair"
+    learner = "ranknet_v2"
     losses: Mapping[str, Sequence[str]] = {"ranknet": ()}
+    stored = False
 
     def _train(
-        self,
-        features: np.ndarray,
-        labels: np.ndarray,
-        offsets: np.ndarray,
-        net: tuple[Any, ...],
+        self, features: np.ndarray, labels: np.ndarray, offsets: np.ndarray, net: tuple[Any, ...]
     ) -> None:
-        kernels.epoch_by_pairs(features, labels, offsets, *net)
+        kernels.epoch_by_documents(features, labels, offsets, self.stored, *net)
+
+
+class StoredStack(DocumentsStack):
+    """A stack whose epochs are V2's passes with stored activations."""
+
+    learner = "ranknet_v2_stored"
+    stored = True
+
+
+class PairsStack(PerQueryStack):
+    """A stack whose epochs are V1's passes, with an update per query."""
+
+    learner = "ranknet_v1"
+    losses: Mapping[str, Sequence[str]] = {"ranknet": ()}
+    batch = True
+
+    def _train(
+        self, features: np.ndarray, labels: np.ndarray, offsets: np.ndarray, net: tuple[Any, ...]
+    ) -> None:
+        kernels.epoch_by_pairs(features, labels, offsets, self.batch, *net)
+
+
+class EachPairStack(PairsStack):
+    """A stack whose epochs are V1's passes, with an update per pair."""
+
+    learner = "ranknet_v1_each_pair"
+    batch = False
 
 
 def fit_by_lambdas(
@@ -243,14 +272,44 @@ def fit_by_lambdas(
     return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PerQueryStack)
 
 
-def fit_by_pairs(
+def fit_v1(
     data: Splits,
     settings: Sequence[Mapping[str, Any]],
     jobs: Sequence[FitJob],
     checkpoints: Checkpoints | None = None,
 ) -> list[Fitted]:
-    """The learner ``per_pair``; as :func:`fit_by_lambdas`."""
-    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PerPairStack)
+    """The learner ``ranknet_v1``; as :func:`fit_by_lambdas`."""
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PairsStack)
+
+
+def fit_v1_each_pair(
+    data: Splits,
+    settings: Sequence[Mapping[str, Any]],
+    jobs: Sequence[FitJob],
+    checkpoints: Checkpoints | None = None,
+) -> list[Fitted]:
+    """The learner ``ranknet_v1_each_pair``; as :func:`fit_by_lambdas`."""
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, EachPairStack)
+
+
+def fit_v2(
+    data: Splits,
+    settings: Sequence[Mapping[str, Any]],
+    jobs: Sequence[FitJob],
+    checkpoints: Checkpoints | None = None,
+) -> list[Fitted]:
+    """The learner ``ranknet_v2``; as :func:`fit_by_lambdas`."""
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, DocumentsStack)
+
+
+def fit_v2_stored(
+    data: Splits,
+    settings: Sequence[Mapping[str, Any]],
+    jobs: Sequence[FitJob],
+    checkpoints: Checkpoints | None = None,
+) -> list[Fitted]:
+    """The learner ``ranknet_v2_stored``; as :func:`fit_by_lambdas`."""
+    return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, StoredStack)
 
 
 def _on_the_cpu(jobs: Sequence[FitJob]) -> list[FitJob]:

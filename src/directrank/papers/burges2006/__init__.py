@@ -24,6 +24,24 @@ def _table(title: str, experiment: str, what: str) -> Product:
     return Product("table", title, (experiment,), "ndcg:table", options)
 
 
+def _speed(title: str, experiment: str) -> Product:
+    """The algorithms of section 6.1 beside each other."""
+    options = {"experiment": experiment}
+    return Product("table", title, (experiment,), "speed:table_speed", options, timed=True)
+
+
+def _batching(title: str, experiment: str) -> Product:
+    """V1 with either update."""
+    return Product("table", title, (experiment,), "batching:table", {"experiment": experiment})
+
+
+def _lambdas(title: str, experiment: str) -> Product:
+    """The lambda functions of section 6.2."""
+    return Product(
+        "table", title, (experiment,), "choices:table_lambdas", {"experiment": experiment}
+    )
+
+
 PRODUCTS: dict[str, Product] = {
     "figure1a": Product(
         "figure",
@@ -48,6 +66,12 @@ PRODUCTS: dict[str, Product] = {
     "figure2b": _figure(
         f"Figure 2 (right) of {_PAPER}: intranet search data", "intranet", ("linear",), _INTRANET
     ),
+    "figure2b_ohsumed": _figure(
+        f"Figure 2 (right) of {_PAPER} on OHSUMED, and with two layer nets",
+        "intranet_ohsumed",
+        ("two_layer", "linear"),
+        _INTRANET,
+    ),
     "figure3a": _figure(
         f"Figure 3 (left) of {_PAPER}: Web data, linear nets",
         "web",
@@ -67,14 +91,31 @@ PRODUCTS: dict[str, Product] = {
         "speed:table_figure1",
         timed=True,
     ),
+    "table_speed": _speed(f"Section 6.1 of {_PAPER}: V1 and V2", "factors"),
+    "table_speed_cubic": _speed(
+        f"Section 6.1 of {_PAPER} on artificial data: V1 and V2", "factors_cubic"
+    ),
+    "table_batching": _batching(
+        f"Section 6.1 of {_PAPER}: V1 with updates per query and per pair", "batching"
+    ),
+    "table_batching_cubic": _batching(
+        f"Section 6.1 of {_PAPER} on artificial data: V1 with updates per query and per pair",
+        "batching_cubic",
+    ),
     "table_figure2a": _table(f"Figure 2 (left) of {_PAPER} in numbers", "artificial", _CUBIC),
     "table_figure2b": _table(f"Figure 2 (right) of {_PAPER} in numbers", "intranet", _INTRANET),
+    "table_figure2b_ohsumed": _table(
+        f"Figure 2 (right) of {_PAPER} on OHSUMED, in numbers", "intranet_ohsumed", _INTRANET
+    ),
     "table_figure3": _table(f"Figure 3 of {_PAPER} in numbers", "web", _WEB),
-    "table_lambdas": Product(
-        "table",
-        f"Lambda functions of {_PAPER}, section 6.2, that the paper does not print",
-        ("lambdas",),
-        "choices:table_lambdas",
+    "table_lambdas": _lambdas(
+        f"Lambda functions of {_PAPER}, section 6.2, that the paper does not print, on artificial "
+        "data",
+        "lambdas",
+    ),
+    "table_lambdas_web": _lambdas(
+        f"Lambda functions of {_PAPER}, section 6.2, that the paper does not print, on Web data",
+        "lambdas_web",
     ),
     "table_recipe": Product(
         "table",
@@ -88,7 +129,7 @@ PRODUCTS: dict[str, Product] = {
         (),
         "summary:figure",
         timed=True,
-        repeats=("table_figure1",),
+        repeats=("table_figure1", "table_speed", "table_speed_cubic"),
     ),
 }
 

@@ -9,14 +9,14 @@ from directrank.papers.burges2006.ndcg import (
     LEVELS,
     METHODS,
     compare,
-    compare_values,
+    compare_leads,
     curves_of,
-    ndcg,
     pairs,
 )
 from directrank.papers.shared.claims import Expected, Finding, Outcome
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.methods import Method, Paired, paired_values
+from directrank.papers.shared.methods import Method
+from directrank.stats.estimates import Estimate
 
 #: Truncation levels that count as the larger ones.
 LARGER = LEVELS[5:]
@@ -61,10 +61,7 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
     top, bottom = LEVELS[0], LEVELS[-1]
     findings = []
     for ours, theirs in pairs(curves_of(runs)):
-        values = [paired_values([ours, theirs], ndcg(ours, level)) for level in (top, bottom)]
-        at_top, at_bottom = (a - b for a, b in values)
-        stream = ("burges2006", "gap", ours.label, theirs.label)
-        paired = compare_values(at_top, at_bottom, stream)
+        paired = compare_leads(ours, theirs, top, bottom)
         name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
         findings.append(_over_queries(name, ours, paired, "more"))
     return Outcome(findings) if findings else None
@@ -112,14 +109,14 @@ def _finding(
     return _over_queries(name, ours, compare(ours, theirs, level, split), expected)
 
 
-def _over_queries(comparison: str, ours: Method, paired: Paired, expected: Expected) -> Finding:
+def _over_queries(comparison: str, ours: Method, paired: Estimate, expected: Expected) -> Finding:
     return Finding.of(
-        paired.difference,
-        paired.p_value,
+        paired.interval(),
+        paired.p_differs(),
         comparison=comparison,
         expected=expected,
         dataset=ours.dataset,
-        sample=f"{paired.difference.n} queries",
-        test="paired randomisation test over queries; normal 95% interval",
+        sample=f"{paired.n} queries",
+        test="t test over queries and starts",
         unit="NDCG",
     )

@@ -1,26 +1,30 @@
 """Figures 2 and 3 of Burges2006: NDCG of RankNet and LambdaRank at truncation levels 1 to 10.
 
-Queries without a relevant document are left out of every mean. Intervals are the mean over the
-test queries ± 1.96 s / √Q; the paper draws 95 % bars without saying of what. LambdaRank is set
-against RankNet by a paired randomisation test per level, corrected over the ten (Holm).
+Queries without a relevant document are left out of every mean. The paper draws 95 % bars without
+saying of what; here intervals and tests are over queries and starts (:mod:`.stats.two_way`), as a
+net's start makes as much difference as a method. LambdaRank is set against RankNet by a test per
+level, corrected over the ten (Holm).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from directrank import metrics
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import p_value, signed, spread
-from directrank.papers.shared.methods import Method, Paired, by_method, paired_test, paired_values
+from directrank.papers.shared.methods import Method, by_method, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import Interval, normal_interval
+from directrank.stats.estimates import Estimate
 from directrank.stats.tests import holm
+from directrank.stats.two_way import (
+    difference_over_queries_and_starts,
+    over_queries_and_starts,
+)
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -28,11 +32,6 @@ LEVELS = range(1, 11)
 METHODS = ("LambdaRank", "RankNet")
 #: In the order of the paper's legend, with what it calls them.
 NETS = {"two_layer": "2-Layer", "linear": "Linear"}
-
-SIGNIFICANT = 0.05
-
-#: Sign patterns of a randomisation test: the smallest p value is 1 in 10 000.
-RESAMPLES = 9_999
 
 #: Tuned settings that a caption tells.
 RATE = "training.optimizer.lr"
@@ -44,9 +43,19 @@ def ndcg(curve: Method, level: int) -> str:
     return metrics.label({"name": "ndcg", "k": level, "gain": gain})
 
 
-def over_queries(curve: Method, level: int, split: str = "test") -> Interval:
-    """Mean of NDCG@level over the queries of a split, with its normal 95 % interval."""
-    return normal_interval(curve.query_values(ndcg(curve, level), split).to_numpy())
+def values_of(curve: Method, metric: str, split: str = "test") -> pd.DataFrame:
+    """``metric`` per trial (rows) and query (columns: fold and id) that has a relevant document."""
+    tables = {}
+    for run in curve.runs:
+        rows = run.result.per_query
+        rows = rows[rows["split"] == split]
+        tables[run.fold or 0] = rows.pivot(index="query_id", columns="trial", values=metric)
+    return pd.concat(tables, names=["fold"]).dropna().T
+
+
+def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:
+    """Mean of NDCG@level, over queries and starts."""
+    return over_queries_and_starts(values_of(curve, ndcg(curve, level), split).to_numpy())
 
 
 def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
@@ -69,19 +78,28 @@ def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
     return curves
 
 
-def compare(a: Method, b: Method, level: int, split: str = "test") -> Paired:
-    """``a`` minus ``b`` at one level, paired by query; the interval is normal, over queries.
+def compare(a: Method, b: Method, level: int, split: str = "test") -> Estimate:
+    """``a`` minus ``b`` at one level, over queries and starts.
 
     Raises:
         DataError: the two were not evaluated on the same queries.
     """
-    of_a, of_b = paired_values([a, b], ndcg(a, level), split)
-    return compare_values(of_a, of_b, ("burges2006", a.label, b.label, level))
+    return _compared(a, b, (level,), split)
 
 
-def compare_values(a: pd.Series, b: pd.Series, stream: tuple[str | int, ...]) -> Paired:
-    """``a`` minus ``b`` as all comparisons of this paper make it."""
-    return paired_test(a, b, stream, interval=normal_interval, resamples=RESAMPLES)
+def compare_leads(a: Method, b: Method, top: int, bottom: int, split: str = "test") -> Estimate:
+    """The lead of ``a`` over ``b`` at the level ``top`` minus that at ``bottom``; as compare."""
+    return _compared(a, b, (top, bottom), split)
+
+
+def _compared(a: Method, b: Method, levels: Sequence[int], split: str) -> Estimate:
+    """``a`` minus ``b`` at the first level; of two, minus the same at the second."""
+    paired_values([a, b], ndcg(a, levels[0]), split)  # raises where queries differ
+    values = []
+    for curve in (a, b):
+        at = [values_of(curve, ndcg(curve, level), split).to_numpy() for level in levels]
+        values.append(at[0] - at[1] if len(at) > 1 else at[0])
+    return difference_over_queries_and_starts(*values)
 
 
 def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:
@@ -123,8 +141,8 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
     datasets = [curve.dataset for curve in curves]
     figures.small_print(picture, standin_line(datasets, evidence.edition))
     text = (
-        f"{what}. NDCG at truncation levels 1 to 10 on the test set; bars: 95% intervals over "
-        "queries, mean ± 1.96 s/√Q; queries without a relevant document are left out. "
+        f"{what}. NDCG at truncation levels 1 to 10 on the test set; bars: 95% intervals "
+        f"{over(curves)}; queries without a relevant document are left out. "
         f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -136,43 +154,42 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     """The plotted values, and LambdaRank against RankNet at every level."""
     curves = curves_of(evidence.runs(experiment))
     rows = [_row(evidence, curve, level) for curve in curves for level in LEVELS]
-    lines = [
-        [curve.label, *(f"{over_queries(curve, k).mean:.4f}" for k in LEVELS)] for curve in curves
-    ]
+    lines = [[curve.label, *(f"{mean_of(curve, k).mean:.4f}" for k in LEVELS)] for curve in curves]
     widths = [
-        [curve.label, *(f"± {over_queries(curve, k).half_width:.4f}" for k in LEVELS)]
+        [curve.label, *(f"± {mean_of(curve, k).interval().half_width:.4f}" for k in LEVELS)]
         for curve in curves
     ]
-    differences, notes = [], []
+    differences = []
     for ours, theirs in pairs(curves):
         compared = [compare(ours, theirs, level) for level in LEVELS]
-        corrected = holm([paired.p_value for paired in compared])
+        p_values = [difference.p_differs() for difference in compared]
+        corrected = holm(p_values)
         net = NETS.get(ours.variant, ours.variant)
         differences += [
-            [net, *(signed(d.difference.mean) for d in compared)],
-            ["95% interval ±", *(f"{d.difference.half_width:.4f}" for d in compared)],
+            [net, *(signed(d.mean) for d in compared)],
+            ["95% interval ±", *(f"{d.interval().half_width:.4f}" for d in compared)],
             ["p (Holm)", *(p_value(p, 3) for p in corrected)],
         ]
-        for level, paired, p_holm in zip(LEVELS, compared, corrected, strict=True):
+        for level, difference, p, p_holm in zip(LEVELS, compared, p_values, corrected, strict=True):
             rows.append(
                 evidence.about(ours.dataset)
                 | {
                     "quantity": "LambdaRank − RankNet",
                     "net": ours.variant,
                     "level": level,
-                    "ndcg": paired.difference.mean,
-                    "half_width": paired.difference.half_width,
-                    "queries": paired.difference.n,
-                    "p_value": paired.p_value,
+                    "ndcg": difference.mean,
+                    "half_width": difference.interval().half_width,
+                    "queries": difference.n,
+                    "trials": min(run.n_trials for run in ours.runs),
+                    "p_value": p,
                     "p_holm": p_holm,
                 }
             )
-        notes.append(_sentence(ours, compared, corrected))
     text = (
-        f"{what}. NDCG on the test set, mean over queries with its 95% interval (± 1.96 s/√Q); "
-        "queries without a relevant document are left out. Below, LambdaRank less RankNet with "
-        "the same net, paired by query: p of a paired randomisation test, corrected over the ten "
-        f"levels (Holm). {protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
+        f"{what}. NDCG on the test set with its 95% interval {over(curves)}; queries without a "
+        "relevant document are left out. Below, LambdaRank less RankNet with the same net, paired "
+        f"by query: interval and p of a t test {over(curves)}, corrected over the ten levels "
+        f"(Holm). {protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         f"Edition {evidence.edition}."
     )
     sections = [
@@ -180,18 +197,23 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         Section("Half width of the 95% interval", widths),
         Section("LambdaRank − RankNet", differences),
     ]
-    notes += [note for note in [_starts(curves)] if note]
+    notes = [note for note in [_starts(curves)] if note]
     layout = Layout(text, ["", *(f"@{k}" for k in LEVELS)], sections, notes)
     return TableResult(pd.DataFrame(rows), layout)
 
 
-def protocol(curves: Sequence[Method]) -> str:
-    """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen."""
+def protocol(curves: Sequence[Method], updates: str = ", one update per query") -> str:
+    """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen.
+
+    Args:
+        curves: what was trained.
+        updates: when weights are updated, where a caption has not said it.
+    """
     runs = [run for curve in curves for run in curve.runs]
     epochs = sorted({int(value_at(run.result.spec, "training.max_epochs")) for run in runs})
     rates = sorted({rate for run in runs for rate in _grid(run)})
     text = data_sentence(runs, "test", "test set")
-    text += f" Trained for {' or '.join(map(str, epochs))} epochs, one update per query"
+    text += f" Trained for {' or '.join(map(str, epochs))} epochs{updates}"
     if len(rates) > 1:
         text += (
             f"; learning rate, of {len(rates)} from {rates[0]:g} to {rates[-1]:g}, and epoch by "
@@ -199,6 +221,13 @@ def protocol(curves: Sequence[Method]) -> str:
         )
     trials = spread([run.n_trials for run in runs], "trial")
     return f"{text}; {trials}."
+
+
+def over(curves: Sequence[Method]) -> str:
+    """Of what intervals are, in words."""
+    if min(run.n_trials for curve in curves for run in curve.runs) > 1:
+        return "over queries and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
+    return "over queries alone, as there is a single start: another may be farther off"
 
 
 def chosen(curve: Method) -> str:
@@ -211,7 +240,7 @@ def chosen(curve: Method) -> str:
 
 
 def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
-    interval = over_queries(curve, level)
+    interval = mean_of(curve, level).interval()
     return evidence.about(curve.dataset) | {
         "quantity": "NDCG",
         "method": curve.name,
@@ -222,20 +251,8 @@ def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
         "low": interval.low,
         "high": interval.high,
         "queries": interval.n,
+        "trials": min(run.n_trials for run in curve.runs),
     }
-
-
-def _sentence(ours: Method, compared: Sequence[Paired], corrected: np.ndarray) -> str:
-    """What the differences say, in words that follow from them."""
-    sure = [d.difference.mean for d, p in zip(compared, corrected, strict=True) if p < SIGNIFICANT]
-    better, worse = sum(gap > 0 for gap in sure), sum(gap < 0 for gap in sure)
-    first, last = compared[0].difference.mean, compared[-1].difference.mean
-    grows = "larger" if first > last else "smaller"
-    return (
-        f"{NETS.get(ours.variant, ours.variant)} nets: LambdaRank is significantly above RankNet "
-        f"at {better} and below at {worse} of {len(compared)} levels; the gap is {grows} at "
-        f"level 1 ({signed(first)}) than at level {LEVELS[-1]} ({signed(last)})."
-    )
 
 
 def _all_chosen(curves: Sequence[Method]) -> str:
@@ -255,7 +272,7 @@ def _starts(curves: Sequence[Method]) -> str:
         means = curve.trial_means(ndcg(curve, LEVELS[-1]))
         if len(means) > 1:
             parts.append(f"{curve.label} {means.min():.4f} to {means.max():.4f}")
-    return f"NDCG@{LEVELS[-1]} of single trials: {'; '.join(parts)}." if parts else ""
+    return f"NDCG@{LEVELS[-1]} of single starts: {'; '.join(parts)}." if parts else ""
 
 
 def _grid(run: PlannedRun) -> list[float]:

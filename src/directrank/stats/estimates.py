@@ -1,0 +1,158 @@
+"""A mean or a difference with its standard error, and how it lies to a bound or within a range.
+
+What a test against zero cannot say follows from an estimate: whether a difference is smaller than a
+margin (two one-sided tests, Schuirmann 1987), and whether a number that somebody claims agrees.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from directrank.stats.intervals import Interval
+
+#: By so much numbers that are equal may differ in floating point: a smaller difference is a tie.
+TIE = 1e-9
+
+Values = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated quantity whose error has a t distribution.
+
+    Attributes:
+        mean: the estimate.
+        error: its standard error; 0 where nothing is left to chance, NaN where it is not known.
+        freedom: degrees of freedom of the error; infinite for a normal distribution.
+        n: number of values behind it, the smaller number of two samples.
+    """
+
+    mean: float
+    error: float
+    freedom: float = math.inf
+    n: int = 1
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """The two-sided t interval.
+
+        >>> of_mean([0.42, 0.44, 0.43]).interval().half_width.__round__(3)
+        0.025
+        """
+        wide = _quantile((1 + level) / 2, self.freedom) * self.error if self.error else self.error
+        return Interval(self.mean, wide, self.n, level)
+
+    def p_above(self, bound: float) -> float:
+        """One-sided p value of the hypothesis that the quantity is at most ``bound``.
+
+        NaN where the error is not known. Without any error it is 0 for an estimate above the bound
+        and 1 else; by less than :data:`TIE` above is not above.
+        """
+        if math.isinf(bound):
+            return 0.0 if bound < 0 else 1.0
+        distance = self.mean - bound
+        if self.error == 0:
+            return float(distance <= TIE)
+        return _survival(distance / self.error, self.freedom)
+
+    def p_below(self, bound: float) -> float:
+        """One-sided p value of the hypothesis that the quantity is at least ``bound``."""
+        return Estimate(-self.mean, self.error, self.freedom, self.n).p_above(-bound)
+
+    def p_differs(self, bound: float = 0.0) -> float:
+        """Two-sided p value of the hypothesis that the quantity is ``bound``.
+
+        >>> round(of_difference([0.42, 0.44, 0.43], [0.40, 0.41, 0.40]).p_differs(), 3)
+        0.025
+        """
+        return float(np.minimum(1.0, 2 * np.minimum(self.p_above(bound), self.p_below(bound))))
+
+    def p_within(self, low: float, high: float) -> float:
+        """p value of two one-sided tests: of the hypothesis that the quantity is not in the range.
+
+        It is the larger of the two, which is why no correction is needed for making both. Below a
+        level of 5 % it says that the 90 % interval lies within the range.
+
+        Args:
+            low, high: ends of the range; one may be infinite.
+
+        >>> round(of_mean([0.001, -0.002, 0.003, 0.0]).p_within(-0.01, 0.01), 4)
+        0.0014
+        """
+        return float(np.maximum(self.p_above(low), self.p_below(high)))
+
+
+def of_mean(values: Values) -> Estimate:
+    """The mean of independent values, with the error ``s / √n``; NaN for a single value.
+
+    For values of two methods on the same queries, pass their differences.
+
+    Raises:
+        ValueError: no values, or one that is not finite.
+    """
+    values = _finite(values)
+    n = len(values)
+    error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    return Estimate(float(values.mean()), error, max(n - 1, 1), n)
+
+
+def of_difference(a: Values, b: Values) -> Estimate:
+    """Mean of a minus mean of b, two independent samples with unequal variances (Welch).
+
+    The error is NaN where either sample is a single value.
+
+    Raises:
+        ValueError: as :func:`of_mean`.
+    """
+    of_a, of_b = of_mean(a), of_mean(b)
+    variances = np.array([of_a.error**2, of_b.error**2])
+    error, freedom = float(np.sqrt(variances.sum())), 1.0
+    if error > 0:
+        # Satterthwaite's, of which Welch's test makes use.
+        parts = variances**2 / np.array([of_a.freedom, of_b.freedom])
+        freedom = float(variances.sum() ** 2 / parts.sum())
+    return Estimate(of_a.mean - of_b.mean, error, freedom, min(of_a.n, of_b.n))
+
+
+def of_ratio(a: Values, b: Values) -> Estimate:
+    """How many times as large a is as b, of geometric means of positive values such as times.
+
+    The error is that of the difference of logarithms, times the ratio (the delta method).
+
+    Raises:
+        ValueError: as :func:`of_mean`, or a value that is not positive.
+
+    >>> round(of_ratio([10.0, 10.4], [2.0, 2.0]).mean, 2)
+    5.1
+    """
+    a, b = _finite(a), _finite(b)
+    if min(a.min(), b.min()) <= 0:
+        raise ValueError("a ratio of geometric means needs positive values")
+    logarithms = of_difference(np.log(a), np.log(b))
+    ratio = math.exp(logarithms.mean)
+    return Estimate(ratio, ratio * logarithms.error, logarithms.freedom, logarithms.n)
+
+
+def _quantile(probability: float, freedom: float) -> float:
+    if math.isinf(freedom):
+        return float(stats.norm.ppf(probability))
+    return float(stats.t.ppf(probability, freedom))
+
+
+def _survival(statistic: float, freedom: float) -> float:
+    if math.isinf(freedom):
+        return float(stats.norm.sf(statistic))
+    return float(stats.t.sf(statistic, freedom))
+
+
+def _finite(values: Values) -> np.ndarray:
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
+        raise ValueError("an estimate needs a list of at least one value")
+    if not np.isfinite(values).all():
+        raise ValueError("an estimate needs finite values: leave queries without a value out first")
+    return values

@@ -1,0 +1,79 @@
+"""What a sample could have shown: the smallest difference, and the smallest margin.
+
+Both follow from the standard error that was found. They say what a sample of this size and spread
+can tell, and nothing of the difference that was found in it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import optimize, special, stats
+
+#: Beyond so many degrees of freedom the t distribution is taken as normal.
+_MANY = 1e5
+
+
+def smallest_difference(
+    error: float, freedom: float, level: float = 0.05, power: float = 0.8
+) -> float:
+    """The smallest true difference that a two-sided t test finds with probability ``power``.
+
+    To find it is to be significant and to have its sign.
+
+    Args:
+        error: standard error of the estimated difference; NaN where it is not known.
+        freedom: its degrees of freedom; may be infinite.
+        level: of the test, after any correction for several tests.
+        power: probability of finding it, above ``level``.
+
+    Returns:
+        The difference, in the unit of ``error``; NaN where that is NaN.
+
+    Raises:
+        ValueError: a level outside (0, 1), or a power that is not between level and 1.
+
+    >>> round(smallest_difference(1.0, math.inf), 3)
+    2.802
+    """
+    _check(level, power)
+    if math.isnan(error) or error == 0:
+        return error
+    if freedom > _MANY:
+        return error * float(stats.norm.ppf(1 - level / 2) + stats.norm.ppf(power))
+    critical = float(stats.t.ppf(1 - level / 2, freedom))
+
+    def missed(shift: float) -> float:
+        # Under a true difference the statistic has a noncentral t distribution.
+        return float(special.nctdtr(freedom, shift, critical)) - (1 - power)
+
+    most = critical + 10.0
+    while missed(most) > 0:
+        most *= 2
+    return error * float(optimize.brentq(missed, 0.0, most))
+
+
+def smallest_margin(error: float, freedom: float, level: float = 0.05, power: float = 0.8) -> float:
+    """The smallest margin within which equivalence is shown with probability ``power``.
+
+    Where there is no difference in truth, two one-sided t tests at ``level`` each show with this
+    probability that it is smaller than ``(t_{1-level} + t_{(1+power)/2})`` standard errors. The sum
+    of quantiles takes the error as it was found: with few degrees of freedom the margin is
+    somewhat too large, so that it promises no more than can be kept.
+
+    Args, Raises:
+        As for :func:`smallest_difference`.
+
+    >>> round(smallest_margin(1.0, math.inf), 3)
+    2.926
+    """
+    _check(level, power)
+    normal = freedom > _MANY
+    quantiles = (1 - level, (1 + power) / 2)
+    parts = [stats.norm.ppf(q) if normal else stats.t.ppf(q, freedom) for q in quantiles]
+    return error * float(sum(parts))
+
+
+def _check(level: float, power: float) -> None:
+    if not 0 < level < power < 1:
+        raise ValueError(f"no test at level {level} with power {power}")
