@@ -278,14 +278,18 @@ def test_the_papers_scale_is_planned_without_data(paper, prediction):
     assert (prediction.runs["seconds"] > 0).all()
 
 
-def test_runs_that_products_share_count_once_in_sums(prediction):
+def test_runs_that_products_share_count_once_in_sums(paper, prediction):
     products = prediction.products.set_index(["paper", "product"])
     table, summary = (products.loc[("bruch2019", name)] for name in ("table1", "summary"))
     assert table["hours"] == pytest.approx(summary["hours"])  # the same runs
     assert table["hours_own"] == 0
     whole = products.loc[("bruch2019", "all"), "hours"]
-    singles = products.loc["bruch2019"].drop("all")["hours"].sum()
-    assert whole == pytest.approx(singles - summary["hours"])
+    plans = [plan for (name, _), plan in paper.products.items() if name == "bruch2019"]
+    experiments = [cells for plan in plans for cells in plan["experiments"].values()]
+    runs = {cell["run"] for cells in experiments for cell in cells}
+    seconds = prediction.runs.set_index("run")["seconds"]
+    assert whole == pytest.approx(seconds[sorted(runs)].sum() / 3600)
+    assert whole < products.loc["bruch2019"].drop("all")["hours"].sum()
     totals = products.xs("all", level="product")["hours"]
     assert totals["all"] == pytest.approx(totals.drop("all").sum())
 
@@ -337,7 +341,7 @@ def test_recorded_runs_correct_the_rates(paper, prediction, rates, tmp_path):
     measured = against(prediction, tmp_path / "results/e")
     corrected = calibrated(prediction, measured)
     assert corrected.start_seconds == pytest.approx(1.5 * rates.start_seconds, rel=0.1)
-    assert corrected.flops["float32"] == pytest.approx(rates.flops["float32"] / 2, rel=0.05)
+    assert corrected.flops["float32"] == pytest.approx(rates.flops["float32"] / 2, rel=0.1)
     assert corrected.learners["lightgbm"] == pytest.approx(5 * rates.learners["lightgbm"], rel=0.05)
     again = against(estimate(paper, corrected, tmp_path), tmp_path / "results/e")
     assert again["ratio_at_epochs"].between(0.8, 1.25).all()
