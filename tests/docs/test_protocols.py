@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -149,6 +150,10 @@ def leaves(document: Mapping[str, Any], path: str = "") -> Iterator[str]:
             yield f"{path}{key}"
 
 
+def is_named(run: Run, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(label, pattern) for label in run.labels for pattern in patterns)
+
+
 def within(path: str, key: str) -> bool:
     """Whether ``path`` is ``key``, or a part of the section that it names."""
     return path == key or path.startswith(f"{key}.")
@@ -162,7 +167,7 @@ def said_of(run: Run, rows: list[Row]) -> list[Row]:
         if row.key
         and row.paper == run.paper
         and (not row.experiments or run.experiment in row.experiments)
-        and (not row.runs or run.labels & set(row.runs))
+        and (not row.runs or is_named(run, row.runs))
         and (row.key.split(".")[0] not in NEURAL_SECTIONS or "neural" in run.labels)
         and not is_tuned(run.spec, row.key)
     ]
