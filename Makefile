@@ -41,7 +41,7 @@ reproduce: $(READY)  ## the demo edition: figures/demo, paper_tables/demo
 real: $(READY)  ## the edition of real data; needs OHSUMED.zip in data/raw (or DIRECTRANK_RAW)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/real.yaml
 
-paper: $(READY)  ## the edition at the papers' scale; needs every archive, and days or a cluster
+paper: $(READY)  ## the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
 test: $(READY)  ## every test that takes seconds, on up to four cores

@@ -1,0 +1,72 @@
+"""What the edition `paper` would take: the table in scale.md, as `directrank cost` predicts it.
+
+``python docs/costs.py`` measures this machine, where it was not measured before, and writes the
+table anew; a test compares its counts of runs and fits with the plan.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from directrank.edition.plan import load
+from directrank.system.schema import read_yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/scale.md"
+EDITION = "config/paper.yaml"
+BEGIN = "<!-- written by docs/costs.py -->\n"
+END = "<!-- end -->\n"
+
+
+def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    """What ``directrank cost`` says of the CPU, of products and of runs."""
+    command = [sys.executable, "-m", "directrank", "cost", EDITION, "--out", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    (cpu,) = (line for line in done.stdout.splitlines() if line.startswith("CPU: "))
+    products, runs = (pd.read_csv(folder / f"{name}.csv") for name in ("products", "runs"))
+    return f"{cpu}.", products, runs
+
+
+def longest(runs: pd.DataFrame) -> dict[str, float]:
+    """Paper, and ``all`` → CPU hours of its longest run."""
+    hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
+    found: dict[str, float] = {"all": max(hours.values())}
+    for (paper, _), product in load(read_yaml(ROOT / EDITION), ROOT).products.items():
+        for cells in product["experiments"].values():
+            found[paper] = max([found.get(paper, 0.0), *(hours[cell["run"]] for cell in cells)])
+    return found
+
+
+def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """The Markdown table, a row per paper, and the CPU whose hours they are."""
+    of_longest = longest(runs)
+    lines = ["| paper | runs | fits | hours on a CPU | the longest run | hours on a GPU |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in products[products["product"] == "all"].itertuples():
+        hours = (row.cpu_hours, of_longest[row.paper], row.gpu_hours)
+        counts = f"| {row.paper} | {row.runs} | {row.fits} | "
+        lines.append(counts + " | ".join(_rounded(value) for value in hours) + " |")
+    return "\n".join([*lines, "", cpu]) + "\n"
+
+
+def _rounded(hours: float) -> str:
+    """Two digits: a prediction has no more."""
+    return f"{float(f'{hours:.2g}'):,g}".replace(",", " ")
+
+
+def page_with(text: str, content: str) -> str:
+    """The page ``text`` with ``content`` between its two marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{content}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        content = table(*predicted(Path(folder)))
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), content), encoding="utf-8")
