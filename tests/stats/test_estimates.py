@@ -67,7 +67,8 @@ def test_a_single_value_allows_no_test_and_no_spread_leaves_none_to_chance() -> 
     certain = Estimate(0.2, 0.0)
     assert certain.p_differs() == 0
     assert certain.p_differs(0.2) == 1
-    assert certain.p_within(0.1, 0.3) == 0
+    assert certain.p_within(0.1, 0.3) == certain.p_within(0.2, 0.2) == 0
+    assert certain.p_within(0.3, 0.4) == 1
     assert certain.interval().half_width == 0
 
 

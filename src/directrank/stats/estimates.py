@@ -75,7 +75,8 @@ class Estimate:
         """p value of two one-sided tests: of the hypothesis that the quantity is not in the range.
 
         It is the larger of the two, which is why no correction is needed for making both. Below a
-        level of 5 % it says that the 90 % interval lies within the range.
+        level of 5 % it says that the 90 % interval lies within the range. Without any error it is 0
+        for an estimate within the range, ends included, and 1 else.
 
         Args:
             low, high: ends of the range; one may be infinite.
@@ -83,6 +84,8 @@ class Estimate:
         >>> round(of_mean([0.001, -0.002, 0.003, 0.0]).p_within(-0.01, 0.01), 4)
         0.0014
         """
+        if self.error == 0:
+            return float(not low - TIE <= self.mean <= high + TIE)
         return float(np.maximum(self.p_above(low), self.p_below(high)))
 
 

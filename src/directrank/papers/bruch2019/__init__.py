@@ -10,23 +10,30 @@ from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 _RANKERS = "claims:claim_rankers"
+_BOTH = ("web30k", "yahoo1")
+_YAHOO = "The sweeps of Figures 2 and 3 are of Web30K alone."
 
 CLAIMS: dict[str, Claim] = {
-    "C01": Claim(("table1",), _RANKERS, options={"others": ("λMART_RankLib",), "above": True}),
-    "C02": Claim(("table1",), _RANKERS, options={"others": ("λMART_GBM",), "above": False}),
+    "C01": Claim(
+        ("table1",), _RANKERS, _BOTH, options={"others": ("λMART_RankLib",), "above": True}
+    ),
+    "C02": Claim(("table1",), _RANKERS, _BOTH, options={"others": ("λMART_GBM",), "above": False}),
     "C03": Claim(
         ("table1",),
         _RANKERS,
+        ("web30k",),
         options={
             "others": ("ListMLE", "RankNet"),
             "above": True,
             "parts": {"table1_web30k": "Web30K"},  # for Yahoo the paper prints no values
         },
     ),
-    "C04": Claim(("figure2",), "claims:claim_alpha"),
-    "C05": Claim(("figure3",), "claims:claim_depth"),
+    "C04": Claim(("figure2",), "claims:claim_alpha", ("web30k",)),
+    "C05": Claim(("figure3",), "claims:claim_depth", ("web30k",)),
     "D01": Claim(("figure1",), "claims:claim_sigmoid"),
-    "D02": Claim(("figure3",), "claims:claim_overfitting"),
+    "D02": Claim(("figure3",), "claims:claim_overfitting", ("web30k",)),
+    "D24": Claim((), "", ("yahoo1",), lacking=_YAHOO),
+    "D25": Claim((), "", ("yahoo1",), lacking=_YAHOO),
 }
 
 PRODUCTS: dict[str, Product] = {
@@ -35,18 +42,21 @@ PRODUCTS: dict[str, Product] = {
         "Figure 1 of Bruch et al. (2019): sigmoid approximation of the indicator function",
         (),
         "sigmoid:figure1",
+        claims=("D01",),
     ),
     "figure2": Product(
         "figure",
         "Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent",
         ("alpha_sweep",),
         "sweeps:figure2",
+        claims=("C04",),
     ),
     "figure3": Product(
         "figure",
         "Figure 3 of Bruch et al. (2019): NDCG against the depth of the network",
         ("depth_sweep",),
         "sweeps:figure3",
+        claims=("C05", "D02"),
     ),
     "summary": Product(
         "figure",
@@ -60,5 +70,6 @@ PRODUCTS: dict[str, Product] = {
         "Table 1 of Bruch et al. (2019): ranking models on the test sets",
         ("table1_web30k", "table1_yahoo1"),
         "table1:table1",
+        claims=("C01", "C02", "C03"),
     ),
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from directrank import metrics
@@ -28,8 +27,6 @@ LEVELS = range(1, 11)
 METHODS = ("LambdaRank", "RankNet")
 #: In the order of the paper's legend, with what it calls them.
 NETS = {"two_layer": "2-Layer", "linear": "Linear"}
-
-SIGNIFICANT = 0.05
 
 #: Sign patterns of a randomisation test: the smallest p value is 1 in 10 000.
 RESAMPLES = 9_999
@@ -143,7 +140,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         [curve.label, *(f"± {over_queries(curve, k).half_width:.4f}" for k in LEVELS)]
         for curve in curves
     ]
-    differences, notes = [], []
+    differences = []
     for ours, theirs in pairs(curves):
         compared = [compare(ours, theirs, level) for level in LEVELS]
         corrected = holm([paired.p_value for paired in compared])
@@ -167,7 +164,6 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
                     "p_holm": p_holm,
                 }
             )
-        notes.append(_sentence(ours, compared, corrected))
     text = (
         f"{what}. NDCG on the test set, mean over queries with its 95% interval (± 1.96 s/√Q); "
         "queries without a relevant document are left out. Below, LambdaRank less RankNet with "
@@ -180,7 +176,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         Section("Half width of the 95% interval", widths),
         Section("LambdaRank − RankNet", differences),
     ]
-    notes += [note for note in [_starts(curves)] if note]
+    notes = [note for note in [_starts(curves)] if note]
     layout = Layout(text, ["", *(f"@{k}" for k in LEVELS)], sections, notes)
     return TableResult(pd.DataFrame(rows), layout)
 
@@ -223,19 +219,6 @@ def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
         "high": interval.high,
         "queries": interval.n,
     }
-
-
-def _sentence(ours: Method, compared: Sequence[Paired], corrected: np.ndarray) -> str:
-    """What the differences say, in words that follow from them."""
-    sure = [d.difference.mean for d, p in zip(compared, corrected, strict=True) if p < SIGNIFICANT]
-    better, worse = sum(gap > 0 for gap in sure), sum(gap < 0 for gap in sure)
-    first, last = compared[0].difference.mean, compared[-1].difference.mean
-    grows = "larger" if first > last else "smaller"
-    return (
-        f"{NETS.get(ours.variant, ours.variant)} nets: LambdaRank is significantly above RankNet "
-        f"at {better} and below at {worse} of {len(compared)} levels; the gap is {grows} at "
-        f"level 1 ({signed(first)}) than at level {LEVELS[-1]} ({signed(last)})."
-    )
 
 
 def _all_chosen(curves: Sequence[Method]) -> str:

@@ -18,7 +18,6 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.claims import Finding, Outcome
 from directrank.papers.shared.differences import WORDS, add_differences, beside
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import count
@@ -160,7 +159,7 @@ def figure1b(evidence: Evidence) -> FigureResult:
     caption = (
         "Natural logarithm of the seconds per epoch against that of the number of documents, two "
         f"layer nets, {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
-        f"artificial data. Fitted slopes: {', '.join(words)}. {verdict(timed)} The fastest of "
+        f"artificial data. Fitted slopes: {', '.join(words)}. {_longest(timed)} The fastest of "
         f"{len(timed[V1][0].seconds)} epochs on one core of this machine, validation left out. The "
         "paper's text has 4 000 to 512 000 documents per query; its axis, and times that a "
         "quadratic method can reach, say 1 000 queries of 4 to 512. "
@@ -207,7 +206,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
     )
     columns = ["", "paper", "here", "± 95%"]
     sections = [Section("Slope", _lines(slopes, 3)), Section("Speed-up", _lines(factors, 1))]
-    notes = [verdict(two_layer), "Artificial data, as in the paper."]
+    notes = [_longest(two_layer), "Artificial data, as in the paper."]
     layout = Layout(caption, columns, sections, [note for note in notes if note])
     return TableResult(pd.DataFrame(rows), layout, measured)
 
@@ -253,69 +252,15 @@ def _ratio(slow: Timing, fast: Timing) -> tuple[float, float, float]:
     return ratio, error, ratio * width
 
 
-def verdict(timed: Mapping[str, Sequence[Timing]]) -> str:
-    """Whether V1 is near quadratic (above 1.7) and V2 near linear (below 1.3), in words.
+def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
+    """The slopes between the two longest lists, in words.
 
-    Short lists spend their time on what does not grow with them, the update of the weights, so the
-    slope between the two longest lists is told as well.
+    Short lists spend their time on what does not grow with them, the update of the weights.
     """
     if not {V1, V2} <= timed.keys():
         return ""
-    fitted = {method: slope(timed[method]).slope for method in (V1, V2)}
     last = {method: _last_slope(timed[method]) for method in (V1, V2)}
-    quadratic = "above" if fitted[V1] > 1.7 else "not above"
-    linear = "below" if fitted[V2] < 1.3 else "not below"
-    return (
-        f"V1's slope is {quadratic} 1.7 and V2's {linear} 1.3; between the two longest lists they "
-        f"are {last[V1]:.2f} and {last[V2]:.2f}."
-    )
-
-
-def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
-    """V2 is faster for both nets, and its slope is near 1 where V1's is near 2 (C22).
-
-    Times differ from run to run, so what is told of them is what hardly does: slopes in whole
-    numbers, and in how many epochs V2 was the faster.
-
-    Args:
-        evidence: of Figure 1, right.
-        web: of Figure 1, left; None where the edition does not draw it.
-    """
-    runs = evidence.runs("lengths")
-    if not runs:
-        return None
-    timed = timings(runs)
-    findings = []
-    nets = {net for net, _ in timed}
-    if web is not None and web.runs("speedup"):
-        for net, (v1, v2) in by_net(web).items():
-            gains = list(pass_seconds(v1) > pass_seconds(v2))
-            nets.add(net)
-            findings.append(_signs(v1, _faster(net), gains))
-    for net in dict.fromkeys(net for net, _ in timed):
-        slow, fast = timed.get((net, V1)), timed.get((net, V2))
-        if not slow or not fast:
-            continue
-        gains = [
-            a > b
-            for one, other in zip(slow, fast, strict=True)
-            for a, b in zip(one.seconds, other.seconds, strict=True)
-        ]
-        findings.append(_signs(runs[0], _faster(net), gains))
-        if net == "two_layer":
-            steeper = [
-                (b.best / a.best) > (d.best / c.best)
-                for a, b, c, d in zip(slow, slow[1:], fast, fast[1:], strict=False)
-            ]
-            whole = round(slope(slow).slope) - round(slope(fast).slope)
-            findings.append(
-                _signs(runs[0], "slope of V1 − V2, each in whole numbers", steeper, whole)
-            )
-    if not findings:
-        return None
-    missing = [f"{title} nets" for net, title in NETS.items() if net not in nets]
-    remark = "The paper has factors of 5.1 and 8.0 and slopes of 1.943 and 1.185."
-    return Outcome(findings, missing, remark)
+    return f"Between the two longest lists V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
 
 
 def by_net(evidence: Evidence) -> dict[str, tuple[PlannedRun, PlannedRun]]:
@@ -346,29 +291,6 @@ def published(evidence: Evidence, quantity: str) -> float:
     return float(str(values[quantity]).split()[0])
 
 
-def _signs(
-    run: PlannedRun, comparison: str, signs: Sequence[bool], effect: float | None = None
-) -> Finding:
-    """A finding from how many of several comparisons come out one way, with a sign test."""
-    positive = sum(signs)
-    unit = ""
-    if effect is None:
-        effect, unit = float(2 * positive - len(signs)), "epochs"
-    return Finding(
-        comparison=comparison,
-        expected="more",
-        dataset=run.dataset,
-        sample=f"{positive} of {len(signs)}",
-        test="sign test: epochs of each length, or steps from one length to the next",
-        effect=float(effect),
-        low=math.nan,
-        high=math.nan,
-        unit=unit,
-        p_value=float(stats.binomtest(positive, len(signs)).pvalue),
-        timed=True,
-    )
-
-
 def _factors(evidence: Evidence) -> str:
     """How much faster V2 is on the Web data, beside the paper's factors."""
     parts = []
@@ -377,10 +299,6 @@ def _factors(evidence: Evidence) -> str:
         paper = published(evidence, FACTORS[net])
         parts.append(f"{ratio:.1f} times for {NETS[net]} nets (paper {paper:g})")
     return f"V2 is faster by {' and '.join(parts)}." if parts else ""
-
-
-def _faster(net: str) -> str:
-    return f"epochs in which V2 is faster − slower, {NETS[net]} nets"
 
 
 def _last_slope(timed: Sequence[Timing]) -> float:

@@ -14,7 +14,6 @@ from directrank.papers.qin2010.methods import (
     letor_value,
     methods_of,
     scale_caption,
-    standin_note,
 )
 from directrank.papers.shared.differences import (
     WORDS,
@@ -85,7 +84,6 @@ def table3(evidence: Evidence) -> TableResult:
         column = data[data["paper_dataset"] == title]
         for line, row in zip(lines, column.itertuples(), strict=True):
             line += [_with_width(row), _printed(row, 3)]
-    trained = [next(iter(methods.values())) for methods in parts.values() if methods]
     caption = (
         "Ranking accuracy in MAP on the test sets: "
         + " ".join(
@@ -99,8 +97,7 @@ def table3(evidence: Evidence) -> TableResult:
         + f"Edition {evidence.edition}."
     )
     columns = headings("Method", parts, "paper")
-    notes = [note for method in trained for note in standin_note(method.runs[0])]
-    notes += [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
+    notes = [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
@@ -139,9 +136,9 @@ def baselines(evidence: Evidence) -> TableResult:
         f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
         f"{evidence.sources(first.runs, 'test sets')}"
     )
-    notes = standin_note(first.runs[0])
+    notes = []
     if not first.dataset.standin:
-        notes += [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
+        notes = [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 

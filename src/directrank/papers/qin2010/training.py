@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullFormatter
 
-from directrank.papers.qin2010.methods import OWN, standin_note
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, standin_line
-from directrank.papers.shared.format import headings, interval, listed, signed, spread
+from directrank.papers.shared.format import headings, interval, listed, spread
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, mean_interval
@@ -189,34 +188,8 @@ def table5(evidence: Evidence) -> TableResult:
         "groups, none for a single one. The paper's values are lost. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    softrank = evidence.published("qin2010_text_values").set_index("quantity")["value"]
-    notes = [*standin_note(run), _orders(data, columns)]
-    if not run.dataset.standin:
-        notes.append(_against_softrank(data, float(softrank[SOFTRANK_TRAINING])))
     names = headings("", (f"K = {k}" for k in columns), "paper")
-    return TableResult(data, Layout(caption, names, sections, notes))
-
-
-def _orders(data: pd.DataFrame, columns: Sequence[int]) -> str:
-    letor = data[data["discount"] == "letor"]
-    texts = []
-    for k in columns:
-        ranked = letor[letor["restarts"] == k].sort_values("mean", ascending=False)
-        texts.append(f"K = {k}: {' > '.join(f'{value:g}' for value in ranked['alpha'])}")
-    return (
-        f"**Order of α:** {'; '.join(texts)} (LETOR's discount). The paper: with K = 1 α = 300 is "
-        "not better than 50 and 100, with K = 100 the order is 300 > 100 > 50."
-    )
-
-
-def _against_softrank(data: pd.DataFrame, softrank: float) -> str:
-    best = data.loc[data.groupby("discount")["mean"].idxmax()].set_index("discount")["mean"]
-    return (
-        f"**Against SoftRank:** the best value is {best['letor']:.4f} with LETOR's discount and "
-        f"{best['log2']:.4f} with the printed one; the paper gives {softrank:.4f} for SoftRank and "
-        f"says that ApproxNDCG exceeds it ({signed(best['letor'] - softrank)} and "
-        f"{signed(best['log2'] - softrank)} here)."
-    )
+    return TableResult(data, Layout(caption, names, sections))
 
 
 def epoch_seconds(run: PlannedRun) -> np.ndarray:
@@ -263,23 +236,9 @@ def table6(evidence: Evidence) -> TableResult:
         f"machine. Trained on {first.trained_on} of {first.dataset.title} "
         f"({first.dataset.kind} data). Edition {evidence.edition}."
     )
-    notes = [*standin_note(first), _how_much_faster(pd.DataFrame(times).set_index("method"))]
     columns = ["Algorithm", "seconds", "range", "paper"]
-    layout = Layout(caption, columns, [Section("", lines)], [note for note in notes if note])
+    layout = Layout(caption, columns, [Section("", lines)])
     return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
-
-
-def _how_much_faster(times: pd.DataFrame) -> str:
-    if OWN not in times.index or len(times) < 2:
-        return ""
-    ratios = (times["seconds"] / times.loc[OWN, "seconds"]).drop(OWN)
-    return (
-        "**ApproxNDCG is faster** than "
-        + listed([f"{method} by a factor of {ratio:.1f}" for method, ratio in ratios.items()])
-        + "."
-        if (ratios > 1).all()
-        else "**ApproxNDCG is not the fastest** here."
-    )
 
 
 def initialisation(evidence: Evidence) -> FigureResult:
