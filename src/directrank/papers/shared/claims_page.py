@@ -94,6 +94,10 @@ def in_short(claims: pd.DataFrame) -> list[str]:
     if ran:
         text += f"{ran} ran on stand-ins only, which give no verdict. "
     text += f"{absent} {'was' if absent == 1 else 'were'} not measured."
+    in_doubt = overall["printed_numbers"].astype(str).str.contains("FALSE")
+    if in_doubt.any():
+        names = listed(overall.loc[in_doubt, "claim"].tolist())
+        text += f" The papers' own tables contradict {names} at least in part."
     rows = []
     for verdict in VERDICTS[:-1]:
         cells = [verdict]
