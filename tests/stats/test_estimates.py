@@ -88,6 +88,19 @@ def test_the_interval_of_a_ratio_covers_the_true_one() -> None:
     assert 0.92 < np.mean(covered) < 0.98
 
 
+def test_the_interval_of_a_paired_ratio_covers_the_true_one() -> None:
+    rng = np.random.default_rng(8)
+    covered = []
+    for _ in range(1000):
+        theirs = rng.uniform(0.1, 0.5, 40)
+        ours = 1.2 * theirs + rng.normal(0, 0.1, 40)
+        interval = estimates.of_paired_ratio(ours, theirs).interval()
+        covered.append(interval.low <= 1.2 <= interval.high)
+    assert 0.93 < np.mean(covered) < 0.97
+    with pytest.raises(ValueError, match="pairs"):
+        estimates.of_paired_ratio([1.0], [1.0, 2.0])
+
+
 @pytest.mark.parametrize("values", [[], [math.nan, 1.0], [[1.0, 2.0]]])
 def test_what_is_no_list_of_finite_values_is_refused(values: list) -> None:
     with pytest.raises(ValueError, match="an estimate needs"):

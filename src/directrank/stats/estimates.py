@@ -140,6 +140,26 @@ def of_ratio(a: Values, b: Values) -> Estimate:
     return Estimate(ratio, ratio * logarithms.error, logarithms.freedom, logarithms.n)
 
 
+def of_paired_ratio(a: Values, b: Values) -> Estimate:
+    """Mean of a over mean of b, of values that belong together by their order.
+
+    The error is that of a linearised ratio (the delta method): of ``(a - r b) / b̄``.
+
+    Raises:
+        ValueError: as :func:`of_mean`, values of different number, or a mean of b that is not
+            positive.
+
+    >>> round(of_paired_ratio([0.6, 0.5], [0.5, 0.4]).mean, 3)
+    1.222
+    """
+    a, b = _finite(a), _finite(b)
+    if len(a) != len(b) or b.mean() <= 0:
+        raise ValueError("a ratio of means needs pairs, and a denominator above zero")
+    ratio = float(a.mean() / b.mean())
+    residual = of_mean((a - ratio * b) / b.mean())
+    return Estimate(ratio, residual.error, residual.freedom, residual.n)
+
+
 def _quantile(probability: float, freedom: float) -> float:
     if math.isinf(freedom):
         return float(stats.norm.ppf(probability))

@@ -12,6 +12,7 @@ import pytest
 
 from directrank.papers.qin2010.claims import claim_map_ratios
 from directrank.papers.shared.evidence import gather
+from directrank.papers.shared.judging import judge
 from directrank.papers.shared.verdicts import CANNOT_TELL, HOLDS, OTHER, UNMEASURED
 from directrank.stats.tests import holm, wilcoxon
 from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
@@ -102,8 +103,10 @@ def test_claim_about_ratios_holds_for_one_rival_and_not_for_the_other(table3: An
     }
     outcome = claim_map_ratios(gather(plan, folder / "runs", PUBLISHED))
     assert outcome is not None
-    svm, ada = outcome.findings
-    assert svm.effect > 0 > ada.effect
+    svm, ada = judge(outcome.findings, 0.01, ())
+    assert (svm.bounds[0], ada.bounds[0]) == (1.15, 1.2)
+    assert svm.finding.effect > 1.15
+    assert ada.finding.effect < 1.2
     assert max(svm.p_value, ada.p_value) < 0.01
 
 

@@ -197,7 +197,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     again = claims.read_claims(tmp_path / "claims.csv")
     pd.testing.assert_frame_equal(again, merged, check_dtype=False)
     text = claims_page.markdown(merged)
-    assert "**Edition demo, 48 claims.** On the paper's own data: 2 holds. 46 were not" in text
+    assert "**Edition demo, 48 claims.** On the paper's own data: holds 2. 46 were not" in text
     assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
     assert "**holds** on Web30K, Yahoo set 1 (the paper's own data)" in text
     assert "### C02" in text

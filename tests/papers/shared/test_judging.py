@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from directrank.papers.shared import verdicts
-from directrank.papers.shared.evidence import Dataset
+from directrank.papers.shared.evidence import Dataset, gather
 from directrank.papers.shared.findings import (
     MORE,
     NOT_MORE,
@@ -19,11 +20,13 @@ from directrank.papers.shared.findings import (
     Measurement,
     Outcome,
     computed,
+    over_queries,
     paired,
     value,
     welch_over_trials,
 )
 from directrank.papers.shared.judging import Judged, conclude, judge
+from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -36,6 +39,9 @@ from directrank.papers.shared.verdicts import (
     UNMEASURED,
 )
 from directrank.stats.estimates import Estimate
+from directrank.system.errors import DataError
+from directrank.system.io import read_json
+from papers_synthetic import PUBLISHED, make_plan, make_run
 
 REAL = Dataset("a", "A", "real")
 ELSEWHERE = Dataset("b", "B", "real")
@@ -224,6 +230,25 @@ def test_welch_over_trials_needs_two_of_them() -> None:
     assert math.isnan(welch_over_trials(a, b[:1]).p_value)
     assert welch_over_trials(np.ones(3), np.zeros(3)).p_value == 0
     assert computed(0.0, "").p_value == 1
+
+
+def test_a_mean_against_most_of_the_ranks_is_no_effect() -> None:
+    """One large gain and many small losses: Wilcoxon's test is sure of the losses alone."""
+    differences = np.array([5.0, *(-np.linspace(0.01, 0.1, 40))])
+    test = paired(differences, 0.0, "queries")
+    assert test.estimate.mean > 0
+    assert test.p_value == 1
+
+
+def test_methods_of_other_queries_are_refused_whatever_the_claim(tmp_path: Path) -> None:
+    for name, first in (("one", 0), ("other", 5)):
+        make_run(tmp_path / "runs", name, {"ndcg@5": 0.5}, first_query=first)
+    entries = [{"run": name, "settings": {"method": name}} for name in ("one", "other")]
+    plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": entries})
+    evidence = gather(read_json(plan), tmp_path / "runs", PUBLISHED)
+    methods = by_method(evidence.runs("table1_web30k"), "exclude")
+    with pytest.raises(DataError, match="not evaluated on the same queries"):
+        over_queries(methods["one"], methods["other"], "ndcg@5", None)
 
 
 def test_what_is_claimed_is_told_in_words() -> None:

@@ -39,12 +39,11 @@ from directrank.papers.shared.findings import (
     computed,
     mean_of,
     over_queries,
-    paired,
     value,
     welch_over_trials,
 )
 from directrank.papers.shared.methods import Method, paired_values
-from directrank.stats.estimates import of_ratio
+from directrank.stats.estimates import of_paired_ratio, of_ratio
 from directrank.system.seeds import numpy_stream
 
 #: Accuracy that the text gives: for every α, and at α = 100 (section 5.2).
@@ -146,17 +145,20 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
     rivals = [name for name in MAP_RATIOS if name in methods]
     if OWN_AP not in methods or not rivals:
         return None
-    findings, ratios = [], []
+    findings = []
     for rival in rivals:
         own, theirs = paired_values([methods[OWN_AP], methods[rival]], AP)
-        stream = numpy_stream("qin2010", "table3", OWN_AP, rival)
-        measurement = paired(own, MAP_RATIOS[rival] * theirs, _sample(methods[OWN_AP], own), stream)
-        name = f"{OWN_AP} − {MAP_RATIOS[rival]:g} × {rival}, MAP"
-        findings.append(_finding(name, methods[OWN_AP], measurement, "AP"))
-        ratio = methods[OWN_AP].mean(AP) / methods[rival].mean(AP)
-        ratios.append(f"{ratio:.3f} times {rival}'s")
-    missing = [name for name in MAP_RATIOS if name not in methods]
-    return Outcome(findings, missing, f"{OWN_AP}'s MAP is {' and '.join(ratios)}.")
+        ratio = of_paired_ratio(own, theirs)
+        measurement = Measurement(
+            "t test of the ratio of means, paired by query",
+            f"{len(own)} queries of {len(methods[OWN_AP].runs)} folds",
+            ratio,
+            ratio.p_differs(1.0),
+        )
+        claimed = value(low=MAP_RATIOS[rival])
+        name = f"MAP, {OWN_AP} ÷ {rival}"
+        findings.append(_finding(name, methods[OWN_AP], measurement, "times", claimed))
+    return Outcome(findings, [name for name in MAP_RATIOS if name not in methods])
 
 
 def claim_best(evidence: Evidence) -> Outcome | None:
@@ -286,10 +288,6 @@ def _finding(
 ) -> Finding:
     """A finding of one measurement on the data set of ``method``."""
     return Finding(comparison, claimed, method.dataset, unit, [measurement])
-
-
-def _sample(method: Method, values: pd.Series) -> str:
-    return f"{len(values)} queries of {len(method.runs)} folds"
 
 
 def claim_restarts(evidence: Evidence) -> Outcome | None:

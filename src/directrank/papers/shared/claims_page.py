@@ -138,9 +138,9 @@ def block_of(page: str | Path, edition: str) -> list[str]:
 
 
 def _counted(part: pd.DataFrame) -> str:
-    """How many claims have each verdict, e.g. ``3 holds, 1 contradicted``."""
+    """How many claims have each verdict, e.g. ``holds 3 and contradicted 1``."""
     counts = part["verdict"].value_counts()
-    return listed([f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts])
+    return listed([f"{verdict} {counts[verdict]}" for verdict in VERDICTS if verdict in counts])
 
 
 def _how_to_read() -> list[str]:

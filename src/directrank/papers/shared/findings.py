@@ -212,13 +212,14 @@ def paired(
         resamples: sign patterns that the randomisation test draws.
     """
     a, b = np.asarray(a, dtype=float), np.broadcast_to(b, np.shape(a))
-    if stream is None:
-        test = wilcoxon(a, b)
-        name = "Wilcoxon's signed-rank test, paired by query"
-    else:
+    if stream is not None:
         test = paired_randomisation(a, b, stream, resamples)
-        name = "paired randomisation test"
-    return Measurement(name, sample, of_mean(a - b), test.p_value)
+        return Measurement("paired randomisation test", sample, of_mean(a - b), test.p_value)
+    test = wilcoxon(a, b)
+    # It is of ranks: a mean on the other side than most of the ranks is no effect that it shows.
+    p_value = 1.0 if test.effect * test.difference < 0 else test.p_value
+    name = "Wilcoxon's signed-rank test, paired by query"
+    return Measurement(name, sample, of_mean(a - b), p_value)
 
 
 def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:

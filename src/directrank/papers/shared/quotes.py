@@ -48,7 +48,7 @@ def _sentence(name: str, row: Any) -> str:
     remark = row["remark"] if isinstance(row["remark"], str) else ""
     if math.isnan(row["effect"]):
         return text
-    decided = f"{remark} There: {_number(row)}"
+    decided = f"{remark} The effect there: {_number(row)}"
     return f"{text} {decided}".rstrip()
 
 

@@ -39,7 +39,11 @@ STANDIN = (
 )
 
 #: On whose data a verdict rests, the strongest first.
-OWN, OTHER, RECOMPUTED = "the paper's own data", "other real data", "recomputed or artificial"
+OWN, OTHER, RECOMPUTED = (
+    "the paper's own data",
+    "other real data",
+    "recomputed or artificial data",
+)
 STANDIN_GROUP = "stand-in"
 
 #: Groups that verdicts are counted in.

@@ -246,7 +246,7 @@ def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
         ["difference", *(_signed(row.difference, 2) for row in rows)],
         ["in per cent", *(_signed(100 * row.difference / row.published, 1) for row in rows)],
         ["in standard errors", *(_signed(row.difference_in_se, 1) for row in rows)],
-        ["verdict", *(row.status for row in rows)],
+        ["status", *(row.status for row in rows)],
     ]
 
 
@@ -313,7 +313,7 @@ def table3(evidence: Evidence) -> TableResult:
                 row.status,
             ]
         lines.append(cells)
-    beside = ("expected", "paper", "difference", "verdict")
+    beside = ("expected", "paper", "difference", "status")
     columns = headings("Twin sigmoid", (f"{n} documents" for n in SIZES), *beside)
     caption = (
         "Error of twin-sigmoid ranks, the sum over a list's documents of the absolute rank error, "
