@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from directrank.papers.shared.claims import read_claims
-from directrank.papers.shared.claims_page import block_of, in_short
+from directrank.papers.shared.claims_page import replace_block
 from directrank.system.errors import DataError
 
 
@@ -27,14 +27,16 @@ def test_links_lead_somewhere(root):
                 assert (page.parent / target).exists(), f"{page}: {target}"
 
 
-def test_the_count_of_verdicts_is_that_of_the_committed_claims(root):
+def test_the_count_of_verdicts_is_that_of_the_committed_claims(root, tmp_path):
     file = root / "paper_tables/real/claims.csv"
     try:
         claims = read_claims(file)
     except DataError as error:
         pytest.skip(f"THE COMMITTED CLAIMS ARE OF OTHER CODE, make the edition real anew: {error}")
-    block = block_of(root / "README.md", "real")
-    assert block == in_short(claims)[:-1], (
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    replace_block(tmp_path / "README.md", claims)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text, (
         "verdicts have changed: run `directrank claims count paper_tables/real/claims.csv "
         "--page README.md`"
     )

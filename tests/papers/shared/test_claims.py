@@ -102,7 +102,7 @@ def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
     found = measured(plan)
     rows = found[found["claim"] == "C03"]
     assert set(rows["verdict"]) == {RAN}
-    assert "0 of 6 comparisons point the way of the statement" in rows["remark"].iloc[0]
+    assert rows["outcome"].iloc[0] == "0 of 6 comparisons as stated"
 
 
 def test_a_single_trial_allows_no_verdict(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
     build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=verdicts_file(plan))
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("says nothing about the paper") == 1
-    assert "No verdict: it ran on a stand-in only" in text
+    assert "No verdict: it ran on stand-in for Web30K only, 6 of 6 comparisons as stated." in text
     assert "may be compared" not in text
 
 
@@ -273,9 +273,9 @@ def test_the_count_is_written_between_its_marks(tmp_path: Path) -> None:
     file = verdicts_file(make_plan(tmp_path, "bruch2019", "figure1", {}))
     frame = claims.read_claims(file)
     claims_page.replace_block(page, frame)
-    assert claims_page.block_of(page, "demo") == claims_page.in_short(frame)[:-1]
-    assert page.read_text(encoding="utf-8").startswith("a\n<!-- claims: demo -->\n**Edition demo")
-    assert page.read_text(encoding="utf-8").endswith("<!-- claims: end -->\nb\n")
+    count = "\n".join(claims_page.in_short(frame)).rstrip()
+    written = f"a\n<!-- claims: demo -->\n{count}\n<!-- claims: end -->\nb\n"
+    assert page.read_text(encoding="utf-8") == written
     with pytest.raises(DataError, match="no place for the claims"):
         claims_page.replace_block(page, frame.assign(edition="real"))
 
@@ -283,3 +283,5 @@ def test_the_count_is_written_between_its_marks(tmp_path: Path) -> None:
 def test_a_cell_has_the_verdict_with_its_collection() -> None:
     row = SimpleNamespace(verdict=CONTRADICTED, dataset="OHSUMED", group=OTHER)
     assert claims_page.in_cell(row) == "**contradicted** on OHSUMED (other real data)"
+    row = SimpleNamespace(verdict=RAN, dataset="stand-in for A", outcome="1 of 2 as stated")
+    assert claims_page.in_cell(row) == "ran on stand-in for A: 1 of 2 as stated"

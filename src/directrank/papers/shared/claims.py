@@ -186,6 +186,7 @@ def _rows(
         "verdict": verdict.verdict,
         "group": verdict.group,
         "dataset": _titles(parts, verdict.group),
+        "outcome": verdict.outcome,
         "remark": verdict.remark,
     }
     return [overall, *parts]

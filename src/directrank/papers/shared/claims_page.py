@@ -71,7 +71,7 @@ def in_cell(row: Any) -> str:
     if row.verdict == UNMEASURED:
         return UNMEASURED
     if row.verdict == RAN:
-        return f"{RAN} on: {row.dataset}"
+        return f"{RAN} on {row.dataset}: {row.outcome}"
     return f"**{row.verdict}** on {row.dataset} ({row.group})"
 
 
@@ -127,14 +127,6 @@ def replace_block(page: str | Path, claims: pd.DataFrame) -> None:
     block = f"{begin}\n{chr(10).join(in_short(claims)).rstrip()}\n{END}"
     pattern = f"{re.escape(begin)}.*?{re.escape(END)}"
     write_text(path, re.sub(pattern, lambda _: block, text, count=1, flags=re.DOTALL))
-
-
-def block_of(page: str | Path, edition: str) -> list[str]:
-    """The lines between the marks of an edition in ``page``; none without marks."""
-    text = Path(page).read_text(encoding="utf-8")
-    begin = re.escape(BEGIN.format(edition=edition))
-    found = re.search(f"{begin}\n(.*?)\n{re.escape(END)}", text, flags=re.DOTALL)
-    return found.group(1).split("\n") if found else []
 
 
 def _counted(part: pd.DataFrame) -> str:

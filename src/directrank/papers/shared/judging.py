@@ -11,7 +11,6 @@ import numpy as np
 
 from directrank.papers.shared import verdicts
 from directrank.papers.shared.findings import Finding, Outcome
-from directrank.papers.shared.format import listed
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -219,12 +218,14 @@ class Verdict:
         verdict: one of the five, or :data:`directrank.papers.shared.verdicts.RAN`.
         group: on whose data it rests; empty where nothing was measured.
         decisive: the comparison that it was decided by; None where nothing was measured.
+        outcome: how many comparisons point the way of the statement.
         remark: what a reader must know.
     """
 
     verdict: str
     group: str
     decisive: Judged | None
+    outcome: str
     remark: str
 
 
@@ -238,14 +239,10 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
     missing = list(outcome.missing)
     remarks = [outcome.remark] if outcome.remark else []
     if not judged:
-        return Verdict(UNMEASURED, "", None, " ".join([*remarks, *_not_run(missing)]))
+        return Verdict(UNMEASURED, "", None, "", " ".join([*remarks, *_not_run(missing)]))
     if not counted:
-        return Verdict(
-            RAN,
-            STANDIN_GROUP,
-            judged[0],
-            " ".join([_direction(judged), *remarks, *_not_run(missing)]),
-        )
+        said = " ".join([*remarks, *_not_run(missing)])
+        return Verdict(RAN, STANDIN_GROUP, judged[0], _direction(judged), said)
     on_standins = dict.fromkeys(
         item.finding.dataset.title for item in judged if item.group == STANDIN_GROUP
     )
@@ -260,9 +257,8 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
         decisive = max(counted, key=lambda item: _weight(item, item.verdict))
         start = "What was run points the way of the statement, but a part of it was not run."
     remarks = [start, *remarks, *_not_run(missing)]
-    return Verdict(
-        verdict, verdicts.weakest([item.group for item in counted]), decisive, " ".join(remarks)
-    )
+    group = verdicts.weakest([item.group for item in counted])
+    return Verdict(verdict, group, decisive, _direction(counted), " ".join(remarks))
 
 
 def _worst(found: Sequence[str], incomplete: bool) -> str:
@@ -283,10 +279,9 @@ def _weight(item: Judged, verdict: str) -> float:
 
 
 def _direction(judged: Sequence[Judged]) -> str:
-    """Which way comparisons on stand-ins point."""
+    """How many comparisons point the way of the statement."""
     along = sum(item.as_claimed for item in judged)
-    titles = listed(list(dict.fromkeys(item.finding.dataset.title for item in judged)))
-    return f"Ran on {titles}: {along} of {len(judged)} comparisons point the way of the statement."
+    return f"{along} of {len(judged)} comparisons as stated"
 
 
 def _not_run(missing: Sequence[str]) -> list[str]:

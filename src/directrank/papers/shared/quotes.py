@@ -43,7 +43,7 @@ def _sentence(name: str, row: Any) -> str:
     if row["verdict"] == UNMEASURED:
         return f"{head} {UNMEASURED.capitalize()} here."
     if row["verdict"] == RAN:
-        return f"{head} No verdict: it ran on a stand-in only ({row['dataset']})."
+        return f"{head} No verdict: it ran on {row['dataset']} only, {row['outcome']}."
     text = f"{head} **{row['verdict'].capitalize()}** on {row['dataset']} ({row['group']})."
     remark = row["remark"] if isinstance(row["remark"], str) else ""
     if math.isnan(row["effect"]):
@@ -61,4 +61,4 @@ def _number(row: Any) -> str:
         text += f", p (Holm) {p_value(row['p_holm'])}"
     if math.isfinite(row["detectable"]):
         text += f"; a difference of {row['detectable']:.2g} could have been shown"
-    return text + "."
+    return f"{text}; claimed: {row['claimed']}."
