@@ -49,7 +49,7 @@ def rates():
         lists={name: [[10, 1e-6], [100, 1e-4]] for name in REGISTRY},
         evaluation_seconds=1e-7,
         learners={"lightgbm": 1e-9, "xgboost": 1e-9, "adarank": 1e-7, "ranking_svm": 1e-7}
-        | {"svmmap": 1e-6, "per_query": 1e-9, "per_pair": 1e-9},
+        | {"svmmap": 1e-6, "per_query": 1e-9, "per_pair": 1e-9, "linear_ascent": 1e-9},
         start_seconds=2.0,
     )
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "paper_tables/published"
 NAMES = [
     *("web30k", "web10k", "yahoo1", "yahoo2", "istella", "istella_s", "istella_x", "ohsumed"),
-    *("td2003", "td2004", "mq2007", "mq2008", "cubic"),
+    *("td2003", "td2004", "mq2007", "mq2008", "clueweb09", "msrd", "cubic"),
 ]
 
 

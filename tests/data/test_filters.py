@@ -73,3 +73,12 @@ def test_a_split_that_would_be_empty_is_an_error_that_names_it(lists):
 def test_unknown_settings_are_errors():
     with pytest.raises(ConfigError, match="did you mean 'min_documents'"):
         filters.check({"min_docs": 1})
+
+
+def test_blocks_keep_the_groups_of_their_queries():
+    features = np.zeros((6, 1), np.float32)
+    lists = RankedLists(
+        features, features[:, 0], np.array([0, 2, 4, 6]), np.array([7, 8, 9]), np.array([1, 2, 1])
+    )
+    assert [b.groups.tolist() for b in filters.Selection.of_all(lists).blocks(4)] == [[1, 2], [1]]
+    assert lists.select(np.array([2, 0])).groups.tolist() == [1, 1]

@@ -417,6 +417,37 @@ prepare("mine", raw, out, catalogue=catalogue, threads=1)
 """
 
 
+def test_folds_of_an_archive_of_test_sets_rotate_as_letors_do(world):
+    world.declare(folds=5, test_sets_only=True)
+    parts = {number: text_part(number, n_queries=3) for number in PARTS}
+    tested_in = {ring_split(fold, "test")[0]: fold for fold in range(1, 6)}
+    world.zip({f"Fold{tested_in[part]}/test.txt": text for part, text in parts.items()})
+    world.prepare()
+    made = _tree(world.out)
+    files = {
+        f"Fold{fold}/{split}.txt": "".join(parts[part] for part in ring_split(fold, split))
+        for fold in range(1, 6)
+        for split in SPLITS
+    }
+    for name, text in files.items():
+        fold, split = name.removesuffix(".txt").split("/")
+        lists = open_dataset(world.out / fold / split)
+        assert lists.n_documents == text.count("\n")
+    world.declare(folds=5)
+    world.zip(files)
+    world.prepare()
+    whole = _tree(world.out)
+    stores = [{k: v for k, v in tree.items() if k.startswith("store")} for tree in (made, whole)]
+    assert stores[0] == stores[1]
+
+
+def test_one_fold_of_an_archive_of_test_sets_is_refused(world):
+    world.declare(folds=5, test_sets_only=True)
+    world.zip({f"Fold{fold}/test.txt": text_part(fold, n_queries=3) for fold in range(1, 6)})
+    with pytest.raises(ConfigError, match="leave --fold out"):
+        world.prepare(2)
+
+
 def _killed(world: World, kills: int) -> None:
     """Kill a preparation at ``kills`` random moments, then compare with an undisturbed one."""
     world.declare(folds=5)
@@ -557,7 +588,7 @@ def test_a_standin_written_in_chunks_has_the_bytes_of_one_made_in_memory(name, t
     }
     prepared.write_prepared(tmp_path / "memory", standins.generate(name, settings), meta)
     files = [path.relative_to(tmp_path / "memory") for path in (tmp_path / "memory").rglob("*.*")]
-    assert len(files) == 8
+    assert len(files) == 9
     for file in files:
         assert (tmp_path / "chunks" / file).read_bytes() == (
             tmp_path / "memory" / file

@@ -243,7 +243,7 @@ def test_opening_something_else_says_what_to_open(tmp_path, parts):
         read_record(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["features", "labels", "offsets", "query_ids"])
+@pytest.mark.parametrize("name", ["features", "labels", "offsets", "query_ids", "groups"])
 def test_a_damaged_store_is_an_error(tmp_path, splits, name):
     write_prepared(tmp_path / "data", splits, META)
     array = tmp_path / f"data/store/{name}.npy"
@@ -279,6 +279,7 @@ def test_a_store_can_reorder_its_last_part_and_drop_columns(tmp_path):
     np.testing.assert_array_equal(store.maximum, expected.max(axis=0))
     assert sorted(os.listdir(tmp_path / "store")) == [
         "features.npy",
+        "groups.npy",
         "labels.npy",
         "offsets.npy",
         "query_ids.npy",

@@ -26,7 +26,7 @@ def flip(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["features", "labels", "offsets", "query_ids"])
+@pytest.mark.parametrize("name", ["features", "labels", "offsets", "query_ids", "groups"])
 def test_one_bit_of_an_array_is_noticed_and_costs_the_record(name, data):
     verify(data)
     flip(data / f"store/{name}.npy")

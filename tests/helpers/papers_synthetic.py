@@ -100,7 +100,16 @@ def make_run(
         },
     }
     history = pd.DataFrame({"trial": [0], "candidate": [0], "epoch": [1], "train_loss": [1.0]})
-    fits = pd.DataFrame({"trial": [0], "candidate": [0], "selected": [True]})
+    fits = pd.DataFrame(
+        {
+            "trial": [0],
+            "candidate": [0],
+            "selected": [True],
+            "epochs": [20],
+            "stopped_early": [True],
+            "n_parameters": [1000],
+        }
+    )
     write_run(runs_folder / name, pd.concat(rows, ignore_index=True), history, fits, record)
     return runs_folder / name
 

@@ -22,6 +22,9 @@ from directrank.system.io import json_text
 #: A backward pass is two products for each one of the forward pass.
 BACKWARD = 3
 
+#: Epochs after which Qin2010's Algorithm 1 has met its tolerance, in the mean on OHSUMED.
+EPOCHS_TO_TOLERANCE = 3000
+
 #: Elements that a layer writes per output: its product, its bias or norm, its activation.
 ELEMENTS_OF_AN_OUTPUT = 3
 
@@ -174,13 +177,17 @@ def _network(
     watched = np.concatenate(
         [facts.lengths[split] for split in sorted({"vali", training["select_on"]})]
     )
-    epochs = training["restarts"] * training["max_epochs"]
+    epochs = training["max_epochs"]
+    if training["tolerance"]:
+        epochs = min(epochs, EPOCHS_TO_TOLERANCE)
+    epochs *= training["restarts"]
     evaluation = size.seconds(watched, precision, rates)
     evaluation += watched.sum() * rates.evaluation_seconds
-    result = {"evaluation": epochs * evaluation, "epochs": epochs}
-    if spec["learner"] in rates.learners:  # query by query, or pair by pair
+    rows = epochs if spec["learner"] != "linear_ascent" else training["restarts"]
+    result = {"evaluation": rows * evaluation, "epochs": epochs}
+    if spec["learner"] != "neural":  # query by query, or pair by pair
         work = units(spec["learner"], {}, lengths, facts.features, size.weights)
-        return {**result, "other": epochs * work * rates.learners[spec["learner"]]}
+        return {**result, "other": epochs * work * rates.of("learners", spec["learner"])}
     together = min(training["stack"] or fits_of_run, fits_of_run)
     steps = -(-len(lengths) // training["batch_queries"])
     tensors = (STEP_IN_TENSORS + size.tensors) / together + MODEL_IN_TENSORS

@@ -56,10 +56,12 @@ class Entry:
     page: str = ""
     licence: str = ""
     generator: str | None = None
+    extractor: str | None = None
     archives: tuple[ArchiveFile, ...] = ()
     features: int = 0
     folds: int | None = None
     cyclic: bool = True
+    test_sets_only: bool = False
     drop_unused_features: bool = False
     vali_from_train: float | None = None
     text: Mapping[str, Any] = field(default_factory=dict)
@@ -72,6 +74,8 @@ class Entry:
     def files(self) -> list[tuple[int | None, str]]:
         """The (fold, split) of every file that the archive must hold."""
         splits = [split for split in SPLITS if split != "vali" or self.vali_from_train is None]
+        if self.test_sets_only:
+            splits = ["test"]
         folds = [None] if self.folds is None else range(1, self.folds + 1)
         return [(fold, split) for fold in folds for split in splits]
 
@@ -267,7 +271,9 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
                 "the address under 'by_hand'",
             )
     known = {*entry.split_names, "total", "filtered", "active_features"}
-    for key in {**entry.expect, **entry.sha256}:
+    # An extractor reads other files than those of splits.
+    digests = {} if entry.extractor else entry.sha256
+    for key in {**entry.expect, **digests}:
         if key not in known:
             raise ConfigError(f"data set '{name}' has no split '{key}'", suggest(key, known))
     return entry

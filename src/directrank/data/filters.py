@@ -75,6 +75,7 @@ class Selection:
             self.lists.labels[rows],
             offsets - rows.start,
             self.lists.query_ids[begin:end],
+            None if self.lists.groups is None else self.lists.groups[begin:end],
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def scaled(selection: Selection, transform: Transform | None) -> Iterator[Ranked
             yield block
             continue
         features = transform(block.features.astype(np.float64), block.offsets[:-1])
-        yield RankedLists(features.astype(np.float32), block.labels, block.offsets, block.query_ids)
+        yield replace(block, features=features.astype(np.float32))
 
 
 def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dict[str, RankedLists]:
@@ -90,7 +91,7 @@ def apply(settings: Mapping[str, Any], splits: Mapping[str, RankedLists]) -> dic
         for block in scaled(selections[name], transform):
             features[row : row + block.n_documents] = block.features
             row += block.n_documents
-        result[name] = RankedLists(features, lists.labels, lists.offsets, lists.query_ids)
+        result[name] = replace(lists, features=features)
     return result
 
 

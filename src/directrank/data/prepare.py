@@ -74,6 +74,8 @@ def prepare(
             f"data set '{name}' takes no settings", "settings are for data that are generated"
         )
     path = catalog.require([entry], raw)[name]
+    if entry.extractor is not None:
+        return _extract(entry, path, fold, out, note)
     folds = _folds(entry, fold, out)
     reader = _Reader(entry, path, threads, note)
     with prepared.replacing(out) as folder, Quarantine(quarantine) as bin_:
@@ -121,7 +123,11 @@ def verify(
     entry = catalog.get(name, catalogue)
     if entry.generator is not None:
         raise ConfigError(f"data set '{name}' is generated and has no archive", "nothing to verify")
-    reader = _Reader(entry, catalog.require([entry], raw)[name], 1, note)
+    path = catalog.require([entry], raw)[name]
+    if entry.extractor is not None:
+        files = _members(entry, open_archive(path))
+        return {"archive": _archive_record(entry, path), "files": files}
+    reader = _Reader(entry, path, 1, note)
     for fold, split in entry.files:
         with reader.open(fold, split) as stream:
             while stream.read(1 << 20):
@@ -191,19 +197,22 @@ class _Reader:
 
     def record(self) -> dict[str, Any]:
         """Which archive was used, and every file that was read."""
-        path = self.archive.path
-        archive: dict[str, Any] = {"name": path.name, "kind": "folder"}
-        if path.is_file():
-            digest = io.sha256_of(path)
-            published = {item.sha256 for item in self.entry.archives if item.sha256}
-            archive = {
-                "name": path.name,
-                "kind": "archive",
-                "bytes": path.stat().st_size,
-                "sha256": digest,
-                "as_published": digest in published if published else None,
-            }
-        return {"archive": archive, "files": self.files}
+        return {"archive": _archive_record(self.entry, self.archive.path), "files": self.files}
+
+
+def _archive_record(entry: Entry, path: Path) -> dict[str, Any]:
+    """Which archive was used."""
+    if not path.is_file():
+        return {"name": path.name, "kind": "folder"}
+    digest = io.sha256_of(path)
+    published = {item.sha256 for item in entry.archives if item.sha256}
+    return {
+        "name": path.name,
+        "kind": "archive",
+        "bytes": path.stat().st_size,
+        "sha256": digest,
+        "as_published": digest in published if published else None,
+    }
 
 
 class _Hashing(RawIOBase):
@@ -268,6 +277,11 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
             raise ConfigError(f"data set '{entry.name}' has no folds", "leave --fold out")
         return None
     every = list(range(1, entry.folds + 1))
+    if entry.test_sets_only and fold is not None:
+        raise ConfigError(
+            f"the folds of data set '{entry.name}' are made of each other's test sets",
+            "leave --fold out: all of them are prepared together",
+        )
     if fold is None:
         return every
     if fold not in every:
@@ -303,7 +317,10 @@ def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ran
 
 
 def _write_ring(reader: _Reader, store: Store) -> Ranges:
-    """The disjoint parts once, in cyclic order; then every other file is compared with them."""
+    """The disjoint parts once, in cyclic order; then every other file is compared with them.
+
+    Where the archive has test sets only there is no other file.
+    """
     n_folds = cast(int, reader.entry.folds)
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
     for name in ring_order(n_folds):
@@ -315,6 +332,8 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
         name: (store.bounds[first], store.bounds[last])
         for name, (first, last) in ring_splits(n_folds).items()
     }
+    if reader.entry.test_sets_only:
+        return ranges
     for fold in range(1, n_folds + 1):
         for split in ("train", "vali"):
             parts = ring_split(fold, split, n_folds)
@@ -415,6 +434,80 @@ def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
     keep = filters.kept(lists, **{key: limits[key] for key in filters.DEFAULTS})
     keep[store.n_distinct :] = False
     return {"queries": int(keep.sum()), "documents": int(lists.lengths[keep].sum())}
+
+
+def _extract(
+    entry: Entry, path: Path, fold: int | None, out: str | Path, note: Note
+) -> dict[str, Any]:
+    """Write what an extractor makes of an archive whose files are no lists with features.
+
+    It takes the archive, the number of parts and ``note``; it returns the lists of each part and
+    what is to be on record.
+    """
+    if fold is not None:
+        raise ConfigError(
+            f"the folds of data set '{entry.name}' are made of the same parts",
+            "leave --fold out: all of them are prepared together",
+        )
+    archive = open_archive(path)
+    files = _members(entry, archive)
+    module, function = cast(str, entry.extractor).split(":")
+    n_folds = cast(int, entry.folds)
+    lists, record = getattr(import_module(module), function)(archive, n_folds, note)
+    meta = {
+        "name": entry.name,
+        "title": entry.title,
+        "origin": "real",
+        "standin": False,
+        "label_levels": entry.label_levels,
+        "folds": list(range(1, n_folds + 1)),
+        "source": {"archive": _archive_record(entry, path), "files": files},
+        **record,
+    }
+    note("checking counts")
+    with prepared.replacing(out) as folder:
+        with Store(folder / "store", lists[0].n_features) as store:
+            for name in ring_order(n_folds):
+                if name in store.parts:
+                    store.repeat(name)
+                else:
+                    store.write_part(name, [lists[int(name[1:]) - 1]])
+        ranges = {
+            name: (store.bounds[first], store.bounds[last])
+            for name, (first, last) in ring_splits(n_folds).items()
+        }
+        result = prepared.finish(folder, store, ranges, meta)
+        _check_counts(entry, result, store, whole=True)
+    return result
+
+
+def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
+    """Size and digest of every file of an archive.
+
+    Raises:
+        DataError: one that the catalogue has a digest of is not there, or another one.
+    """
+    files: dict[str, dict[str, Any]] = {}
+    for member in sorted(archive.members):
+        with archive.open(member) as raw_stream:
+            stream = _Hashing(raw_stream)
+            while stream.read(1 << 20):
+                pass
+        digest = stream.digest.hexdigest()
+        files[member.split("/")[-1]] = {"path": member, "bytes": stream.bytes, "sha256": digest}
+    for name, expected in entry.sha256.items():
+        if name not in files:
+            raise DataError(
+                f"holds no file {name}", f"get it again: {entry.page}", file=archive.path
+            )
+        if files[name]["sha256"] != expected:
+            raise DataError(
+                f"is not the file as published: sha256 is {files[name]['sha256']}, expected "
+                f"{expected}",
+                f"get the archive again from {entry.page}",
+                file=archive.path / files[name]["path"],
+            )
+    return files
 
 
 def _generate(

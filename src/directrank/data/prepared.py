@@ -8,6 +8,7 @@ A prepared data set is a folder::
     store/labels.npy            float32 [N]
     store/offsets.npy           int64 [Q + 1]
     store/query_ids.npy         int64 [Q]
+    store/groups.npy            int64 [Q], queries that are not independent; their own ids otherwise
     Fold1/train/split.json      the store and the range of queries that is this split
 
 or ``train/split.json`` where there are no folds. A split is a contiguous range of the store, so it
@@ -34,7 +35,7 @@ from directrank.lists.packed import RankedLists
 from directrank.system import io, locks
 from directrank.system.errors import DataError
 
-FORMAT = 1
+FORMAT = 2
 SPLITS = ("train", "vali", "test")
 #: Rows that are copied or looked at together.
 ROWS = 1 << 14
@@ -47,7 +48,7 @@ SPLIT_FILE = "split.json"
 #: The files of every prepared data set, the record first; those of its splits come on top.
 FILES = (
     _RECORD,
-    *(f"{_STORE}/{name}.npy" for name in ("features", "labels", "offsets", "query_ids")),
+    *(f"{_STORE}/{name}.npy" for name in ("features", "labels", "offsets", "query_ids", "groups")),
     _RANGES,
 )
 #: The folder of copies with scaled features; see :mod:`directrank.data.normalised`.
@@ -114,18 +115,25 @@ def split_range(folder: str | Path) -> tuple[int, int]:
 def _of_store(store: Path, first: int = 0, last: int | None = None) -> RankedLists:
     """The queries ``first:last`` of a store; ``last`` None is its end."""
     try:
-        features, labels, offsets, query_ids = (
+        features, labels, offsets, query_ids, groups = (
             np.load(store / f"{name}.npy", mmap_mode="r")
-            for name in ("features", "labels", "offsets", "query_ids")
+            for name in ("features", "labels", "offsets", "query_ids", "groups")
         )
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"the store is damaged: {error}", _AGAIN, file=store) from None
     last = len(offsets) - 1 if last is None else last
     offsets = np.asarray(offsets[first : last + 1])
     rows = slice(int(offsets[0]), int(offsets[-1]))
-    if len(features) < rows.stop or len(labels) < rows.stop or len(query_ids) < last:
+    queries = min(len(query_ids), len(groups))
+    if len(features) < rows.stop or len(labels) < rows.stop or queries < last:
         raise DataError("the store's arrays are shorter than the split", _AGAIN, file=store)
-    return RankedLists(features[rows], labels[rows], offsets - rows.start, query_ids[first:last])
+    return RankedLists(
+        features[rows],
+        labels[rows],
+        offsets - rows.start,
+        query_ids[first:last],
+        groups[first:last],
+    )
 
 
 def read_record(folder: str | Path) -> dict[str, Any]:
@@ -359,6 +367,7 @@ class Store:
         self._labels = _NpyWriter(folder / "labels.npy", np.dtype("<f4"), ())
         self._offsets: list[np.ndarray] = [np.zeros(1, np.int64)]
         self._query_ids: list[np.ndarray] = []
+        self._groups: list[np.ndarray] = []
         self._part_start = 0
 
     def __enter__(self) -> Store:
@@ -369,6 +378,7 @@ class Store:
             self.flush()
             np.save(self.folder / "offsets.npy", np.concatenate(self._offsets))
             np.save(self.folder / "query_ids.npy", np.concatenate(self._query_ids))
+            np.save(self.folder / "groups.npy", np.concatenate(self._groups))
         self._features.close()
         self._labels.close()
 
@@ -396,6 +406,8 @@ class Store:
         name: str,
         offsets: np.ndarray,
         query_ids: np.ndarray,
+        groups: np.ndarray | None = None,
+        *,
         order: np.ndarray | None = None,
     ) -> None:
         """End the part ``name``.
@@ -404,6 +416,7 @@ class Store:
             name: of the part.
             offsets: int64 ``[Q + 1]``, counted from the part's first document.
             query_ids: int64 ``[Q]``.
+            groups: int64 ``[Q]``; None where each query is its own.
             order: a permutation, int64 ``[n]``, in which the part's documents are to lie instead.
         """
         start = self._part_start
@@ -414,6 +427,7 @@ class Store:
                 writer.permute(start, order)
         self._offsets.append(np.asarray(offsets[1:], np.int64) + start)
         self._query_ids.append(np.asarray(query_ids, np.int64))
+        self._groups.append(np.asarray(query_ids if groups is None else groups, np.int64))
         self.bounds.append(self.bounds[-1] + len(query_ids))
         self.parts.setdefault(name, (self.bounds[-2], self.bounds[-1]))
 
@@ -423,7 +437,7 @@ class Store:
         Raises:
             DataError: there is no list, or lists differ in their number of features.
         """
-        lengths, query_ids = [np.zeros(1, np.int64)], []
+        lengths, query_ids, groups = [np.zeros(1, np.int64)], [], []
         for lists in chunks:
             if lists.n_features != self.n_features:
                 raise DataError(
@@ -438,9 +452,15 @@ class Store:
                 )
             lengths.append(lists.lengths)
             query_ids.append(lists.query_ids)
+            groups.append(lists.query_ids if lists.groups is None else lists.groups)
         if not query_ids:
             raise DataError("holds no query", "check the input and the filters", file=name)
-        self.end_part(name, np.cumsum(np.concatenate(lengths)), np.concatenate(query_ids))
+        self.end_part(
+            name,
+            np.cumsum(np.concatenate(lengths)),
+            np.concatenate(query_ids),
+            np.concatenate(groups),
+        )
 
     def part(self, name: str) -> RankedLists:
         """A part that was ended, memory-mapped."""
@@ -457,6 +477,7 @@ class Store:
             self._labels.view()[rows],
             offsets - rows.start,
             np.concatenate(self._query_ids)[first:last],
+            np.concatenate(self._groups)[first:last],
         )
 
     def repeat(self, name: str) -> None:
@@ -465,7 +486,7 @@ class Store:
         for start in range(0, lists.n_documents, ROWS):
             self._features.append(lists.features[start : start + ROWS])
             self._labels.append(lists.labels[start : start + ROWS])
-        self.end_part(name, lists.offsets, lists.query_ids)
+        self.end_part(name, lists.offsets, lists.query_ids, lists.groups)
 
     def keep_columns(self, columns: np.ndarray) -> None:
         """Rewrite the features with the columns ``columns`` (int ``[G]``) alone."""

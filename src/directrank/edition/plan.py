@@ -10,6 +10,7 @@ from typing import Any
 
 from directrank import learners
 from directrank.data import catalog
+from directrank.edition.experiments import experiments_of, label, merged
 from directrank.papers.shared import product as papers
 from directrank.study.specification import (
     NEURAL_SECTIONS,
@@ -21,10 +22,10 @@ from directrank.study.specification import (
 )
 from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
-from directrank.system.schema import check, complete, read_yaml, suggest
+from directrank.system.schema import complete, read_yaml, suggest
 
-#: Sections of a run that a later setting replaces whole when it names something else.
-NAMED_SECTIONS = ("model", "loss", "normalisation")
+#: In the place of a loss's number of label levels: what the catalogue says of the collection.
+CATALOGUE = "catalogue"
 
 
 @dataclass(frozen=True)
@@ -84,34 +85,24 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
         catalog.get(name)
     study = Study(config)
     used: set[int] = set()
-    chosen: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    shown: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for paper, entry in config["papers"].items():
-        experiments = paper_experiments(paper, root)
-        needs: dict[str, tuple[str, ...]] = {}
-        for product in entry["products"]:
-            shown = [product, *_repeated(study, paper, product)]
-            needs[product] = tuple(
-                dict.fromkeys(need for name in shown for need in papers.product(paper, name).needs)
-            )
+        experiments = experiments_of(paper, entry, root)
+        needs = _needs(study, paper, experiments)
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
-            if name not in experiments["experiments"]:
-                raise ConfigError(
-                    f"config/papers/{paper}.yaml has no experiment '{name}'",
-                    suggest(name, experiments["experiments"]),
-                )
             cells[name] = []
-            for settings, spec, source in _runs(study, paper, experiments, name, used):
+            for settings, spec, source in _runs(study, paper, name, experiments[name], used):
                 run = run_name(spec)
                 study.runs[run] = spec
                 study.run_data[run] = source.key
                 study.data[source.key] = source
                 cells[name].append({"run": run, "settings": settings})
         for product, names in needs.items():
-            chosen[paper, product] = {name: cells[name] for name in names}
+            shown[paper, product] = {name: cells[name] for name in names}
     # Last, because a product may describe the data sets of all others.
-    for (paper, product), experiments in chosen.items():
-        study.products[paper, product] = _plan(study, paper, product, experiments)
+    for (paper, product), runs in shown.items():
+        study.products[paper, product] = _plan(study, paper, product, runs)
     _refuse_idle_overrides(config, used)
     return study
 
@@ -120,37 +111,60 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
     """``config``, checked against the edition's schema, with the schema's defaults filled in."""
     schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
     completed = complete(config, schema, f"configuration of edition '{config.get('edition', '?')}'")
-    raw = {"raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
-    return {**plain_copy(completed), **raw}
+    completed = plain_copy(completed)
+    for paper, entry in completed["papers"].items():
+        collections = entry.setdefault("collections", [])
+        own = [
+            name
+            for collection in collections
+            for name, item in papers.products(paper).items()
+            if item.collection == collection
+        ]
+        entry.setdefault("products", own)
+        for collection in collections:
+            catalog.get(collection)
+            completed["datasets"].setdefault(collection, {"source": "archive"})
+    return {**completed, "raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
 
 
-def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
-    """The experiments file of ``paper``, checked against its schema."""
-    path = root / "config/papers" / f"{paper}.yaml"
-    if not path.is_file():
-        known = [file.stem for file in sorted(path.parent.glob("*.yaml"))]
-        raise ConfigError(f"unknown paper '{paper}'", suggest(paper, known))
-    experiments = read_yaml(path)
-    check(experiments, read_yaml(root / "workflow/schemas/experiments.schema.yaml"), str(path))
-    return experiments
+def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The experiments from which each product is drawn."""
+    entry = study.config["papers"][paper]
+    needs: dict[str, tuple[str, ...]] = {}
+    for product in entry["products"]:
+        shown = [product, *_repeated(study, paper, product)]
+        items = [papers.product(paper, name) for name in shown]
+        for item in items:
+            if item.collection not in (None, *entry["collections"]):
+                raise ConfigError(
+                    f"'{product}' of '{paper}' is of a collection that the edition does not list",
+                    f"add '{item.collection}' to papers.{paper}.collections",
+                )
+        needs[product] = tuple(dict.fromkeys(need for item in items for need in item.needs))
+        for name in needs[product]:
+            if name not in experiments:
+                raise ConfigError(
+                    f"config/papers/{paper}.yaml has no experiment '{name}'",
+                    suggest(name, experiments),
+                )
+    return needs
 
 
 def _runs(
-    study: Study, paper: str, experiments: Mapping[str, Any], name: str, used: set[int]
+    study: Study, paper: str, name: str, experiment: Mapping[str, Any], used: set[int]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any], DataSource]]:
     """Settings, specification and data of every run of an experiment."""
-    experiment = experiments["experiments"][name]
+    if experiment.get("chosen") == []:
+        return
     source = _data_source(study.config, experiment["data"])
-    chosen = study.config["papers"][paper].get("variants", {}).get(name)
+    chosen = experiment.get("chosen")
     folds = experiment.get("folds", [None])
     if source.source != "archive":
         folds = folds[:1]
     for variant in experiment.get("variants", [{"settings": {}}]):
-        label = next(iter(variant["settings"].values()), None)
-        if chosen is not None and label not in chosen:
+        if chosen is not None and label(variant) not in chosen:
             continue
-        base = _merge(experiments.get("defaults", {}), experiment.get("run", {}))
-        base = _merge(base, variant.get("run", {}))
+        base = merged(experiment["run"], variant.get("run", {}))
         if learners.get(base["learner"]).missing(base["model"]):
             continue  # an external program that is not installed; the table says so
         base["data"] = {"name": source.name, "settings": dict(source.settings)}
@@ -159,6 +173,7 @@ def _runs(
             swept = dict(zip(sweep, values, strict=True))
             for fold in folds:
                 spec = with_settings(base, swept)
+                spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
                 # What is generated has one split; it stands for the first fold.
                 spec["fold"] = fold if source.source == "archive" else None
                 spec = _override(study.config, spec, paper, name, used)
@@ -169,29 +184,15 @@ def _runs(
                 yield settings, spec, source
 
 
-def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with ``change`` laid over it, section by section.
-
-    A section that names something else (another model, another loss) replaces the old one whole:
-    its settings would not be the new one's. So does the model of another learner.
-    """
-    result = plain_copy(dict(base))
-    if change.get("learner", result.get("learner")) != result.get("learner"):
-        for section in ("model", *NEURAL_SECTIONS):
-            result.pop(section, None)
-    for key, value in change.items():
-        old = result.get(key)
-        renamed = (
-            key in NAMED_SECTIONS
-            and isinstance(value, Mapping)
-            and isinstance(old, Mapping)
-            and value.get("name", old.get("name")) != old.get("name")
-        )
-        if isinstance(value, Mapping) and isinstance(old, Mapping) and not renamed:
-            result[key] = _merge(old, value)
-        else:
-            result[key] = plain_copy(value)
-    return result
+def _with_label_levels(spec: dict[str, Any], levels: int) -> dict[str, Any]:
+    """``spec`` with the collection's number of label levels where the configuration asks for it."""
+    if value_at(spec, "loss.levels") == CATALOGUE:
+        spec = with_settings(spec, {"loss.levels": levels})
+    grid = spec.get("tune", {})
+    if CATALOGUE in grid.get("loss.levels", []):
+        values = [levels if value == CATALOGUE else value for value in grid["loss.levels"]]
+        spec["tune"] = {**grid, "loss.levels": values}
+    return spec
 
 
 def _override(
@@ -201,8 +202,14 @@ def _override(
     for number, override in enumerate(config.get("overrides", [])):
         where = override.get("where", {})
         if all(value_at(facts, path) == value for path, value in where.items()):
-            used.add(number)
-            spec = with_settings(spec, override["set"])
+            settings = {
+                path: value
+                for path, value in override["set"].items()
+                if path.split(".")[0] not in NEURAL_SECTIONS or learners.get(spec["learner"]).neural
+            }
+            if settings:
+                used.add(number)
+            spec = with_settings(spec, settings)
             facts = {**spec, "paper": paper, "experiment": experiment}
     return spec
 

@@ -54,6 +54,7 @@ REGISTRY: dict[str, Learner] = {
     "neural": Learner("directrank.learners.neural.fit:fit_many", neural=True),
     "per_query": Learner("directrank.learners.neural.per_query:fit_by_lambdas", neural=True),
     "per_pair": Learner("directrank.learners.neural.per_query:fit_by_pairs", neural=True),
+    "linear_ascent": Learner("directrank.learners.neural.linear_ascent:fit_many", neural=True),
     "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
     "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),
     "xgboost": Learner("directrank.learners.trees.xgboost:fit"),

@@ -22,6 +22,8 @@ class RankedLists:
         labels: float32 ``[N]``, graded relevance, 0 = not relevant.
         offsets: int64 ``[Q + 1]``; query ``q`` has the rows ``offsets[q]:offsets[q + 1]``.
         query_ids: int64 ``[Q]``, the data set's own numbers.
+        groups: int64 ``[Q]``; queries of one group are not independent of each other. None where
+            nothing is known of groups.
 
     >>> lists = RankedLists(
     ...     features=np.zeros((5, 3), np.float32),
@@ -41,6 +43,7 @@ class RankedLists:
     labels: np.ndarray
     offsets: np.ndarray
     query_ids: np.ndarray
+    groups: np.ndarray | None = None
 
     @property
     def n_queries(self) -> int:
@@ -77,6 +80,7 @@ class RankedLists:
             labels=np.asarray(self.labels[rows]),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             query_ids=np.asarray(self.query_ids[queries]),
+            groups=None if self.groups is None else np.asarray(self.groups[queries]),
         )
 
 

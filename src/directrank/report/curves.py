@@ -22,8 +22,8 @@ def validation_curve(history: pd.DataFrame, fits: pd.DataFrame) -> str:
     Returns:
         An ``<svg>`` element; empty where nothing was recorded.
     """
-    chosen = fits[fits["selected"]][["trial", "candidate"]]
-    rows = history.merge(chosen, on=["trial", "candidate"])
+    keys = [key for key in ("trial", "candidate", "restart") if key in history]
+    rows = history.merge(fits.loc[fits["selected"], keys], on=keys)
     rows = rows[rows["vali_metric"].notna()]
     if rows.empty:
         return ""

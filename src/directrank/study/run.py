@@ -271,6 +271,7 @@ def _per_query(
             "trial": np.int32(trial),
             "split": split,
             "query_id": np.asarray(lists.query_ids),
+            "group": np.asarray(lists.query_ids if lists.groups is None else lists.groups),
             "n_documents": np.asarray(lists.lengths, dtype=np.int32),
             "n_relevant": lists.relevant_counts().astype(np.int32),
             **values,

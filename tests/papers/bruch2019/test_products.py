@@ -144,3 +144,47 @@ def test_method_of_ones_own_follows_those_of_the_paper(tmp_path: Path) -> None:
     ]
     data = csv(tmp_path, "table1", {"table1_web30k": entries, "table1_yahoo1": []})
     assert data["method"].iloc[-1] == "NeuralNDCG"
+
+
+def test_figure2_of_another_collection_is_drawn_from_its_own_experiment(tmp_path: Path) -> None:
+    entries = alpha_sweep(tmp_path / "runs", trials=3)
+    own = csv(tmp_path, "figure2", {"alpha_sweep": entries})
+    other = csv(tmp_path, "figure2_yahoo", {"alpha_sweep_yahoo1": entries})
+    pd.testing.assert_frame_equal(own, other)
+
+
+def test_figure2_of_several_widths_has_a_line_for_each(tmp_path: Path) -> None:
+    entries = []
+    for width, level in ((1024, 0.5), (64, 0.4)):
+        for alpha in (10, 1):
+            name = f"width-{width}-{alpha}"
+            spec = {"loss": {"alpha": alpha}, "model": {"hidden": [width]}}
+            make_run(tmp_path / "runs", name, ndcg_means(level + 0.01 * alpha), spec=spec)
+            entries.append({"run": name, "settings": {"width": width, "loss.alpha": alpha}})
+    data = csv(tmp_path, "figure2_width", {"alpha_width_sweep": entries})
+    assert data["width"].tolist() == ["64 units"] * 2 + ["1024 units"] * 2
+    assert data["alpha"].tolist() == [1, 10, 1, 10]
+    assert set(data["metric"]) == {"NDCG@5"}
+    assert data["mean"].is_monotonic_increasing
+
+
+def test_choices_are_compared_with_what_table1_is_made_with(tmp_path: Path) -> None:
+    levels = {
+        "ApproxNDCG": 0.40,
+        "ApproxNDCG, batch norm over padding too": 0.45,
+        "λMART_GBM": 0.50,
+        "λMART_GBM, nothing sampled": 0.50,
+    }
+    entries = []
+    for number, (setting, level) in enumerate(levels.items()):
+        trials = 1 if "nothing" in setting else 3
+        make_run(tmp_path / "runs", f"c{number}", ndcg_means(level), trials=trials)
+        entries.append({"run": f"c{number}", "settings": {"setting": setting}})
+    data = csv(tmp_path, "table_choices", {"choices_web30k": entries})
+    at_five = data[data["metric"] == "NDCG@5"].set_index("setting")
+    assert at_five.loc[["ApproxNDCG", "λMART_GBM"], "difference"].isna().all()
+    padded = at_five.loc["ApproxNDCG, batch norm over padding too"]
+    own = at_five.loc["ApproxNDCG"]
+    assert padded["difference"] == pytest.approx(padded["mean"] - own["mean"], abs=1e-4)
+    assert padded["p_value"] < 0.05
+    assert math.isnan(at_five.loc["λMART_GBM, nothing sampled", "half_width"])

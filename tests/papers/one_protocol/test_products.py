@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from directrank import losses
+from directrank.data import catalog
 from directrank.edition.plan import load
-from directrank.papers.one_protocol import DATASETS
 from directrank.papers.one_protocol.methods import SCORERS
 from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
@@ -76,7 +76,7 @@ def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, Path]:
 
 def test_every_loss_meets_every_scorer_with_as_many_configurations():
     edition = load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
-    for dataset in DATASETS:
+    for dataset in edition.config["papers"]["one_protocol"]["collections"]:
         experiments = edition.products["one_protocol", f"table_{dataset}"]["experiments"]
         neural = {}
         for name, cells in experiments.items():
@@ -231,9 +231,9 @@ def test_a_comparison_has_no_claims_to_measure():
 
 def test_every_product_names_its_data_set():
     for name, product in products("one_protocol").items():
-        dataset = name.split("_")[1]
-        assert product.needs == tuple(f"{dataset}_{scorer}" for scorer in SCORERS)
-        assert DATASETS[dataset] in product.title
+        assert product.needs == tuple(f"{product.collection}_{scorer}" for scorer in SCORERS)
+        assert f"_{product.collection}" in name
+        assert catalog.get(product.collection).title in product.title
         assert name.startswith(product.kind)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from directrank.data.prepared import FORMAT
 from directrank.edition.plan import load
 from directrank.papers.pobrotyn2021 import analytic, datasets
 from directrank.papers.shared.verdicts import HOLDS
@@ -29,7 +30,7 @@ def record(folder: Path, key: str, **changes: Any) -> None:
     """The record of a prepared Web30K, as its publisher counts it."""
     queries = {"train": 18919, "vali": 6306, "test": 6306}
     content = {
-        "format": 1,
+        "format": FORMAT,
         "name": "web30k",
         "title": "MSLR-WEB30K",
         "origin": "real",

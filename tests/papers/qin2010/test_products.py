@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from directrank.data.prepared import FORMAT
 from directrank.papers.shared.verdicts import CONTRADICTED
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
@@ -158,7 +159,7 @@ def test_table_2_counts_the_prepared_and_leaves_the_others_blank(tmp_path: Path)
     folder = tmp_path / "prepared" / "ohsumed"
     folder.mkdir(parents=True)
     record = {
-        "format": 1,
+        "format": FORMAT,
         "name": "ohsumed",
         "title": "OHSUMED",
         "origin": "real",

@@ -123,27 +123,44 @@ def test_claim_of_accuracy_looks_at_the_worst_epoch_of_every_start(tmp_path: Pat
     assert least == [0.95, 0.95, 0.95, 0.98]
 
 
+#: Algorithm 1 with a stopping rule; the history has rows after 100, 500 and 2000 epochs.
+RULE = {
+    "learner": "linear_ascent",
+    "loss": {"name": "approx_ndcg", "alpha": 100},
+    "training": {
+        "max_epochs": 5000,
+        "tolerance": 0.001,
+        "dtype": "float64",
+        "monitor": {"at": [100, 500, 2000]},
+    },
+}
+
+
 def starts_history(levels: Mapping[int, float], starts: int = 20) -> pd.DataFrame:
-    """Two epochs; only the last one was watched. A better objective is a better NDCG@5."""
+    """Three rows per start; a better objective is a better NDCG@5.
+
+    After 100 epochs luck is turned round, after 500 it is what it will be at the end. The first
+    start does not meet the rule within 5000 epochs, the others do after 1200.
+    """
     rows = []
     for candidate, level in levels.items():
         luck = np.random.default_rng(7).permutation(starts) / starts  # the same for every α
         for trial in range(starts):
-            value = level + 0.1 * luck[trial]
-            rows += [
-                {"trial": trial, "candidate": candidate, "epoch": epoch, **watched}
-                for epoch, watched in (
-                    (1, {}),
-                    (
-                        2,
-                        {
-                            "train_objective": -value,
-                            "train_ndcg@5/letor": value,
-                            "train_ndcg@5": value + 0.01,
-                        },
-                    ),
+            ends = 5000 if trial == 0 else 1200
+            for epoch, lucky in ((100, 1 - luck[trial]), (500, luck[trial]), (ends, luck[trial])):
+                value = level + 0.1 * lucky - 0.02 * (epoch == 100)
+                rows.append(
+                    {
+                        "trial": trial,
+                        "candidate": candidate,
+                        "restart": 0,
+                        "epoch": epoch,
+                        "met": epoch == 1200,
+                        "train_objective": -value,
+                        "train_ndcg@5/letor": value,
+                        "train_ndcg@5": value + 0.01,
+                    }
                 )
-            ]
     return pd.DataFrame(rows)
 
 
@@ -161,20 +178,42 @@ def test_the_best_start_of_each_group_is_the_one_with_the_lowest_objective() -> 
 
 def test_table_5_and_its_claim(tmp_path: Path) -> None:
     history = starts_history({0: 0.40, 1: 0.42, 2: 0.44})
-    entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS})
+    entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS}, **RULE)
     plan = make_plan(tmp_path, "qin2010", "table5", {"random_starts": [entry]}, edition="real")
     build(plan, tmp_path / "runs", tmp_path / "table5", PUBLISHED)
-    data = pd.read_csv(tmp_path / "table5.csv").set_index(["discount", "alpha", "restarts"])
+    data = pd.read_csv(tmp_path / "table5.csv")
+    capped = data[data["cap"] == 100].set_index(["discount", "alpha", "restarts"])
+    assert capped.loc[("letor", 100, 1), "mean"] == pytest.approx(0.40 + 0.1 * (1 - 9.5 / 20))
+    assert set(data["cap"]) == {100, 500, 2000, 5000}
+    data = data[data["cap"] == 5000].set_index(["discount", "alpha", "restarts"])
     assert set(data.index.get_level_values("restarts")) == {1, 10}  # of 20 starts
     assert data.loc[("letor", 100, 1), "mean"] == pytest.approx(0.42 + 0.1 * 9.5 / 20)
     assert data.loc[("letor", 100, 10), "groups"] == 2
     assert data.loc[("letor", 100, 10), "mean"] > data.loc[("letor", 100, 1), "mean"]
+    text = (tmp_path / "table5.md").read_text(encoding="utf-8")
+    assert "ApproxNDCG is Algorithm 1 in float64: 57 of 60 random starts met δ = 0.001" in text
+    assert "half of all ended within 1\u00a0200" in text
+    assert "Stopped after 500 epochs, with LETOR's discount" in text
+    assert "19 of 20 at α = 300, where half ended within 1\u00a0200 epochs" in text
     claim = claim_restarts(evidence_of(tmp_path / "runs", "table5", "random_starts", [entry]))
     assert claim is not None
     effects = [finding.effect for finding in claim.findings]
     assert effects == pytest.approx([0.04, 0.02, 0.02, 0.02])
     assert [finding.claimed for finding in claim.findings] == [NOT_MORE, NOT_MORE, MORE, MORE]
     assert claim.missing == ["more than 20 random starts"]
+
+
+def test_table_5_of_approx_ap(tmp_path: Path) -> None:
+    history = starts_history({0: 0.40, 1: 0.44, 2: 0.42}, starts=10)
+    history = history.rename(columns={"train_ndcg@5/letor": "train_ap"})
+    rule = RULE | {"loss": {"name": "approx_ap", "alpha": 100, "beta": 10}}
+    entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS}, **rule)
+    plan = make_plan(tmp_path, "qin2010", "table5_ap", {"random_starts_ap": [entry]})
+    build(plan, tmp_path / "runs", tmp_path / "table5_ap", PUBLISHED)
+    text = (tmp_path / "table5_ap.md").read_text(encoding="utf-8")
+    assert "AP of ApproxAP on the training set" in text
+    assert "ApproxAP is Algorithm 1 in float64" in text
+    assert "SoftRank" not in text
 
 
 def timed(folder: Path, seconds: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:

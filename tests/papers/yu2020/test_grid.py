@@ -104,10 +104,15 @@ def made(
     )
     fits = pd.DataFrame(
         {"trial": [0], "candidate": 0, "selected": True, "best_epoch": 4, **dict(tuned or {})}
+        | {"epochs": 5, "stopped_early": True, "n_parameters": 1000}
     )
     record = {
         "name": name,
-        "spec": {"fold": fold, "trials": 1, "training": {"batch_queries": 1}},
+        "spec": {
+            "fold": fold,
+            "trials": 1,
+            "training": {"batch_queries": 1, "optimizer": {"name": "adam", "lr": 0.001}},
+        },
         "data": {
             "name": dataset,
             "title": TITLES[dataset],

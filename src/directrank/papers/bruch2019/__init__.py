@@ -11,7 +11,12 @@ from directrank.papers.shared.product import Product
 
 _RANKERS = "claims:claim_rankers"
 _BOTH = ("web30k", "yahoo1")
-_YAHOO = "The sweeps of Figures 2 and 3 are of Web30K alone."
+
+
+def _sweep(figure: str, function: str, experiment: str, dataset: str) -> Claim:
+    """A claim about a sweep of Figure 2 or 3 on a data set."""
+    return Claim((figure,), f"claims:{function}", (dataset,), options={"experiment": experiment})
+
 
 CLAIMS: dict[str, Claim] = {
     "C01": Claim(
@@ -28,12 +33,12 @@ CLAIMS: dict[str, Claim] = {
             "parts": {"table1_web30k": "Web30K"},  # for Yahoo the paper prints no values
         },
     ),
-    "C04": Claim(("figure2",), "claims:claim_alpha", ("web30k",)),
-    "C05": Claim(("figure3",), "claims:claim_depth", ("web30k",)),
+    "C04": _sweep("figure2", "claim_alpha", "alpha_sweep", "web30k"),
+    "C05": _sweep("figure3", "claim_depth", "depth_sweep", "web30k"),
     "D01": Claim(("figure1",), "claims:claim_sigmoid"),
     "D02": Claim(("figure3",), "claims:claim_overfitting", ("web30k",)),
-    "D24": Claim((), "", ("yahoo1",), lacking=_YAHOO),
-    "D25": Claim((), "", ("yahoo1",), lacking=_YAHOO),
+    "D24": _sweep("figure2_yahoo", "claim_alpha", "alpha_sweep_yahoo1", "yahoo1"),
+    "D25": _sweep("figure3_yahoo", "claim_depth", "depth_sweep_yahoo1", "yahoo1"),
 }
 
 PRODUCTS: dict[str, Product] = {
@@ -57,6 +62,34 @@ PRODUCTS: dict[str, Product] = {
         ("depth_sweep",),
         "sweeps:figure3",
         claims=("C05", "D02"),
+    ),
+    "figure2_yahoo": Product(
+        "figure",
+        "Figure 2 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        ("alpha_sweep_yahoo1",),
+        "sweeps:figure2",
+        {"experiment": "alpha_sweep_yahoo1"},
+        claims=("D24",),
+    ),
+    "figure2_width": Product(
+        "figure",
+        "Beyond Bruch et al. (2019): Figure 2 with other widths",
+        ("alpha_width_sweep",),
+        "sweeps:figure2_width",
+    ),
+    "figure3_yahoo": Product(
+        "figure",
+        "Figure 3 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        ("depth_sweep_yahoo1",),
+        "sweeps:figure3",
+        {"experiment": "depth_sweep_yahoo1"},
+        claims=("D25",),
+    ),
+    "table_choices": Product(
+        "table",
+        "Beyond Bruch et al. (2019): what the choices behind Table 1 are worth",
+        ("choices_web30k",),
+        "choices:table_choices",
     ),
     "summary": Product(
         "figure",

@@ -57,12 +57,12 @@ ALIKE = ("5", "10", "20", "40")
 CHOSEN = "10"
 
 
-def claim_alpha(evidence: Evidence) -> Outcome | None:
-    """Figure 2's inverted U, with 5 to 40 alike and 10 best in NDCG@5 (C04).
+def claim_alpha(evidence: Evidence, experiment: str) -> Outcome | None:
+    """Figure 2's inverted U, with 5 to 40 alike and 10 best in NDCG@5 (C04; on Yahoo D24).
 
     10 must be above every other value: above the ends that is the inverted U.
     """
-    runs = {f"{alpha(run):g}": run for run in evidence.runs("alpha_sweep")}
+    runs = {f"{alpha(run):g}": run for run in evidence.runs(experiment)}
     if CHOSEN not in runs or len(runs) < 2:
         return None
     missing = [f"α = {value}" for value in ALPHAS if value not in runs]
@@ -80,9 +80,9 @@ def claim_alpha(evidence: Evidence) -> Outcome | None:
     return Outcome(findings, missing)
 
 
-def claim_depth(evidence: Evidence) -> Outcome | None:
-    """Figure 3: B1024 above B64 in NDCG@5 and @10, no difference in NDCG@1 (C05)."""
-    runs = {depth(run): run for run in evidence.runs("depth_sweep")}
+def claim_depth(evidence: Evidence, experiment: str) -> Outcome | None:
+    """Figure 3: B1024 above B64 in NDCG@5 and @10, no difference in NDCG@1 (C05; D25)."""
+    runs = {depth(run): run for run in evidence.runs(experiment)}
     if not {"B64", "B1024"} <= set(runs):
         return None
     claimed = {1: SAME, 5: MORE, 10: MORE}

@@ -27,9 +27,14 @@ def alpha(run: PlannedRun) -> float:
     return float(_setting(run, "loss.alpha"))
 
 
+def width(run: PlannedRun) -> int:
+    """The width of a run's first hidden layer."""
+    return int(_setting(run, "model.hidden")[0])
+
+
 def depth(run: PlannedRun) -> str:
     """The paper's name of a run's network: B and the width of the first hidden layer."""
-    return f"B{_setting(run, 'model.hidden')[0]}"
+    return f"B{width(run)}"
 
 
 def _setting(run: PlannedRun, path: str) -> Any:

@@ -11,63 +11,61 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg
+from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg, width
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
-from directrank.papers.shared.format import spread
+from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
+#: What Figure 2 shows.
+EXPONENT = "Effect of the sigmoid exponent α of ApproxNDCG, one hidden layer"
 
-def figure2(evidence: Evidence) -> FigureResult:
+
+def figure2(evidence: Evidence, experiment: str = "alpha_sweep") -> FigureResult:
     """Figure 2: NDCG on the validation set against the sigmoid exponent α."""
-    runs = sorted(evidence.runs("alpha_sweep"), key=alpha)
-    return _sweep(
-        evidence,
-        runs,
-        column="alpha",
-        labels=[f"{alpha(run):g}" for run in runs],
-        axis="α",
-        what="Effect of the sigmoid exponent α of ApproxNDCG, one hidden layer",
-    )
+    runs = sorted(evidence.runs(experiment), key=alpha)
+    rows = _rows(evidence, runs, "alpha", [f"{alpha(run):g}" for run in runs])
+    return _sweep(evidence, runs, rows, "metric", "α", EXPONENT)
 
 
-def figure3(evidence: Evidence) -> FigureResult:
+def figure2_width(evidence: Evidence) -> FigureResult:
+    """Figure 2 for several widths of the hidden layer, which the paper does not give: NDCG@5."""
+    runs = sorted(evidence.runs("alpha_width_sweep"), key=lambda run: (width(run), alpha(run)))
+    rows = _rows(evidence, runs, "alpha", [f"{alpha(run):g}" for run in runs], (5,))
+    rows.insert(rows.columns.get_loc("metric"), "width", [f"{width(run)} units" for run in runs])
+    return _sweep(evidence, runs, rows, "width", "α", f"{EXPONENT} of so many units")
+
+
+def figure3(evidence: Evidence, experiment: str = "depth_sweep") -> FigureResult:
     """Figure 3: NDCG on the validation set against the depth of the network."""
-    runs = sorted(evidence.runs("depth_sweep"), key=lambda run: int(depth(run)[1:]))
+    runs = sorted(evidence.runs(experiment), key=lambda run: int(depth(run)[1:]))
     what = "Effect of the network's depth"
     alphas = sorted({alpha(run) for run in runs})
     if len(alphas) == 1:
         what += f", ApproxNDCG with α = {alphas[0]:g}"
-    return _sweep(
-        evidence,
-        runs,
-        column="model",
-        labels=[depth(run) for run in runs],
-        axis="Model",
-        what=what + "; B64 has the hidden layers 64, 32, 16, and each next model one more in front",
-    )
+    what += "; B64 has the hidden layers 64, 32, 16, and each next model one more in front"
+    rows = _rows(evidence, runs, "model", [depth(run) for run in runs])
+    return _sweep(evidence, runs, rows, "metric", "Model", what)
 
 
-def _sweep(
+def _rows(
     evidence: Evidence,
     runs: Sequence[PlannedRun],
     column: str,
     labels: Sequence[str],
-    axis: str,
-    what: str,
-) -> FigureResult:
-    """NDCG@1, 5, 10 on the validation set with intervals, over equally spaced categories."""
+    cutoffs: Sequence[int] = CUTOFFS,
+) -> pd.DataFrame:
+    """NDCG on the validation set with its interval, a row per run and cut-off."""
     if not runs:
         raise DataError(f"nothing was run for {evidence.product}", "add runs to its experiment")
-    dataset = runs[0].dataset
     rows = []
     for label, run in zip(labels, runs, strict=True):
-        for cutoff in CUTOFFS:
+        for cutoff in cutoffs:
             interval = mean_interval(ndcg(run, "vali", cutoff))
             rows.append(
-                evidence.about(dataset)
+                evidence.about(runs[0].dataset)
                 | {
                     "split": "validation",
                     column: label,
@@ -79,21 +77,35 @@ def _sweep(
                     "trials": interval.n,
                 }
             )
-    data = pd.DataFrame(rows)
+    return pd.DataFrame(rows)
+
+
+def _sweep(
+    evidence: Evidence,
+    runs: Sequence[PlannedRun],
+    data: pd.DataFrame,
+    lines: str,
+    axis: str,
+    what: str,
+) -> FigureResult:
+    """A line with intervals for each value of the column ``lines``, over equal steps."""
+    column = "model" if "model" in data else "alpha"
     figure, axes = figures.new_figure(height=2.5)
-    _draw_sweep(axes, data, labels)
-    axes.set(xlabel=axis, ylabel="NDCG (%)")
-    figures.small_print(figure, standin_line([dataset], evidence.edition))
-    return FigureResult(figure, data, _sweep_caption(evidence, runs, what))
+    _draw_sweep(axes, data, lines, list(dict.fromkeys(data[column])))
+    ranks = listed([f"{cutoff}" for cutoff in CUTOFFS if f"NDCG@{cutoff}" in set(data["metric"])])
+    single = data["metric"].nunique() == 1
+    axes.set(xlabel=axis, ylabel=f"{data['metric'].iloc[0]} (%)" if single else "NDCG (%)")
+    figures.small_print(figure, standin_line([runs[0].dataset], evidence.edition))
+    return FigureResult(figure, data, _sweep_caption(evidence, runs, what, ranks))
 
 
-def _draw_sweep(axes: Axes, data: pd.DataFrame, labels: Sequence[str]) -> None:
+def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str]) -> None:
     x = np.arange(len(labels))
-    for number, (metric, curve) in enumerate(data.groupby("metric", sort=False)):
+    for number, (name, curve) in enumerate(data.groupby(lines, sort=False)):
         # Side by side by a little, so that the bars of close curves can be told apart.
         shift = 0.08 * (number - 1)
         figures.interval_line(
-            axes, x + shift, curve["mean"], curve["half_width"], label=metric, series=number
+            axes, x + shift, curve["mean"], curve["half_width"], label=str(name), series=number
         )
     axes.set_xticks(x, labels)
     axes.grid(False, axis="x")
@@ -101,10 +113,10 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, labels: Sequence[str]) -> None:
     figures.legend_above(axes)
 
 
-def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str) -> str:
+def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str, ranks: str) -> str:
     trials = [run.n_trials for run in runs]
     text = (
-        f"{what}: NDCG at ranks 1, 5, 10 on the validation set, mean over {spread(trials, 'trial')}"
+        f"{what}: NDCG at rank {ranks} on the validation set, mean over {spread(trials, 'trial')}"
     )
     text += ", bars: 95% t interval" if min(trials) > 1 else ", without interval"
     text += (

@@ -9,15 +9,7 @@ from typing import Literal
 
 from directrank.papers.shared.product import Product
 
-#: Data sets with experiments of their own, as they are called in print.
-DATASETS = {
-    "ohsumed": "OHSUMED",
-    "web30k": "Web30K",
-    "yahoo1": "Yahoo set 1",
-    "istella": "Istella",
-}
-
-#: What is made of each data set: kind, ending of the name, what it is, and the function for it.
+#: What is made of each collection: kind, ending of the name, what it is, and the function for it.
 _PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
     ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
     ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
@@ -28,14 +20,13 @@ _PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
 )
 
 PRODUCTS: dict[str, Product] = {
-    f"{kind}_{dataset}{ending}": Product(
+    f"{kind}_{{collection}}{ending}": Product(
         kind,
-        f"One protocol, {title}: {what}",
-        tuple(f"{dataset}_{scorer}" for scorer in ("linear", "tower", "context", "trees")),
+        f"One protocol, {{collection}}: {what}",
+        tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees")),
         function,
-        {"dataset": dataset},
+        {"dataset": "{collection}"},
         timed=ending == "_time",
     )
-    for dataset, title in DATASETS.items()
     for kind, ending, what, function in _PARTS
 }

@@ -18,6 +18,7 @@ import pandas as pd
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import p_value, spread
 from directrank.papers.shared.methods import Method, by_method, paired_values, require_equal_folds
+from directrank.papers.shared.training import training_sentence
 from directrank.stats.ranks import all_pairs
 from directrank.system.errors import DataError
 
@@ -107,7 +108,7 @@ class Protocol:
         part = "test sets" if self.folds > 1 else "test"
         return (
             f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. "
-            f"{self.evidence.sources(self.methods[0].runs, part)}"
+            f"{training_sentence(runs)} {self.evidence.sources(self.methods[0].runs, part)}"
         )
 
     @property

@@ -28,6 +28,7 @@ from directrank.papers.shared.format import headings, interval, number, spread
 from directrank.papers.shared.methods import Method, over_trials, paired_test, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.training import training_sentence
 from directrank.system.errors import DataError
 
 COLUMNS = (
@@ -164,13 +165,14 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
             cells.append(number(row.p_value, 3))
         lines.append(cells)
     columns = headings("Loss", data["metric"].unique(), "p")
-    runs = next(iter(methods.values())).runs
+    every = [run for method in methods.values() for run in method.runs]
     caption = (
         "The losses of Table 3 on OHSUMED, which the paper does not use: test NDCG in per cent, "
         f"mean of the fold means over {spread(data['trials'].tolist(), 'trial')} with the half "
         "width of its 95% t interval over trials; a query without a relevant document counts as "
         f"1. Bold: the best. p: paired randomisation test over the pooled queries against "
-        f"{REFERENCE}, not corrected. {evidence.sources(runs, 'test sets')}"
+        f"{REFERENCE}, not corrected. {training_sentence(every)} "
+        f"{evidence.sources(every, 'test sets')}"
     )
     return TableResult(data, Layout(caption, columns, [Section("", lines)], [_spread_note(data)]))
 

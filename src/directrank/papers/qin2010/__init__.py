@@ -92,12 +92,26 @@ PRODUCTS: dict[str, Product] = {
         "table4:table4",
         claims=("C08", "D07"),
     ),
+    "stopping": Product(
+        "table",
+        "ApproxNDCG of Table 4 of Qin et al. (2010) under other caps on epochs",
+        ("ohsumed_methods",),
+        "stopping:stopping",
+    ),
     "table5": Product(
         "table",
         "Table 5 of Qin et al. (2010): training performance against α and random starts",
         ("random_starts",),
         "training:table5",
+        {"experiment": "random_starts"},
         claims=("C09", "D08"),
+    ),
+    "table5_ap": Product(
+        "table",
+        "Table 5 of Qin et al. (2010), for ApproxAP on OHSUMED",
+        ("random_starts_ap",),
+        "training:table5",
+        {"experiment": "random_starts_ap"},
     ),
     "table6": Product(
         "table",

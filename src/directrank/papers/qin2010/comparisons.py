@@ -21,6 +21,7 @@ from directrank.papers.qin2010.methods import (
     scale_caption,
     table4_order,
 )
+from directrank.papers.qin2010.stopping import how_trained
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import interval, listed, signed
 from directrank.papers.shared.methods import Method, paired_values
@@ -59,7 +60,7 @@ def statistics(evidence: Evidence) -> TableResult:
         "Below, a cell is the mean of the line's method minus the column's over the pooled "
         f"queries; R marks p < {SIGNIFICANT} in the paired randomisation test, W in Wilcoxon's "
         "signed-rank test, both after Holm's correction over all pairs of the metric. "
-        f"{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = [_summary(data)]
     columns = ["", *methods]
@@ -187,7 +188,7 @@ def beyond(evidence: Evidence) -> TableResult:
         f"{scale_caption(methods)} {_trials(methods)} * marks methods that differ from the "
         f"linear {OWN} of the paper (paired randomisation test over the queries, p < "
         f"{SIGNIFICANT} after Holm's correction within the column). "
-        f"{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     columns = ["Method", *TABLE4_METRICS]
     notes = [_what_it_brought(letor)]

@@ -15,6 +15,7 @@ from directrank.papers.qin2010.methods import (
     methods_of,
     scale_caption,
 )
+from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
 from directrank.papers.shared.differences import (
     WORDS,
     add_differences,
@@ -88,6 +89,7 @@ def table3(evidence: Evidence) -> TableResult:
         "Ranking accuracy in MAP on the test sets: "
         + " ".join(
             f"{title}: {scale_caption(methods)} "
+            f"{ending_sentence(methods[OWN_AP].runs) if OWN_AP in methods else ''}"
             f"{data_sentence(next(iter(methods.values())).runs, 'test', 'test set')}"
             for title, methods in parts.items()
             if methods
@@ -98,6 +100,9 @@ def table3(evidence: Evidence) -> TableResult:
     )
     columns = headings("Method", parts, "paper")
     notes = [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
+    for title, methods in parts.items():
+        if OWN_AP in methods:
+            notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
@@ -134,7 +139,7 @@ def baselines(evidence: Evidence) -> TableResult:
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
         f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
-        f"{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = []
     if not first.dataset.standin:

@@ -22,6 +22,7 @@ from directrank.papers.qin2010.methods import (
     methods_of,
     table4_order,
 )
+from directrank.papers.qin2010.stopping import caps_note, how_trained
 from directrank.papers.shared.differences import (
     COLUMNS,
     WORDS,
@@ -77,12 +78,19 @@ def table4(evidence: Evidence) -> TableResult:
         f"{'' if is_standin(data) else f'{WORDS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column). "
-        f"{evidence.sources(first.runs, 'test sets')}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
-    notes = [*_in_words(data, order), *_empty_query(methods, data)]
+    notes = [*_in_words(data, order), *_caps(methods), *_empty_query(methods, data)]
     columns = headings("Method", TABLE4_METRICS, "paper")
     return TableResult(data, Layout(caption, columns, sections, notes))
+
+
+def _caps(methods: Mapping[str, Method]) -> list[str]:
+    """When the paper's method stopped, and what smaller caps on epochs would have given."""
+    columns = {heading: f"test_{TABLE4_METRICS[heading][0]}" for heading in ("NDCG@n", "NDCG@1")}
+    names = [name for name in (OWN, SMALL_START) if name in methods]
+    return [note for name in names for note in caps_note(methods[name], columns)]
 
 
 def _table4_rows(

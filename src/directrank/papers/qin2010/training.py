@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullFormatter
 
+from directrank.papers.qin2010.map import OWN_AP
+from directrank.papers.qin2010.methods import OWN
+from directrank.papers.qin2010.stopping import (
+    by_algorithm_1,
+    caps_of,
+    ending,
+    ending_sentence,
+)
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, standin_line
-from directrank.papers.shared.format import headings, interval, listed, spread
+from directrank.papers.shared.format import count, headings, interval, listed, spread
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, mean_interval
@@ -25,6 +34,44 @@ SYMBOLS = {"loss.alpha": "α", "loss.beta": "β", "model.init_bound": "bound"}
 #: Columns of Table 5 (only 1 and 100 are known from the text).
 RESTARTS = (1, 10, 100)
 TABLE5_METRICS = {"letor": "train_ndcg@5/letor", "log2": "train_ndcg@5"}
+
+
+@dataclass(frozen=True)
+class Table5:
+    """What Table 5 says of a method.
+
+    Attributes:
+        method, metric: their names in print.
+        metrics: discount → column of the history.
+        titles: discount → heading of its rows.
+        printed: what is known of the paper's values.
+    """
+
+    method: str
+    metric: str
+    metrics: Mapping[str, str]
+    titles: Mapping[str, str]
+    printed: str
+
+
+#: Loss → its table.
+TABLE5_OF = {
+    "approx_ndcg": Table5(
+        OWN,
+        "NDCG@5",
+        TABLE5_METRICS,
+        {"letor": "With LETOR's discount", "log2": "With the printed one"},
+        "The paper's values are lost.",
+    ),
+    "approx_ap": Table5(
+        OWN_AP,
+        "AP",
+        {"none": "train_ap"},
+        {"none": ""},
+        "β = 10; grades above 0 count as relevant. The paper has no such table; it says of "
+        "ApproxAP that it does as ApproxNDCG does.",
+    ),
+}
 
 #: SoftRank's best training NDCG@5 on fold 1 (section 5.5.2).
 SOFTRANK_TRAINING = "SoftRank best training NDCG@5, OHSUMED fold 1"
@@ -53,10 +100,23 @@ def candidates(run: PlannedRun, setting: str) -> dict[float, pd.DataFrame]:
     }
 
 
-def error_curves(history: pd.DataFrame) -> pd.DataFrame:
-    """ρ after every epoch of every trial: a column per trial, indexed by epoch.
+def along(history: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of the history over the epochs that every trial in training has a row of.
 
     A trial that met the stopping rule keeps its last value: its model no longer changes.
+
+    Returns:
+        A column per trial, indexed by epoch.
+    """
+    curves = history.pivot(index="epoch", columns="trial", values=column).ffill()
+    if "met" not in history:
+        return curves
+    planned = history.loc[~history["met"].astype(bool), "epoch"]
+    return curves[curves.index.isin([*planned, curves.index.max()])]
+
+
+def error_curves(history: pd.DataFrame) -> pd.DataFrame:
+    """ρ after the recorded epochs of every trial, as :func:`along` has it.
 
     Raises:
         DataError: the run did not record the error.
@@ -67,7 +127,7 @@ def error_curves(history: pd.DataFrame) -> pd.DataFrame:
             "a run recorded no approximation error, or several",
             "give it training.monitor with one quantity approximation_error",
         )
-    return history.pivot(index="epoch", columns="trial", values=column[0]).ffill()
+    return along(history, column[0])
 
 
 def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureResult:
@@ -101,7 +161,7 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
             )
             for trial, errors in [("mean", curves.mean(axis=1)), *curves.items()]
         ]
-    axes.set(xlabel="epochs t", ylabel="error ρ", yscale="log")
+    axes.set(xlabel="epochs t", ylabel="error ρ", xscale="log", yscale="log")
     figures.legend_above(axes)
     figures.small_print(figure, standin_line([run.dataset], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
@@ -128,19 +188,26 @@ def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.D
     return (
         f"Mean over the training queries of |approximate {measure} − {measure}| while it is "
         f"maximised{', ' + ', '.join(fixed) if fixed else ''}: "
-        f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick). Lowest accuracy "
-        f"(1 − ρ) of any start on the way: {accuracy}.{binary} The paper's curves are lost; its "
-        "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
+        f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick), a start that has "
+        f"stopped with its last value. {ending_sentence([run])}Lowest accuracy "
+        f"(1 − ρ) of any start at a recorded epoch: {accuracy}.{binary} The paper's curves are "
+        "lost; its text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at "
+        "α = 100. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
 
 
-def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
+def best_of(
+    history: pd.DataFrame, restarts: int, metric: str, cap: int | None = None
+) -> np.ndarray:
     """``metric`` on the training set of the best of so many random starts, ``[groups]``.
 
     The trials are random starts: they are cut into groups of ``restarts``, and of each group the
-    one with the lowest objective counts, as in Algorithm 1.
+    one with the lowest objective counts, as in Algorithm 1; with a ``cap`` on epochs, as they were
+    by then.
     """
+    if cap is not None:
+        history = history[history["epoch"] <= cap]
     last = history.groupby("trial").last().sort_index()
     groups = len(last) // restarts
     objective = last["train_objective"].to_numpy()[: groups * restarts].reshape(groups, restarts)
@@ -148,48 +215,95 @@ def best_of(history: pd.DataFrame, restarts: int, metric: str) -> np.ndarray:
     return values[np.arange(groups), objective.argmin(1)]
 
 
-def table5(evidence: Evidence) -> TableResult:
-    """Table 5: training NDCG@5 of ApproxNDCG against α and the number of random starts."""
-    run = evidence.only_run("random_starts")
+def table5(evidence: Evidence, experiment: str) -> TableResult:
+    """Table 5: a method's training metric against α and the number of random starts.
+
+    Args:
+        evidence: with the run of ``experiment``.
+        experiment: one run, whose trials are random starts and whose candidates differ in α.
+    """
+    run = evidence.only_run(experiment)
+    about = TABLE5_OF[run.result.spec["loss"]["name"]]
     starts = run.n_trials
     columns = [k for k in RESTARTS if k <= starts]
-    rows = []
-    for discount, metric in TABLE5_METRICS.items():
-        for alpha, history in candidates(run, "loss.alpha").items():
-            for k in columns:
-                best = mean_interval(best_of(history, k, metric))
-                rows.append(
-                    evidence.about(run.dataset)
-                    | {
-                        "alpha": alpha,
-                        "restarts": k,
-                        "discount": discount,
-                        "mean": best.mean,
-                        "half_width": best.half_width,
-                        "groups": best.n,
-                        "published": math.nan,
-                    }
-                )
-    data = pd.DataFrame(rows)
-    data = add_differences(data, error=standard_error(data["half_width"], data["groups"]))
-    sections = []
-    for discount, title in (("letor", "With LETOR's discount"), ("log2", "With the printed one")):
-        lines = []
-        for alpha, group in data[data["discount"] == discount].groupby("alpha"):
-            cells = [f"α = {alpha:g}"]
-            for row in group.itertuples():
-                cells += [interval(f"{row.mean:.4f}", row.half_width, 4), ""]
-            lines.append(cells)
-        sections.append(Section(title, lines))
+    data = _table5_rows(evidence, run, about.metrics, columns)
+    first, *others = about.metrics
+    of_end = data[data["cap"] == _cap(run)]
+    sections = [
+        _table5_section(about.titles[discount], of_end[of_end["discount"] == discount])
+        for discount in (first, *others)
+    ]
+    for cap in caps_of([run]):  # one discount says what a cap does
+        title = f"Stopped after {count(cap)} epochs"
+        if others:
+            title += f", {about.titles[first][0].lower()}{about.titles[first][1:]}"
+        part = data[(data["cap"] == cap) & (data["discount"] == first)]
+        sections.append(_table5_section(title, part))
     caption = (
-        f"NDCG@5 of ApproxNDCG on the training set of fold 1 ({run.trained_on}) after K "
-        f"random starts, of which the one with the best objective counts. {starts} starts were "
+        f"{about.metric} of {about.method} on the training set of fold 1 ({run.trained_on}) after "
+        f"K random starts, of which the one with the best objective counts. {starts} starts were "
         "made per α and cut into groups of K; ± is the half width of the 95% t interval over the "
-        "groups, none for a single one. The paper's values are lost. "
+        f"groups, none for a single one. {ending_sentence([run])}{about.printed} "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
+    notes = _ended_by_alpha(run)
     names = headings("", (f"K = {k}" for k in columns), "paper")
-    return TableResult(data, Layout(caption, names, sections))
+    return TableResult(data, Layout(caption, names, sections, notes))
+
+
+def _table5_rows(
+    evidence: Evidence, run: PlannedRun, metrics: Mapping[str, str], columns: Sequence[int]
+) -> pd.DataFrame:
+    rows = []
+    for discount, metric in metrics.items():
+        for alpha, history in candidates(run, "loss.alpha").items():
+            for cap in [None, *caps_of([run])]:
+                for k in columns:
+                    best = mean_interval(best_of(history, k, metric, cap))
+                    rows.append(
+                        evidence.about(run.dataset)
+                        | {
+                            "alpha": alpha,
+                            "restarts": k,
+                            "discount": discount,
+                            "cap": cap or _cap(run),
+                            "mean": best.mean,
+                            "half_width": best.half_width,
+                            "groups": best.n,
+                            "published": math.nan,
+                        }
+                    )
+    data = pd.DataFrame(rows)
+    return add_differences(data, error=standard_error(data["half_width"], data["groups"]))
+
+
+def _cap(run: PlannedRun) -> int:
+    """The cap on epochs that the run was trained with."""
+    return run.result.spec["training"]["max_epochs"]
+
+
+def _table5_section(title: str, part: pd.DataFrame) -> Section:
+    lines = []
+    for alpha, group in part.groupby("alpha"):
+        cells = [f"α = {alpha:g}"]
+        for row in group.itertuples():
+            cells += [interval(f"{row.mean:.4f}", row.half_width, 4), ""]
+        lines.append(cells)
+    return Section(title, lines)
+
+
+def _ended_by_alpha(run: PlannedRun) -> list[str]:
+    """Per α, how many of the starts met the stopping rule, and when half of all had ended."""
+    if not by_algorithm_1([run]):
+        return []
+    texts = []
+    for alpha, history in candidates(run, "loss.alpha").items():
+        last = history.groupby("trial").last()
+        texts.append(
+            f"{int(last['met'].sum())} of {len(last)} at α = {alpha:g}, where half ended within "
+            f"{count(round(last['epoch'].median()))} epochs"
+        )
+    return [f"**The stopping rule** was met by {'; '.join(texts)}."]
 
 
 def epoch_seconds(run: PlannedRun) -> np.ndarray:
@@ -253,8 +367,8 @@ def initialisation(evidence: Evidence) -> FigureResult:
     for number, run in enumerate(runs):
         bound = run.setting("model.init_bound")
         look = figures.SERIES[number % len(figures.SERIES)]
-        curves = run.result.history.pivot(index="epoch", columns="trial", values="vali_metric")
-        epochs = [mean_interval(row) for row in curves.ffill().to_numpy()]
+        curves = along(run.result.history, "vali_metric")
+        epochs = [mean_interval(row) for row in curves.to_numpy()]
         mean = np.array([epoch.mean for epoch in epochs])
         wide = np.nan_to_num([epoch.half_width for epoch in epochs])
         label = f"U(−{bound:g}, {bound:g})"
@@ -269,7 +383,7 @@ def initialisation(evidence: Evidence) -> FigureResult:
         last = [int(curves.index.max())]
         frames.append(_curve(evidence, run, bound, "test", last, [test.mean], [test.half_width]))
     left.set(xlabel="cap on epochs", ylabel="NDCG@n, validation", xscale="log")
-    right.set(xlabel="bound of the start", ylabel="NDCG@n, test, last epoch")
+    right.set(xlabel="bound of the start", ylabel="NDCG@n, test, at the end")
     left.xaxis.set_major_formatter("{x:g}")
     left.xaxis.set_minor_formatter(NullFormatter())
     figure.legend(loc="outside upper center", ncols=len(runs), frameon=False)
@@ -279,6 +393,17 @@ def initialisation(evidence: Evidence) -> FigureResult:
     figures.small_print(figure, standin_line([run.dataset for run in runs], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
     return FigureResult(figure, data, _start_caption(evidence, runs, ends, data))
+
+
+def _endings(runs: Sequence[PlannedRun]) -> str:
+    """Per bound, how many starts met the stopping rule, and when."""
+    texts = [
+        f"from ±{run.setting('model.init_bound'):g} {end.met} of {end.starts} met it, half ended "
+        f"within {count(round(end.median))} epochs"
+        for run in by_algorithm_1(runs)
+        for end in [ending([run])]
+    ]
+    return f"The rule: {'; '.join(texts)}. " if texts else ""
 
 
 def _curve(
@@ -315,10 +440,11 @@ def _start_caption(
     alpha = value_at(runs[0].result.spec, "loss.alpha")
     return (
         f"NDCG@n (discount 1/log2(1 + rank), queries without a relevant document left out) of "
-        f"ApproxNDCG, α = {alpha:g}, Algorithm 1 without its stopping rule, against the epoch at "
-        "which it would be stopped and the bound of the uniform distribution that weights start "
-        f"from: mean and 95% t interval over {spread([run.n_trials for run in runs], 'trial')}. At "
-        f"the last epoch the test means differ by {max(levels) - min(levels):.4f} between the "
+        f"ApproxNDCG, α = {alpha:g}, Algorithm 1, against a cap on epochs that would have ended it "
+        "before its stopping rule, and against the bound of the uniform distribution that weights "
+        f"start from: mean and 95% t interval over "
+        f"{spread([run.n_trials for run in runs], 'trial')}. {_endings(runs)}At "
+        f"the end the test means differ by {max(levels) - min(levels):.4f} between the "
         f"bounds. Within 0.005 of the best validation value after {listed(reached)}. "
         f"{evidence.sources(runs)}"
     )

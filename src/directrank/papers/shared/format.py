@@ -40,12 +40,19 @@ def count(value: int) -> str:
     return f"{value:,}".replace(",", "\u00a0")
 
 
-def spread(numbers: Sequence[int], what: str) -> str:
-    """``5 trials``, or ``3 to 5 trials`` where they differ; ``a single trial`` for one."""
+def spread(numbers: Sequence[int], what: str, several: str = "") -> str:
+    """``5 trials``, or ``3 to 5 trials`` where they differ; ``a single trial`` for one.
+
+    Args:
+        numbers: at least one.
+        what: the noun.
+        several: its plural, where that is not made with an s.
+    """
     low, high = min(numbers), max(numbers)
+    several = several or f"{what}s"
     if high == 1:
         return f"a single {what}"
-    return f"{low} {what}s" if low == high else f"{low} to {high} {what}s"
+    return f"{low} {several}" if low == high else f"{low} to {high} {several}"
 
 
 def listed(names: Sequence[str]) -> str:

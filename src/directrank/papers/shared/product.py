@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 from matplotlib.figure import Figure
 
+from directrank.data import catalog
 from directrank.papers.shared import figures, tables
 from directrank.papers.shared.evidence import PREPARED, PUBLISHED, Evidence, gather
 from directrank.papers.shared.quotes import quoted
@@ -21,6 +22,9 @@ from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import imported_modules
 from directrank.system.schema import suggest
+
+#: Stands for a collection in the entry of a product that is made for each.
+PLACEHOLDER = "{collection}"
 
 #: Ending of the file of measured times that stands beside a timed product's files.
 TIMES = "_times.csv"
@@ -77,6 +81,7 @@ class Product:
         computes: functions of the library that it evaluates by name, as ``losses.approx_ap``.
         claims: the claims that it bears on. Its text quotes the verdicts on them, which are
             measured before it is drawn.
+        collection: the collection that it is about, of a product that is made for each.
     """
 
     kind: Literal["figure", "table"]
@@ -89,6 +94,7 @@ class Product:
     repeats: tuple[str, ...] = ()
     computes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    collection: str | None = None
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -107,13 +113,38 @@ def paper_module(paper: str) -> ModuleType:
 
 
 def products(paper: str) -> Mapping[str, Product]:
-    """The products of ``paper`` by name."""
-    table = getattr(paper_module(paper), "PRODUCTS", None)
+    """The products of ``paper`` by name.
+
+    A name with ``{collection}`` in it stands for one product for each collection of the catalogue.
+    In its title the placeholder is the collection's title, in its needs and options its name.
+    """
+    table: Mapping[str, Product] | None = getattr(paper_module(paper), "PRODUCTS", None)
     if table is None:
         raise ConfigError(
             f"the package of '{paper}' has no PRODUCTS", "see directrank.papers.shared.product"
         )
-    return table
+    return {
+        full: item
+        for name, pattern in table.items()
+        for full, item in (
+            _for_each_collection(name, pattern) if PLACEHOLDER in name else [(name, pattern)]
+        )
+    }
+
+
+def _for_each_collection(name: str, pattern: Product) -> Iterator[tuple[str, Product]]:
+    for collection, entry in catalog.load().items():
+        item = replace(
+            pattern,
+            title=pattern.title.replace(PLACEHOLDER, entry.title),
+            needs=tuple(need.replace(PLACEHOLDER, collection) for need in pattern.needs),
+            options={
+                option: value.replace(PLACEHOLDER, collection) if isinstance(value, str) else value
+                for option, value in pattern.options.items()
+            },
+            collection=collection,
+        )
+        yield name.replace(PLACEHOLDER, collection), item
 
 
 def product(paper: str, name: str) -> Product:

@@ -9,6 +9,7 @@ from directrank.papers.shared.format import number, signed
 from directrank.papers.shared.methods import Method, by_method, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.training import training_sentence
 from directrank.papers.yu2020.grid import ohsumed_cells
 from directrank.papers.yu2020.tables import (
     NDCG,
@@ -101,10 +102,11 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         for title, names in method_groups(data).items()
     ]
     caption = (
-        "The paper's methods on OHSUMED, which it does not use: per fold the architecture with the "
-        "best validation nDCG@5 of R5, CE5, R4.L and CE4.L. Means of the folds' means; bold: the "
+        "The paper's methods on OHSUMED, which it does not use: per fold the architecture, width "
+        "and learning rate with the best validation nDCG@5. Means of the folds' means; bold: the "
         "best of the column; asterisk: Wilcoxon's signed-rank test against it over the pooled test "
-        f"queries, p < 0.01. {evidence.sources(runs_of(cells), 'test sets')}"
+        f"queries, p < 0.01. {training_sentence(runs_of(cells))} "
+        f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     return TableResult(data, Layout(caption, columns, sections))
 

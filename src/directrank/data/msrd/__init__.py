@@ -1,0 +1,1 @@
+"""The Movie Search Ranking Dataset (MSRD): from text to features, and folds of related queries."""

@@ -1,0 +1,190 @@
+"""The files of MSRD: movies, one JSON object a line, and judgements, tab-separated."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank.data.archives import Archive
+from directrank.system.errors import DataError
+
+CORPUS = "movies-corpus.jsonl.gz"
+JUDGEMENTS = "movies-judgments.tsv.gz"
+
+#: Keys of a movie that hold text, or lists of texts.
+TEXTS = ("title", "overview", "director")
+LISTS = ("tags", "genres", "actors", "characters")
+#: Keys of a movie that hold numbers.
+NUMBERS = ("year", "votes", "rating", "popularity", "budget")
+
+_AGAIN = "get the file again from the page of the data set"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Movies, queries, and what was judged.
+
+    Attributes:
+        movies: one mapping per movie, with every key of :data:`TEXTS`, :data:`LISTS` and
+            :data:`NUMBERS`.
+        queries: the texts of the queries.
+        query_ids: int64 ``[Q]``, the numbers in their ids.
+        query: int64 ``[N]``, the position of the query of each judgement; judgements of a query
+            lie together.
+        movie: int64 ``[N]``, the position of its movie.
+        labels: float32 ``[N]``, 1 where the movie was judged to answer the query.
+        omitted: what was left out and why → how many.
+    """
+
+    movies: list[Mapping[str, Any]]
+    queries: list[str]
+    query_ids: np.ndarray
+    query: np.ndarray
+    movie: np.ndarray
+    labels: np.ndarray
+    omitted: dict[str, int] = field(default_factory=dict)
+
+
+def read(archive: Archive) -> Collection:
+    """Read the collection.
+
+    Judgements of a movie that is not there are left out and counted. The order of a query's
+    judgements in the file tells something about the labels, so a hash of ids decides about it.
+
+    Raises:
+        DataError: a file is missing, or a line is not what it should be; names file and line.
+    """
+    movies = _movies(archive)
+    place = {movie["id"]: number for number, movie in enumerate(movies)}
+    texts: dict[int, str] = {}
+    judged: dict[int, dict[str, int]] = {}
+    unknown = repeated = 0
+    for where, line, row in _rows(archive):
+        number, text, movie, grade = _judgement(where, line, row)
+        if texts.setdefault(number, text) != text:
+            raise DataError(f"gives query {number} a second text", _AGAIN, file=where, line=line)
+        if movie not in place:
+            unknown += 1
+        elif movie in judged.setdefault(number, {}):
+            if judged[number][movie] != grade:
+                message = f"judges movie {movie} of query {number} twice, and differently"
+                raise DataError(message, _AGAIN, file=where, line=line)
+            repeated += 1
+        else:
+            judged[number][movie] = grade
+    numbers = sorted(number for number in judged if judged[number])
+    order = [
+        sorted(judged[number], key=lambda movie: _hash(str(number), movie)) for number in numbers
+    ]
+    labels = [
+        judged[number][movie]
+        for number, movies in zip(numbers, order, strict=True)
+        for movie in movies
+    ]
+    omitted = {
+        "judgements of a movie that is not in the corpus": unknown,
+        "judgements that are given twice": repeated,
+        "queries without a judgement that is left": len(texts) - len(numbers),
+    }
+    return Collection(
+        movies=movies,
+        queries=[texts[number] for number in numbers],
+        query_ids=np.array(numbers, np.int64),
+        query=np.repeat(np.arange(len(numbers)), [len(movies) for movies in order]),
+        movie=np.array([place[movie] for movies in order for movie in movies], np.int64),
+        labels=np.array(labels, np.float32),
+        omitted={what: count for what, count in omitted.items() if count},
+    )
+
+
+def _movies(archive: Archive) -> list[Mapping[str, Any]]:
+    movies, seen = [], set()
+    for where, number, line in _lines(archive, CORPUS):
+        try:
+            movie = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"is not JSON: {error}", _AGAIN, file=where, line=number) from None
+        problem = _problem(movie)
+        if problem is None and movie["id"] in seen:
+            problem = f"gives movie {movie['id']} a second time"
+        if problem is not None:
+            raise DataError(problem, _AGAIN, file=where, line=number)
+        seen.add(movie["id"])
+        movies.append(movie)
+    return movies
+
+
+def _problem(movie: Any) -> str | None:
+    """What is wrong with a movie, if something is."""
+    if not isinstance(movie, dict) or not isinstance(movie.get("id"), str):
+        return "is not a movie with an id"
+    for key in TEXTS:
+        if not isinstance(movie.get(key), str | None) or key not in movie:
+            return f"movie {movie['id']} has no text '{key}'"
+    if not movie["title"]:
+        return f"movie {movie['id']} has an empty title"
+    for key in LISTS:
+        texts = movie.get(key)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            return f"movie {movie['id']} has no list of texts '{key}'"
+    for key in NUMBERS:
+        if not isinstance(movie.get(key), int | float) or isinstance(movie[key], bool):
+            return f"movie {movie['id']} has no number '{key}'"
+    return None
+
+
+def _judgement(where: Path, line: int, row: list[str]) -> tuple[int, str, str, int]:
+    """Query number, its text, movie and grade."""
+    if len(row) != 4:
+        message = f"has {len(row)} fields, expected query_id, query, doc_id and grade"
+        raise DataError(message, _AGAIN, file=where, line=line)
+    query, text, movie, grade = row
+    number = query.removeprefix("qid:")
+    if not number.isdecimal():
+        raise DataError(f"'{query}' is not a query's id", _AGAIN, file=where, line=line)
+    if grade not in ("0", "1"):
+        raise DataError(f"the grade is '{grade}', not 0 or 1", _AGAIN, file=where, line=line)
+    if not text.strip():
+        raise DataError(f"query {number} has no text", _AGAIN, file=where, line=line)
+    return int(number), text, movie, int(grade)
+
+
+def _rows(archive: Archive) -> Iterator[tuple[Path, int, list[str]]]:
+    lines = _lines(archive, JUDGEMENTS)
+    where, number, head = next(lines, (archive.path, 0, ""))
+    if head.split("\t") != ["query_id", "query", "doc_id", "grade"]:
+        message = "does not begin with query_id, query, doc_id, grade"
+        raise DataError(message, _AGAIN, file=where, line=number)
+    for where, number, line in lines:
+        yield where, number, line.split("\t")
+
+
+def _lines(archive: Archive, name: str) -> Iterator[tuple[Path, int, str]]:
+    """File, number and text of every line of a compressed member."""
+    members = [member for member in archive.members if member.split("/")[-1] == name]
+    if len(members) != 1:
+        raise DataError(
+            f"holds {len(members)} files {name}",
+            "it must hold one of each file that the page of the data set names",
+            file=archive.path,
+        )
+    where = archive.path / members[0]
+    with archive.open(members[0]) as stream:
+        try:
+            text = io.TextIOWrapper(gzip.GzipFile(fileobj=stream), encoding="utf-8", newline="\n")
+            for number, line in enumerate(text, 1):
+                yield where, number, line.rstrip("\r\n")
+        except (OSError, EOFError, UnicodeDecodeError) as error:
+            raise DataError(f"is damaged: {error}", _AGAIN, file=where) from None
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\t".join(parts).encode()).hexdigest()

@@ -1,0 +1,143 @@
+"""The experiments of a paper's file, those made for each collection of an edition among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from directrank import learners
+from directrank.data import catalog
+from directrank.study.specification import NEURAL_SECTIONS, plain_copy
+from directrank.system.errors import ConfigError
+from directrank.system.schema import check, read_yaml, suggest
+
+#: Sections of a run that a later setting replaces whole when it names something else.
+NAMED_SECTIONS = ("model", "loss", "normalisation")
+
+
+def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str, dict[str, Any]]:
+    """The experiments of a paper's file, and those made for the edition's collections, by name.
+
+    The paper's defaults are part of each one's ``run``. ``chosen`` holds the variants that the
+    edition names, where it names some; none where it leaves the experiment out.
+
+    Args:
+        paper: its short name.
+        entry: what the edition says of the paper, with ``collections``.
+        root: the repository's folder.
+
+    Raises:
+        ConfigError: an unknown paper, experiment or size, or collections where the paper has
+            nothing to make for each.
+    """
+    content = paper_experiments(paper, root)
+    templates = content.get("for_each_collection", {})
+    if entry["collections"] and not templates:
+        raise ConfigError(
+            f"'{paper}' has no experiments that are made for each collection",
+            f"remove papers.{paper}.collections, or add for_each_collection to its file",
+        )
+    experiments = plain_copy(content.get("experiments", {}))
+    # A name of the edition → the experiments that it means.
+    names = {name: [name] for name in experiments}
+    for name, template in templates.items():
+        names[name] = [f"{collection}_{name}" for collection in entry["collections"]]
+        for full, collection in zip(names[name], entry["collections"], strict=True):
+            facts = content["collections"]["default"] | content["collections"].get(collection, {})
+            experiments[full] = _for_collection(paper, template, collection, facts)
+    for experiment in experiments.values():
+        experiment["run"] = merged(content.get("defaults", {}), experiment.get("run", {}))
+    wanted = entry.get("experiments", list(names))
+    variants = entry.get("variants", {})
+    for name in (*wanted, *variants):
+        if name not in names:
+            raise ConfigError(
+                f"edition: papers.{paper} names '{name}', which is no experiment of "
+                f"config/papers/{paper}.yaml",
+                suggest(name, names),
+            )
+    for name, meant in names.items():
+        for experiment in (experiments[full] for full in meant):
+            if name not in wanted:
+                experiment["chosen"] = []
+            elif name in variants:
+                _refuse_unknown_variants(paper, name, experiment, variants[name])
+                experiment["chosen"] = variants[name]
+    return experiments
+
+
+def label(variant: Mapping[str, Any]) -> Any:
+    """What an edition calls a variant: the first of the settings that name it."""
+    return next(iter(variant["settings"].values()), None)
+
+
+def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
+    """The experiments file of ``paper``, checked against its schema."""
+    path = root / "config/papers" / f"{paper}.yaml"
+    if not path.is_file():
+        known = [file.stem for file in sorted(path.parent.glob("*.yaml"))]
+        raise ConfigError(f"unknown paper '{paper}'", suggest(paper, known))
+    experiments = read_yaml(path)
+    check(experiments, read_yaml(root / "workflow/schemas/experiments.schema.yaml"), str(path))
+    return experiments
+
+
+def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``change`` laid over it, section by section.
+
+    A section that names something else (another model, another loss) replaces the old one whole:
+    its settings would not be the new one's. So does the model of another learner; trees and linear
+    baselines take no grid of a network's settings either.
+    """
+    result = plain_copy(dict(base))
+    if change.get("learner", result.get("learner")) != result.get("learner"):
+        for section in ("model", *NEURAL_SECTIONS):
+            result.pop(section, None)
+        if not learners.get(change["learner"]).neural:
+            result.pop("tune", None)
+    for key, value in change.items():
+        old = result.get(key)
+        renamed = (
+            key in NAMED_SECTIONS
+            and isinstance(value, Mapping)
+            and isinstance(old, Mapping)
+            and value.get("name", old.get("name")) != old.get("name")
+        )
+        if isinstance(value, Mapping) and isinstance(old, Mapping) and not renamed:
+            result[key] = merged(old, value)
+        else:
+            result[key] = plain_copy(value)
+    return result
+
+
+def _for_collection(
+    paper: str, template: Mapping[str, Any], collection: str, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The experiment that ``template`` makes on a collection, of which ``facts`` are particular."""
+    experiment = {key: value for key, value in template.items() if key != "sizes"}
+    if "sizes" in template:
+        size = facts.get("size")
+        if size not in template["sizes"]:
+            raise ConfigError(
+                f"config/papers/{paper}.yaml: collection '{collection}' has the size '{size}'",
+                suggest(str(size), template["sizes"]),
+            )
+        of_size = template["sizes"][size]
+        experiment |= {key: value for key, value in of_size.items() if key != "run"}
+        experiment["run"] = merged(template.get("run", {}), of_size.get("run", {}))
+    experiment["run"] = merged(experiment.get("run", {}), facts.get("run", {}))
+    folds = facts.get("folds") or list(range(1, (catalog.get(collection).folds or 0) + 1))
+    return plain_copy(experiment | {"data": collection} | ({"folds": folds} if folds else {}))
+
+
+def _refuse_unknown_variants(
+    paper: str, name: str, experiment: Mapping[str, Any], chosen: Iterable[str]
+) -> None:
+    known = [str(label(variant)) for variant in experiment.get("variants", [])]
+    for variant in chosen:
+        if variant not in known:
+            raise ConfigError(
+                f"papers.{paper}.variants: experiment '{name}' has no variant '{variant}'",
+                suggest(variant, known),
+            )

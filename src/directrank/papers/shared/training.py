@@ -1,0 +1,58 @@
+"""How long networks were trained and how large they are, in a sentence for a caption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from directrank.papers.shared.evidence import PlannedRun
+from directrank.papers.shared.format import count, spread
+from directrank.system.schema import complete, package_schema
+
+
+def training_sentence(runs: Sequence[PlannedRun]) -> str:
+    """Size, epochs and budget of the networks among ``runs``; empty where there are none.
+
+    Epochs are those of the models that were chosen, counted to the end of their training.
+    """
+    networks = [run for run in runs if "training" in run.result.spec]
+    if not networks:
+        return ""
+    fits = pd.concat([run.result.fits for run in networks])
+    chosen = fits[fits["selected"]]
+    schema = package_schema("run")["properties"]["training"]
+    sections = [complete(run.result.spec["training"], schema, run.result.name) for run in networks]
+    budget = spread([run.result.fits["candidate"].nunique() for run in networks], "configuration")
+    return (
+        f"Networks: {_range(chosen['n_parameters'])} weights, {budget} each, chosen on validation; "
+        f"trained for {int(chosen['epochs'].median())} epochs in the median "
+        f"({_range(chosen['epochs'])}), {_rule(sections)}, "
+        f"{spread([section['batch_queries'] for section in sections], 'query', 'queries')} per "
+        f"step.{_at_the_end(chosen, sections)}"
+    )
+
+
+def _rule(sections: Sequence[dict]) -> str:
+    """What ends training."""
+    most = spread([section["max_epochs"] for section in sections], "epoch")
+    patience = [section["patience"] for section in sections if section["patience"]]
+    if not patience:
+        return "a number that was set"
+    waits = spread(patience, "epoch")
+    return f"ended after {waits} without a better validation metric or after {most}"
+
+
+def _at_the_end(chosen: pd.DataFrame, sections: Sequence[dict]) -> str:
+    """How many trainings the largest number of epochs ended, where there is another rule."""
+    if not any(section["patience"] for section in sections):
+        return ""
+    ended = int((~chosen["stopped_early"].astype(bool)).sum())
+    if not ended:
+        return ""
+    return f" The largest number of epochs ended {ended} of {count(len(chosen))}."
+
+
+def _range(values: pd.Series) -> str:
+    low, high = int(values.min()), int(values.max())
+    return count(low) if low == high else f"{count(low)} to {count(high)}"

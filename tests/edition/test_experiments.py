@@ -1,0 +1,102 @@
+"""The experiments of an edition: of a paper's file, and one for each collection that is listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from directrank.edition.experiments import experiments_of
+from directrank.edition.plan import load
+from directrank.system.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+
+
+def edition(paper: str = "one_protocol", overrides: Any = None, **entry: Any) -> dict[str, Any]:
+    config = {"edition": "mine", "datasets": {}, "papers": {paper: entry}}
+    return config | ({"overrides": overrides} if overrides else {})
+
+
+def test_a_collection_has_each_experiment_on_its_folds_and_comes_from_its_archive():
+    study = load(edition(collections=["ohsumed"]), ROOT)
+    specs = list(study.runs.values())
+    assert {source.source for source in study.data.values()} == {"archive"}
+    assert {spec["fold"] for spec in specs} == {1, 2, 3, 4, 5}
+    assert {spec["normalisation"]["name"] for spec in specs} == {"standardise"}
+    assert {spec["model"].get("name") for spec in specs} == {"linear", "tower", "context", None}
+    products = {product for _, product in study.products}
+    assert {"table_ohsumed", "table_ohsumed_pairs", "figure_ohsumed_time"} <= products
+
+
+def test_a_collection_without_a_line_of_its_own_takes_the_default():
+    entry = {"collections": ["mq2007"]}
+    experiment = experiments_of("one_protocol", entry, ROOT)["mq2007_linear"]
+    assert experiment["run"]["normalisation"] == {"name": "query_zscore"}
+    assert experiment["folds"] == [1, 2, 3, 4, 5]
+    assert experiment["run"]["training"]["batch_queries"] == 16
+
+
+def test_a_collections_size_decides_about_networks_training_and_trees():
+    entry = {"collections": ["ohsumed", "web30k"]}
+    experiments = experiments_of("one_protocol", entry, ROOT)
+    hidden = [
+        experiments[f"{name}_tower"]["run"]["model"]["hidden"] for name in entry["collections"]
+    ]
+    assert hidden == [[32], [256, 128, 64, 32]]
+    trees = [experiments[f"{name}_trees"]["variants"][0]["run"] for name in entry["collections"]]
+    assert [run["model"]["n_trees"] for run in trees] == [300, 1000]
+
+
+def test_experiments_that_an_edition_does_not_name_are_not_run_and_shown_without():
+    study = load(edition(collections=["ohsumed"], experiments=["linear", "trees"]), ROOT)
+    cells = study.products["one_protocol", "table_ohsumed"]["experiments"]
+    assert {name: bool(runs) for name, runs in cells.items()} == {
+        "ohsumed_linear": True,
+        "ohsumed_tower": False,
+        "ohsumed_context": False,
+        "ohsumed_trees": True,
+    }
+
+
+def test_an_experiment_that_is_left_out_needs_no_data():
+    entry = {"products": ["table1"], "experiments": ["table1_web30k"]}
+    config = edition("bruch2019", **entry) | {"datasets": {"web30k": {"source": "standin"}}}
+    study = load(config, ROOT)
+    assert [source.name for source in study.data.values()] == ["web30k_standin"]
+
+
+def test_settings_of_networks_pass_over_trees():
+    overrides = [{"set": {"trials": 2, "training.max_epochs": 7}}]
+    study = load(edition(overrides=overrides, collections=["ohsumed"]), ROOT)
+    assert {spec["trials"] for spec in study.runs.values()} == {2}
+    trained = {spec["learner"]: spec.get("training", {}) for spec in study.runs.values()}
+    assert trained["neural"]["max_epochs"] == 7
+    assert trained["lightgbm"] == {}
+
+
+def test_settings_of_networks_for_trees_alone_are_refused():
+    overrides = [{"where": {"learner": "lightgbm"}, "set": {"training.max_epochs": 7}}]
+    with pytest.raises(ConfigError, match=r"override 1 .* matches no run"):
+        load(edition(overrides=overrides, collections=["ohsumed"]), ROOT)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"collections": ["ohsumd"]}, "ohsumed"),
+        ({"collections": ["ohsumed"], "experiments": ["tree"]}, "trees"),
+        ({"collections": ["ohsumed"], "variants": {"linear": ["RankNets"]}}, "RankNet"),
+        ({"collections": ["ohsumed"], "variants": {"linear": []}}, "papers.one_protocol"),
+        ({"products": ["table_ohsumed"]}, "add 'ohsumed' to papers.one_protocol.collections"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_a_remedy(entry, message):
+    with pytest.raises(ConfigError, match=message):
+        load(edition(**entry), ROOT)
+
+
+def test_collections_are_refused_where_a_paper_makes_nothing_for_each():
+    with pytest.raises(ConfigError, match=r"remove papers\.bruch2019\.collections"):
+        load(edition("bruch2019", collections=["ohsumed"]), ROOT)
