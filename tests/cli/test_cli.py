@@ -169,3 +169,29 @@ def test_every_command_explains_itself(capsys):
             main(command)
         assert stop.value.code == 0
         assert len(capsys.readouterr().out) > 300
+
+
+def test_claims_are_measured_merged_and_counted_from_the_command_line(tmp_path, capsys):
+    plan = {"edition": "demo", "paper": "bruch2019", "product": "figure1", "experiments": {}}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    own, merged = tmp_path / "bruch2019/claims.csv", tmp_path / "claims.csv"
+    options = ["--results", str(tmp_path), "--margin", "0.01", "--out", str(own)]
+    assert main(["claims", "measure", str(tmp_path / "plan.json"), *options]) == 0
+    assert main(["claims", "merge", str(own), "--edition", "demo", "--out", str(merged)]) == 0
+    assert merged.with_suffix(".md").read_text().startswith("# The papers' claims")
+    page = tmp_path / "README.md"
+    page.write_text("<!-- claims: demo -->\n<!-- claims: end -->\n")
+    assert main(["claims", "count", str(merged), "--page", str(page)]) == 0
+    assert "holds 1. 47 were not measured." in page.read_text()
+    page.write_text("no marks\n")
+    assert main(["claims", "count", str(merged), "--page", str(page)]) != 0
+    assert "no place for the claims" in capsys.readouterr().err
+
+
+def test_a_product_that_quotes_claims_asks_for_their_file(tmp_path, capsys):
+    plan = {"edition": "demo", "paper": "bruch2019", "product": "figure1", "experiments": {}}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    arguments = ["product", str(path), "--results", str(tmp_path), "--out", str(tmp_path / "f")]
+    assert main(arguments) != 0
+    assert "--claims paper_tables/<edition>/<paper>/claims.csv" in capsys.readouterr().err

@@ -1,6 +1,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from directrank.papers.shared.claims import read_claims
+from directrank.papers.shared.claims_page import replace_block
+from directrank.system.errors import DataError
+
 
 def blocks(root: Path, language: str) -> list[str]:
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -19,3 +25,18 @@ def test_links_lead_somewhere(root):
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_count_of_verdicts_is_that_of_the_committed_claims(root, tmp_path):
+    file = root / "paper_tables/real/claims.csv"
+    try:
+        claims = read_claims(file)
+    except DataError as error:
+        pytest.skip(f"THE COMMITTED CLAIMS ARE OF OTHER CODE, make the edition real anew: {error}")
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    replace_block(tmp_path / "README.md", claims)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text, (
+        "verdicts have changed: run `directrank claims count paper_tables/real/claims.csv "
+        "--page README.md`"
+    )

@@ -5,12 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from directrank.edition import plan, workflow
-from directrank.edition.workflow import Workflow
+from directrank.edition.workflow import Workflow, claims_option
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.locks import Claim
 from directrank.system.schema import read_yaml
@@ -44,7 +45,8 @@ def test_planning_the_demo_imports_no_pytorch():
         "for run in study.runs: workflow.run_code(SimpleNamespace(run=run))\n"
         "for paper, product in study.products:\n"
         "    workflow.product_code(SimpleNamespace(paper=paper, product=product))\n"
-        "workflow.claims_code()\n"
+        "for paper in workflow.papers_with_claims():\n"
+        "    workflow.claims_code(SimpleNamespace(paper=paper))\n"
         "print('torch' in sys.modules, 'lightgbm' in sys.modules, len(study.runs))"
     )
     done = subprocess.run(
@@ -53,6 +55,37 @@ def test_planning_the_demo_imports_no_pytorch():
     torch, lightgbm, runs = done.stdout.split()
     assert (torch, lightgbm) == ("False", "False")
     assert int(runs) > 200
+
+
+def test_a_papers_claims_take_its_own_runs_alone():
+    study = plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT)
+    workflow = Workflow(study, ROOT)
+    papers = workflow.papers_with_claims()
+    assert papers == ["bruch2019", "burges2006", "pobrotyn2021", "qin2010", "yu2020"]
+    wildcards = SimpleNamespace(paper="bruch2019")
+    assert all("/bruch2019/" in name for name in workflow.paper_plans(wildcards))
+    runs = {Path(name).parent.name for name in workflow.paper_runs(wildcards)}
+    drawn = {
+        cell["run"]
+        for (paper, _), item in study.products.items()
+        if paper == "bruch2019"
+        for cells in item["experiments"].values()
+        for cell in cells
+    }
+    assert runs == drawn
+    assert len(runs) < len(study.runs)
+
+
+def test_a_product_takes_the_verdicts_that_it_quotes():
+    study = plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT)
+    workflow = Workflow(study, ROOT)
+    quoting = SimpleNamespace(paper="bruch2019", product="table1")
+    (file,) = workflow.product_claims(quoting)
+    assert file == "paper_tables/demo/bruch2019/claims.csv"
+    assert claims_option(quoting, SimpleNamespace(claims=[file])) == f"--claims {file}"
+    silent = SimpleNamespace(paper="bruch2019", product="summary")
+    assert workflow.product_claims(silent) == []
+    assert claims_option(silent, SimpleNamespace(claims=[])) == ""
 
 
 def test_without_shared_files_jobs_declare_all_that_they_read(study, tiny):

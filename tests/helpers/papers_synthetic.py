@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from directrank.papers.shared import product
+from directrank.papers.shared.claims import OVERALL, evaluate, merge, write_claims
+from directrank.papers.shared.evidence import PREPARED
 from directrank.study.results import write_run
-from directrank.system.io import write_json
+from directrank.system.io import read_json, write_json
 from directrank.system.seeds import numpy_stream
 
 #: The data sets that made-up results may name.
 TITLES = {
     "web30k": "Web30K",
     "web30k_standin": "stand-in for Web30K",
+    "yahoo1": "Yahoo set 1",
     "yahoo1_standin": "stand-in for Yahoo set 1",
     "istella_standin": "stand-in for Istella",
     "cubic": "artificial data",
     "mq2007_standin": "stand-in for MQ2007",
     "ohsumed": "OHSUMED",
     "ohsumed_standin": "stand-in for OHSUMED",
+    "td2003": "TD2003",
+    "td2004": "TD2004",
+    "istella": "Istella",
     "td2003_standin": "stand-in for TD2003",
     "td2004_standin": "stand-in for TD2004",
 }
@@ -86,7 +95,7 @@ def make_run(
         "data": {
             "name": dataset,
             "title": TITLES[dataset],
-            "origin": "standin" if dataset.endswith("_standin") else "real",
+            "origin": _origin(dataset),
             "splits": {"train": {"queries": 1200, "documents": 96000}},
         },
     }
@@ -103,6 +112,12 @@ def make_run(
     )
     write_run(runs_folder / name, pd.concat(rows, ignore_index=True), history, fits, record)
     return runs_folder / name
+
+
+def _origin(dataset: str) -> str:
+    if dataset.endswith("_standin"):
+        return "standin"
+    return "generated" if dataset.startswith("cubic") else "real"
 
 
 def make_plan(
@@ -134,18 +149,21 @@ def ndcg_means(at_five: float) -> dict[str, float]:
     return {"ndcg@1": at_five + 0.01, "ndcg@5": at_five, "ndcg@10": at_five + 0.02}
 
 
-def alpha_sweep(folder: Path, trials: int = 3) -> list[dict[str, Any]]:
+def alpha_sweep(
+    folder: Path, trials: int = 3, dataset: str = "web30k_standin"
+) -> list[dict[str, Any]]:
     """Runs of an inverted U over the seven values of Figure 2."""
     entries = []
     levels = {1: 0.425, 5: 0.438, 10: 0.44, 20: 0.439, 40: 0.438, 100: 0.431, 200: 0.42}
     for value, level in levels.items():
         name = f"alpha-{value}"
-        make_run(folder, name, ndcg_means(level), trials=trials, spec={"loss": {"alpha": value}})
+        spec = {"loss": {"alpha": value}}
+        make_run(folder, name, ndcg_means(level), dataset=dataset, trials=trials, spec=spec)
         entries.append({"run": name, "settings": {"loss.alpha": value}})
     return entries
 
 
-def depth_sweep(folder: Path) -> list[dict[str, Any]]:
+def depth_sweep(folder: Path, dataset: str = "web30k_standin") -> list[dict[str, Any]]:
     """Runs of B64 … B2048."""
     entries = []
     for number, width in enumerate((64, 128, 256, 512, 1024, 2048)):
@@ -155,6 +173,7 @@ def depth_sweep(folder: Path) -> list[dict[str, Any]]:
             folder,
             name,
             ndcg_means(0.43 + 0.005 * number - 0.01 * (number == 5)),
+            dataset=dataset,
             spec={"loss": {"alpha": 10}, "model": {"hidden": hidden}},
         )
         entries.append({"run": name, "settings": {"model": f"B{width}"}})
@@ -207,3 +226,42 @@ def ohsumed_runs(
             )
             entries.append({"run": name, "settings": {"method": method, "fold": fold}})
     return entries
+
+
+def measured(*plan_files: Path, margin: float = 0.01, runs: Path | None = None) -> pd.DataFrame:
+    """The claims of the paper of these plans, whose runs lie beside them in ``runs``."""
+    plans = [read_json(file) for file in plan_files]
+    return evaluate(plans, runs or plan_files[0].parent / "runs", margin, PUBLISHED)
+
+
+def overall(*plan_files: Path, **options: Any) -> pd.DataFrame:
+    """The rows with the verdict on a whole claim, by claim; options as of :func:`measured`."""
+    frame = measured(*plan_files, **options)
+    return frame[frame["comparison"] == OVERALL].set_index("claim")
+
+
+def verdicts_file(plan_file: Path) -> Path:
+    """The claims of a plan's paper as the workflow writes them, for what quotes some."""
+    out = plan_file.parent / f"{read_json(plan_file)['paper']}-claims.csv"
+    write_claims([plan_file], plan_file.parent / "runs", out, 0.01, PUBLISHED)
+    return out
+
+
+def build(
+    plan_file: Path,
+    runs_folder: Path,
+    out: Path,
+    published: Path = PUBLISHED,
+    prepared: Path = PREPARED,
+    **files: Any,
+) -> list[Path]:
+    """Build a product; the claims that it quotes were not measured, unless ``files`` say so."""
+    options = {"claims_file": _nothing_measured(read_json(plan_file)["edition"])} | files
+    return product.build(plan_file, runs_folder, out, published, prepared, **options)
+
+
+@cache
+def _nothing_measured(edition: str) -> Path:
+    out = Path(mkdtemp()) / "claims.csv"
+    merge([], edition, out, PUBLISHED)
+    return out

@@ -67,7 +67,8 @@ def test_a_single_value_allows_no_test_and_no_spread_leaves_none_to_chance() -> 
     certain = Estimate(0.2, 0.0)
     assert certain.p_differs() == 0
     assert certain.p_differs(0.2) == 1
-    assert certain.p_within(0.1, 0.3) == 0
+    assert certain.p_within(0.1, 0.3) == certain.p_within(0.2, 0.2) == 0
+    assert certain.p_within(0.3, 0.4) == 1
     assert certain.interval().half_width == 0
 
 
@@ -85,6 +86,19 @@ def test_the_interval_of_a_ratio_covers_the_true_one() -> None:
         interval = estimates.of_ratio(slow, fast).interval()
         covered.append(interval.low <= 5 <= interval.high)
     assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_the_interval_of_a_paired_ratio_covers_the_true_one() -> None:
+    rng = np.random.default_rng(8)
+    covered = []
+    for _ in range(1000):
+        theirs = rng.uniform(0.1, 0.5, 40)
+        ours = 1.2 * theirs + rng.normal(0, 0.1, 40)
+        interval = estimates.of_paired_ratio(ours, theirs).interval()
+        covered.append(interval.low <= 1.2 <= interval.high)
+    assert 0.93 < np.mean(covered) < 0.97
+    with pytest.raises(ValueError, match="pairs"):
+        estimates.of_paired_ratio([1.0], [1.0, 2.0])
 
 
 @pytest.mark.parametrize("values", [[], [math.nan, 1.0], [[1.0, 2.0]]])

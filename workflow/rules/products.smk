@@ -21,6 +21,7 @@ rule figure:
         plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
         results=STUDY.product_runs,
         data=STUDY.product_data,
+        claims=STUDY.product_claims,
         published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
         png=f"figures/{EDITION}/{{paper}}/{{product}}.png",
@@ -39,13 +40,14 @@ rule figure:
     params:
         results=subpath(input.plan, ancestor=3),
         prepared=edition.prepared_folder,
+        claims=edition.claims_option,
         times="",
         code=STUDY.product_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
         '"$PYTHON" -m directrank product {input.plan:q} --results {params.results:q}'
-        " --prepared {params.prepared:q} {params.times} --out {output.csv:q} > {log:q} 2>&1"
+        " --prepared {params.prepared:q} {params.claims} {params.times} --out {output.csv:q} > {log:q} 2>&1"
 
 
 use rule figure as table with:
@@ -60,6 +62,11 @@ use rule figure as table with:
 
 
 use rule figure as times with:
+    input:
+        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
+        results=STUDY.product_runs,
+        data=STUDY.product_data,
+        published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
         csv=f"{{top}}/{EDITION}/{{paper}}/{{product}}{TIMES}",
     log:
@@ -67,6 +74,7 @@ use rule figure as times with:
     benchmark:
         f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv"
     params:
+        claims="",
         times="--times",
     message:
         "Measured times of {wildcards.product} of {wildcards.paper}"
@@ -94,17 +102,18 @@ rule gallery:
 
 rule claims:
     input:
-        plans=STUDY.plan_files(),
-        results=STUDY.all_run_files(),
+        plans=STUDY.paper_plans,
+        results=STUDY.paper_runs,
         published=local(STUDY.published_values()),
     output:
-        csv=f"paper_tables/{EDITION}/claims.csv",
-        md=f"paper_tables/{EDITION}/claims.md",
-        times=f"paper_tables/{EDITION}/claims{TIMES}",
+        csv=f"paper_tables/{EDITION}/{{paper}}/claims.csv",
+        times=f"paper_tables/{EDITION}/{{paper}}/claims{TIMES}",
     log:
-        f"logs/{EDITION}/claims.log",
+        f"logs/{EDITION}/claims/{{paper}}.log",
     benchmark:
-        f"logs/{EDITION}/claims.benchmark.tsv"
+        f"logs/{EDITION}/claims/{{paper}}.benchmark.tsv"
+    wildcard_constraints:
+        paper=edition.choice(STUDY.papers_with_claims()),
     conda:
         "../../envs/study.yaml"
     resources:
@@ -112,11 +121,38 @@ rule claims:
         runtime=10,
     params:
         results=edition.results_folder,
-        code=STUDY.claims_code(),
+        margin=STUDY.config["margin"],
+        code=STUDY.claims_code,
+    message:
+        "Verdicts on the claims of {wildcards.paper}"
+    shell:
+        '"$PYTHON" -m directrank claims measure {input.plans:q} --results {params.results:q}'
+        " --margin {params.margin} --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule claims_page:
+    input:
+        claims=STUDY.claims_of_papers(),
+        times=STUDY.claims_of_papers(TIMES),
+        published=local(STUDY.published_values()),
+    output:
+        csv=f"paper_tables/{EDITION}/claims.csv",
+        md=f"paper_tables/{EDITION}/claims.md",
+        times=f"paper_tables/{EDITION}/claims{TIMES}",
+    log:
+        f"logs/{EDITION}/claims_page.log",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        edition=EDITION,
+        code=edition.code("directrank.papers.shared.claims_page"),
     message:
         "Verdicts on the papers' claims"
     shell:
-        '"$PYTHON" -m directrank claims {input.plans:q} --results {params.results:q}'
+        '"$PYTHON" -m directrank claims merge {input.claims:q} --edition {params.edition:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
 
 

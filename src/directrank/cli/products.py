@@ -1,4 +1,4 @@
-"""``directrank product`` and ``directrank claims``: from results to figures, tables, verdicts."""
+"""``directrank product``, ``gallery`` and ``claims``: from results to figures, tables, verdicts."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="the folder of prepared data sets, for what describes them (default: %(default)s)",
     )
     product.add_argument(
+        "--claims",
+        type=Path,
+        help="the verdicts on the paper's claims, for what quotes some: …/<paper>/claims.csv",
+    )
+    product.add_argument(
         "--times",
         action="store_true",
         help="write the file of its measured times, --out, and nothing else",
@@ -51,17 +56,53 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
     claims = subparsers.add_parser(
         "claims",
-        help="evaluate the papers' claims",
-        description="Evaluate every published claim from result files: test, effect, verdict.",
+        help="measure the papers' claims",
+        description="Measure the papers' claims, merge the verdicts, put their count on a page.",
     )
-    claims.add_argument(
-        "plans", metavar="PLAN", type=Path, nargs="+", help="the products' plans (JSON)"
+    _add_claims(claims.add_subparsers(metavar="COMMAND", required=True))
+
+
+def _add_claims(subparsers: argparse._SubParsersAction) -> None:
+    measure = subparsers.add_parser(
+        "measure",
+        help="measure the claims of one paper",
+        description="Measure every published claim of a paper: tests, effects, verdicts.",
     )
-    _add_results(claims)
-    claims.add_argument(
-        "--out", type=Path, required=True, help="the files' path; its ending does not matter"
+    measure.add_argument(
+        "plans", metavar="PLAN", type=Path, nargs="+", help="the paper's products' plans (JSON)"
     )
-    claims.set_defaults(run=_claims)
+    _add_results(measure)
+    measure.add_argument("--out", type=Path, required=True, help="the file, …/<paper>/claims.csv")
+    measure.add_argument(
+        "--margin", type=float, required=True, help="differences of a metric up to it are equal"
+    )
+    measure.set_defaults(run=_measure)
+
+    merge = subparsers.add_parser(
+        "merge",
+        help="merge the verdicts of papers into an edition's",
+        description="Merge the claims of papers; write claims.csv and the page claims.md.",
+        epilog=(
+            "example: directrank claims merge paper_tables/real/*/claims.csv --edition real "
+            "--out paper_tables/real/claims.csv"
+        ),
+    )
+    merge.add_argument(
+        "files", metavar="CSV", type=Path, nargs="*", help="what `claims measure` wrote"
+    )
+    merge.add_argument("--edition", required=True, help="its name, such as real")
+    merge.add_argument("--out", type=Path, required=True, help="the file, …/claims.csv")
+    merge.set_defaults(run=_merge)
+
+    page = subparsers.add_parser(
+        "count",
+        help="put the count of verdicts on a page",
+        description="Write the count of verdicts between the marks for it in a Markdown page.",
+        epilog="example: directrank claims count paper_tables/real/claims.csv --page README.md",
+    )
+    page.add_argument("file", metavar="CSV", type=Path, help="what `claims merge` wrote")
+    page.add_argument("--page", type=Path, required=True, help="the page, such as README.md")
+    page.set_defaults(run=_count)
 
 
 def _gallery(options: argparse.Namespace) -> None:
@@ -84,13 +125,35 @@ def _product(options: argparse.Namespace) -> None:
         if options.times:
             print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
             return
-        for path in build(options.plan, runs, out, prepared_folder=options.prepared):
+        written = build(
+            options.plan, runs, out, prepared_folder=options.prepared, claims_file=options.claims
+        )
+        for path in written:
             print(path)
 
 
-def _claims(options: argparse.Namespace) -> None:
+def _measure(options: argparse.Namespace) -> None:
     with uncollected():
         from directrank.papers.shared.claims import write_claims
 
-    for path in write_claims(options.plans, options.results / "runs", options.out.with_suffix("")):
+    runs = options.results / "runs"
+    for path in write_claims(options.plans, runs, options.out, options.margin):
         print(path)
+
+
+def _merge(options: argparse.Namespace) -> None:
+    with uncollected():
+        from directrank.papers.shared.claims import merge
+        from directrank.papers.shared.claims_page import write_page
+
+    page = options.out.with_suffix(".md")
+    write_page(merge(options.files, options.edition, options.out), page)
+    print(options.out)
+    print(page)
+
+
+def _count(options: argparse.Namespace) -> None:
+    from directrank.papers.shared.claims import read_claims
+    from directrank.papers.shared.claims_page import replace_block
+
+    replace_block(options.page, read_claims(options.file))

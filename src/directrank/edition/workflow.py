@@ -239,6 +239,32 @@ class Workflow:
         """The verdicts on the papers' claims."""
         return [f"paper_tables/{self.edition}/claims.{form}" for form in ("csv", "md")]
 
+    def papers_with_claims(self) -> list[str]:
+        """The papers of the edition whose claims are measured."""
+        names = sorted({paper for paper, _ in self.study.products})
+        return [name for name in names if claims.claims_of(name)]
+
+    def claims_of_papers(self, ending: str = ".csv") -> list[str]:
+        """The verdicts on each paper's claims, or the file beside them that ends in ``ending``."""
+        names = self.papers_with_claims()
+        return [f"paper_tables/{self.edition}/{name}/claims{ending}" for name in names]
+
+    def paper_plans(self, wildcards: Any) -> list[str]:
+        """What the figures and tables of a paper are made of."""
+        start = f"{self.results}/plan/{wildcards.paper}/"
+        return [name for name in self.plan_files() if name.startswith(start)]
+
+    def paper_runs(self, wildcards: Any) -> list[str]:
+        """The result files of all runs of a paper."""
+        runs = {
+            cell["run"]
+            for (paper, _), plan in self.study.products.items()
+            if paper == wildcards.paper
+            for cells in plan["experiments"].values()
+            for cell in cells
+        }
+        return self.run_files(sorted(runs))
+
     def plan_files(self) -> list[str]:
         """What each figure and table is made of."""
         return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
@@ -257,17 +283,21 @@ class Workflow:
         keys = self._plan(wildcards)["prepared"].values()
         return [f"data/prepared/{key}/prepared.json" for key in keys]
 
+    def product_claims(self, wildcards: Any) -> list[str]:
+        """The verdicts that a product quotes; none for one that bears on no claim."""
+        quotes = papers.product(wildcards.paper, wildcards.product).claims
+        return [f"paper_tables/{self.edition}/{wildcards.paper}/claims.csv"] if quotes else []
+
     def product_code(self, wildcards: Any) -> str:
         """A digest of the code that draws a product, and of its entry in the paper's table."""
         paper, name = wildcards.paper, wildcards.product
         digest = code(*papers.modules_of(paper, name))
         return digest_of([digest, repr(papers.product(paper, name))])
 
-    def claims_code(self) -> str:
-        """A digest of the code that evaluates claims, and of the papers' tables of them."""
-        names = sorted({paper for paper, _ in self.study.products})
-        entries = [repr(claims.claims_of(paper)) for paper in names]
-        return digest_of([code(*claims.modules_of(names)), *entries])
+    def claims_code(self, wildcards: Any) -> str:
+        """A digest of the code that measures a paper's claims, and of the paper's table of them."""
+        paper = wildcards.paper
+        return digest_of([code(*claims.modules_of(paper)), repr(claims.claims_of(paper))])
 
     def published_values(self, wildcards: Any = None) -> list[str]:
         """The published values that stand beside a paper's own results; without one, of all."""
@@ -318,6 +348,11 @@ def data_folders(wildcards: Any, input: Sequence[str]) -> list[str]:
 def prepared_folder(wildcards: Any, input: Any) -> str:
     """The folder of the prepared data sets; also for a product that describes none."""
     return str(Path(input.data[0]).parents[1]) if input.data else "data/prepared"
+
+
+def claims_option(wildcards: Any, input: Any) -> str:
+    """The option that names the verdicts which a product quotes; empty where it quotes none."""
+    return f"--claims {shlex.quote(input.claims[0])}" if input.claims else ""
 
 
 def results_folder(wildcards: Any, input: Any) -> str:

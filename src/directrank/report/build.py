@@ -8,11 +8,28 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    MEANING,
+    RAN,
+    SAME_DIRECTION,
+    STANDIN,
+    UNMEASURED,
+)
 from directrank.report.content import MEANS, anchor, duration, gather
 from directrank.system.io import write_text
 
 #: How a verdict is shown beside its words: not by colour alone.
-SIGNS = {"holds": "✓", "does not hold": "✗", "cannot tell": "?", "not measured here": "–"}
+SIGNS = {
+    HOLDS: "✓",
+    CONTRADICTED: "✗",
+    SAME_DIRECTION: "~",
+    CANNOT_TELL: "?",
+    UNMEASURED: "–",
+    RAN: "·",
+}
 
 
 def write(
@@ -48,6 +65,8 @@ def write(
     environment.globals |= {
         "anchor": anchor,
         "signs": SIGNS,
+        "meaning": MEANING,
+        "standin": STANDIN,
         "headings": list(MEANS),
         "version": __version__,
     }

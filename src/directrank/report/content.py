@@ -15,8 +15,9 @@ import pandas as pd
 from markdown_it import MarkdownIt
 
 from directrank.papers.shared import gallery
-from directrank.papers.shared.claims import read_claims
+from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.product import TIMES, Product, paper_module, product
+from directrank.papers.shared.verdicts import GROUPS, RAN, UNMEASURED
 from directrank.report.curves import validation_curve
 from directrank.stats.means import mean_over_queries, rows_of_trials
 from directrank.study.results import RunResult, load_run
@@ -100,11 +101,26 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the page shows."""
+    """Everything that the page shows.
+
+    Attributes:
+        edition: its name.
+        verdicts: on every claim.
+        tally: group of data → how many claims have which verdict on it.
+        ran: how many claims ran on stand-ins alone.
+        unmeasured: how many were not measured.
+        papers: with their products.
+        runs: with their results.
+        seconds: of training, together.
+        environments: that runs were made in.
+        datasets: title → whether it is a stand-in.
+    """
 
     edition: str
     verdicts: Sequence[Verdict]
-    tally: Mapping[str, int]
+    tally: Mapping[str, Mapping[str, int]]
+    ran: int
+    unmeasured: int
     papers: Sequence[PaperSection]
     runs: Sequence[RunSection]
     seconds: float
@@ -148,14 +164,18 @@ def gather(
         section = _product_section(plan, loaded, folders, Path(out).parent)
         papers.setdefault(plan["paper"], []).append(section)
     verdicts = _verdicts(read_claims(claims_csv))
-    tally: dict[str, int] = {}
+    tally: dict[str, dict[str, int]] = {group: {} for group in GROUPS}
     for verdict in verdicts:
-        name = verdict.claim["verdict"]
-        tally[name] = tally.get(name, 0) + 1
+        name, group = verdict.claim["verdict"], verdict.claim["group"]
+        if group in tally:
+            tally[group][name] = tally[group].get(name, 0) + 1
+    words = [verdict.claim["verdict"] for verdict in verdicts]
     return Report(
         edition=edition,
         verdicts=verdicts,
-        tally=tally,
+        tally={group: counts for group, counts in tally.items() if counts},
+        ran=words.count(RAN),
+        unmeasured=words.count(UNMEASURED),
         papers=[
             PaperSection(name, _first_line(paper_module(name).__doc__), papers[name])
             for name in dict.fromkeys(plan["paper"] for plan in plans)
@@ -334,8 +354,8 @@ def _verdicts(claims: pd.DataFrame) -> list[Verdict]:
     claims = claims.astype(object).where(claims.notna(), None)
     return [
         Verdict(
-            claim=rows[rows["comparison"] == "overall"].iloc[0].to_dict(),
-            comparisons=rows[rows["comparison"] != "overall"].to_dict("records"),
+            claim=rows[rows["comparison"] == OVERALL].iloc[0].to_dict(),
+            comparisons=rows[rows["comparison"] != OVERALL].to_dict("records"),
         )
         for _, rows in claims.groupby("claim", sort=False)
     ]

@@ -75,7 +75,8 @@ class Estimate:
         """p value of two one-sided tests: of the hypothesis that the quantity is not in the range.
 
         It is the larger of the two, which is why no correction is needed for making both. Below a
-        level of 5 % it says that the 90 % interval lies within the range.
+        level of 5 % it says that the 90 % interval lies within the range. Without any error it is 0
+        for an estimate within the range, ends included, and 1 else.
 
         Args:
             low, high: ends of the range; one may be infinite.
@@ -83,6 +84,8 @@ class Estimate:
         >>> round(of_mean([0.001, -0.002, 0.003, 0.0]).p_within(-0.01, 0.01), 4)
         0.0014
         """
+        if self.error == 0:
+            return float(not low - TIE <= self.mean <= high + TIE)
         return float(np.maximum(self.p_above(low), self.p_below(high)))
 
 
@@ -135,6 +138,26 @@ def of_ratio(a: Values, b: Values) -> Estimate:
     logarithms = of_difference(np.log(a), np.log(b))
     ratio = math.exp(logarithms.mean)
     return Estimate(ratio, ratio * logarithms.error, logarithms.freedom, logarithms.n)
+
+
+def of_paired_ratio(a: Values, b: Values) -> Estimate:
+    """Mean of a over mean of b, of values that belong together by their order.
+
+    The error is that of a linearised ratio (the delta method): of ``(a - r b) / b̄``.
+
+    Raises:
+        ValueError: as :func:`of_mean`, values of different number, or a mean of b that is not
+            positive.
+
+    >>> round(of_paired_ratio([0.6, 0.5], [0.5, 0.4]).mean, 3)
+    1.222
+    """
+    a, b = _finite(a), _finite(b)
+    if len(a) != len(b) or b.mean() <= 0:
+        raise ValueError("a ratio of means needs pairs, and a denominator above zero")
+    ratio = float(a.mean() / b.mean())
+    residual = of_mean((a - ratio * b) / b.mean())
+    return Estimate(ratio, residual.error, residual.freedom, residual.n)
 
 
 def _quantile(probability: float, freedom: float) -> float:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from directrank.papers.shared.product import build
 from papers_synthetic import (
     METHOD_LEVELS,
     PUBLISHED,
     alpha_sweep,
+    build,
     depth_sweep,
     make_plan,
     make_run,

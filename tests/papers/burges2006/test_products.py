@@ -12,12 +12,20 @@ import pytest
 
 from directrank.papers.burges2006.choices import RECIPES
 from directrank.papers.burges2006.speed import V1, V1_EACH, V2, V2_STORED
-from directrank.papers.shared.claims import evaluate
-from directrank.papers.shared.product import build, build_times
+from directrank.papers.shared.product import build_times
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    OTHER,
+    RAN,
+    RECOMPUTED,
+    UNMEASURED,
+)
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
 
 RATES = [1e-4, 1e-3, 1e-2]
 FOUR = {
@@ -155,7 +163,7 @@ def test_panels_of_figure_3_show_one_kind_of_net_and_warn_of_stand_ins(
     assert "another data set is in their place" in text
 
 
-def test_table_tests_every_level_and_its_words_follow(tmp_path: Path) -> None:
+def test_table_tests_every_level(tmp_path: Path) -> None:
     data = built(tmp_path, "table_figure2a", {"artificial": four(tmp_path / "runs")})
     gaps = data[data["quantity"] == "LambdaRank − RankNet"]
     assert len(gaps) == 20
@@ -169,6 +177,16 @@ def test_equal_methods_are_not_called_different(tmp_path: Path) -> None:
     data = built(tmp_path, "table_figure2a", {"artificial": four(tmp_path / "runs", means)})
     gaps = data[data["quantity"] == "LambdaRank − RankNet"]
     assert (gaps["p_holm"] > 0.05).mean() > 0.9
+
+
+def one_length(folder: Path, slopes: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Runs as of :func:`lengths`, on lists of 16 documents alone."""
+    entries = lengths(folder, slopes)
+    for entry in entries:
+        run = folder / entry["run"]
+        for name in ("history.csv", "fits.csv"):
+            pd.read_csv(run / name).query("candidate == 1").to_csv(run / name)
+    return entries
 
 
 def times_of(folder: Path, product: str) -> pd.DataFrame:
@@ -202,11 +220,7 @@ def test_slopes_stand_beside_the_papers_with_the_range_of_the_processes(tmp_path
 
 
 def test_every_algorithm_stands_beside_v1_and_v2s_factor_beside_the_papers(tmp_path: Path) -> None:
-    entries = lengths(tmp_path / "runs", {V1: 1.9, V1_EACH: 1.91, V2: 1.1, V2_STORED: 1.0})
-    for entry in entries:
-        folder = tmp_path / "runs" / entry["run"]
-        pd.read_csv(folder / "history.csv").query("candidate == 1").to_csv(folder / "history.csv")
-        pd.read_csv(folder / "fits.csv").query("candidate == 1").to_csv(folder / "fits.csv")
+    entries = one_length(tmp_path / "runs", {V1: 1.9, V1_EACH: 1.91, V2: 1.1, V2_STORED: 1.0})
     data = built(tmp_path, "table_speed_cubic", {"factors_cubic": entries})
     assert len(data) == 2 * 3
     published = data.set_index(["net", "quantity"])["published"].dropna()
@@ -310,43 +324,65 @@ def test_table_of_readings_has_every_reading_net_and_level(tmp_path: Path) -> No
 
 def claims(folder: Path, products: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """The claims of plans of these products, by claim and comparison."""
-    plans = {
-        name: read_json(make_plan(folder, "burges2006", name, experiments))
-        for name, experiments in products.items()
-    }
-    return evaluate(plans, folder / "runs", PUBLISHED).set_index(["claim", "comparison"])
+    plans = [
+        make_plan(folder, "burges2006", name, experiments) for name, experiments in products.items()
+    ]
+    return measured(*plans).set_index(["claim", "comparison"])
 
 
-def test_claim_of_the_speed_up_holds_where_slopes_and_times_say_so(tmp_path: Path) -> None:
+def test_claim_of_the_speed_up_is_about_its_numbers(tmp_path: Path) -> None:
     entries = lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})
-    found = claims(tmp_path, {"figure1b": {"lengths": entries}})
-    slopes = found.loc[("C22", "slope of V1 − V2, each in whole numbers")]
-    assert slopes["effect"] == 1
-    faster = found.loc[("C22", "epochs in which V2 is faster − slower, two layer nets")]
-    assert faster["verdict"] == "holds"
-    assert faster["effect"] == 12  # of four lengths in three processes
+    found = claims(tmp_path, {"figure1b": {"lengths": entries}}).loc["C22"]
+    for method, level, claimed in ((V1, 1.95, "1.7 to 2.3"), (V2, 1.1, "0.7 to 1.3")):
+        slope = found.loc[f"slope of log seconds over log documents, {method}, two layer nets"]
+        assert slope["effect"] == pytest.approx(level)
+        assert (slope["claimed"], slope["verdict"]) == (claimed, HOLDS)
+    assert found.loc["overall", "group"] == RECOMPUTED
+
+
+def test_claim_of_the_speed_up_is_tested_over_processes(tmp_path: Path) -> None:
+    entries = one_length(tmp_path / "runs", {V1: 1.95, V2: 1.1})
+    experiments = {"lengths": lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})}
+    plans = {"figure1b": experiments, "table_speed_cubic": {"factors_cubic": entries}}
+    found = claims(tmp_path, plans).loc["C22"]
+    factor = found.loc["V1's seconds ÷ V2's, two layer nets, 16 documents per query"]
+    assert factor["claimed"] == "7.2 to 8.8"
+    assert "3 processes" in factor["sample"]
+    assert found.loc["overall", "verdict"] not in (HOLDS, "same direction, could be chance")
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(1.95, HOLDS), (1.2, CONTRADICTED)])
+def test_a_slopes_p_value_is_of_the_slope_itself(
+    tmp_path: Path, slope: float, verdict: str
+) -> None:
+    entries = lengths(tmp_path / "runs", {V1: slope, V2: 1.1})
+    found = claims(tmp_path, {"figure1b": {"lengths": entries}}).loc["C22"]
+    row = found.loc[f"slope of log seconds over log documents, {V1}, two layer nets"]
+    assert row["verdict"] == verdict
 
 
 def test_claim_of_lambdarank_needs_all_three_data_sets_to_hold(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     products = {"figure2a": {"artificial": four(runs)}}
     overall = claims(tmp_path, products).loc[("C23", "overall")]
-    assert overall["verdict"] == "cannot tell"
-    assert "Not run here: Web data, the small set." in overall["remark"]
+    assert overall["verdict"] == CANNOT_TELL
+    assert "Not run: Web data, the small set." in overall["remark"]
     web = four(runs, dataset="web30k_standin")
     small = four(runs, dict.fromkeys(FOUR, 0.5), dataset="mq2007_standin")[2:]
     products |= {"figure3a": {"web": web}, "figure2b": {"intranet": small}}
     found = claims(tmp_path, products)
     rows = found.loc["C23"].drop(index="overall")
     assert len(rows) == 50
-    ahead = rows[rows["data"] != "stand-in"]
-    assert (ahead["verdict"] == "holds").all()
+    assert (rows[rows["group"] == RECOMPUTED]["verdict"] == HOLDS).all()
+    assert (rows[rows["group"] == "stand-in"]["verdict"] == RAN).all()
+    assert found.loc[("C23", "overall"), "verdict"] == CANNOT_TELL
+    assert found.loc[("C23", "overall"), "dataset"] == "artificial data"
 
 
-def test_claim_fails_where_ranknet_is_ahead(tmp_path: Path) -> None:
+def test_claim_is_contradicted_where_ranknet_is_ahead(tmp_path: Path) -> None:
     means = {key: 1.1 - level for key, level in FOUR.items()}
     found = claims(tmp_path, {"figure2a": {"artificial": four(tmp_path / "runs", means)}})
-    assert found.loc[("C23", "overall")]["verdict"] == "does not hold"
+    assert found.loc[("C23", "overall")]["verdict"] == CONTRADICTED
 
 
 def test_intervals_of_several_trials_hold_for_other_starts(tmp_path: Path) -> None:
@@ -374,32 +410,28 @@ def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) ->
     assert slopes.loc[f"two_layer, slope, {V1}", "published"] == 1.943
 
 
-def test_claims_about_the_top_the_lambda_functions_and_the_nets(tmp_path: Path) -> None:
+def test_claims_about_the_top_and_about_the_nets(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    functions = []
-    for number, (name, level) in enumerate({"LambdaRank": 0.6, "spring": 0.5}.items()):
-        ndcg_run(runs, f"f{number}", level)
-        functions.append({"run": f"f{number}", "settings": {"function": name}})
-    small = four(
-        runs, {k: v for k, v in FOUR.items() if k[0] == "linear"}, dataset="mq2007_standin"
-    )
+    linear = {key: level for key, level in FOUR.items() if key[0] == "linear"}
     same = {("linear", "LambdaRank"): 0.57, ("two_layer", "RankNet"): 0.57}
     products = {
         "figure2a": {"artificial": four(runs)},
-        "table_lambdas": {"lambdas": functions},
-        "figure2b": {"intranet": small},
-        "figure3a": {"web": four(runs, same, dataset="web30k_standin")},
+        "table_lambdas": {"lambdas": []},
+        "figure2b": {"intranet": four(runs, linear, dataset="web30k")},
+        "figure3a": {"web": four(runs, same, dataset="ohsumed")},
     }
     found = claims(tmp_path, products)
     gap = found.loc["D15"].drop(index="overall")
     assert gap["effect"].abs().max() < 0.02  # made with the same lead at every level
-    assert found.loc[("D16", "overall")]["verdict"] == "holds"
-    assert found.loc[("D17", "overall")]["verdict"] == "holds"
+    assert found.loc[("D16", "overall"), "verdict"] == UNMEASURED
+    assert "table_lambdas_web" in found.loc[("D16", "overall"), "remark"]
+    small = found.loc[("D17", "overall")]
+    assert (small["verdict"], small["group"]) == (HOLDS, OTHER)  # real, and not the paper's
     level = found.loc["D18"].drop(index="overall")
     assert len(level) == 5
     assert level.index[0] == "LambdaRank Linear − RankNet 2-Layer, NDCG@6"
-    worse = four(
-        tmp_path / "w" / "runs", {k: 1.1 - v for k, v in FOUR.items()}, dataset="mq2007_standin"
-    )
-    found = claims(tmp_path / "w", {"figure2b": {"intranet": worse}})
-    assert found.loc[("D17", "overall")]["verdict"] == "does not hold"
+    assert set(level["outcome"]) == {"equivalent"}
+    worse = {key: 1.1 - level for key, level in FOUR.items()}
+    entries = four(tmp_path / "w" / "runs", worse, dataset="web30k")
+    found = claims(tmp_path / "w", {"figure2b": {"intranet": entries}})
+    assert found.loc[("D17", "overall")]["verdict"] == CONTRADICTED

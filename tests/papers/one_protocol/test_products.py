@@ -18,11 +18,11 @@ from directrank.papers.one_protocol.methods import SCORERS
 from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.figures import new_figure, style
-from directrank.papers.shared.product import build, build_times, products
+from directrank.papers.shared.product import build_times, products
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run
 
 ROOT = Path(__file__).parents[3]
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
@@ -200,7 +200,7 @@ def test_conventions_shift_levels_and_can_change_the_order_over_folds_only(tmp_p
     assert means["one"].to_numpy() == pytest.approx((known + 2) / 40, abs=1e-5)
     text = (tmp_path / "one" / "table_ohsumed_empty.md").read_text("utf-8")
     assert "0 methods to another place (Kendall's τ with the order without them 1.000)" in text
-    assert "generated data" in text
+    assert text.count("says nothing about the paper") == 1
     (tmp_path / "none").mkdir()
     built(
         tmp_path / "none",
@@ -225,12 +225,8 @@ def test_two_methods_are_not_enough(tmp_path: Path):
         built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
 
 
-def test_a_comparison_without_claims_or_published_values_takes_part_in_the_claims(tmp_path: Path):
-    plan = plan_of(tmp_path, "table_ohsumed")
-    found = claims.evaluate({"plan": read_json(plan)}, tmp_path / "runs", PUBLISHED)
-    assert set(found["verdict"]) == {claims.UNMEASURED}
-    assert "one_protocol" not in set(found["paper"])
-    assert f"{len(found)} were not measured" in claims.markdown(found)
+def test_a_comparison_has_no_claims_to_measure():
+    assert claims.claims_of("one_protocol") == {}
 
 
 def test_every_product_names_its_data_set():

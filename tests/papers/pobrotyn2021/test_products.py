@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from directrank.data.prepared import FORMAT
 from directrank.edition.plan import load
 from directrank.papers.pobrotyn2021 import analytic, datasets
-from directrank.papers.shared import claims
-from directrank.papers.shared.product import build
+from directrank.papers.shared.verdicts import HOLDS
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, make_plan
+from papers_synthetic import PUBLISHED, build, make_plan, overall
 
 
 def built(folder: Path, product: str, **plan: Any) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def record(folder: Path, key: str, **changes: Any) -> None:
     """The record of a prepared Web30K, as its publisher counts it."""
     queries = {"train": 18919, "vali": 6306, "test": 6306}
     content = {
-        "format": 1,
+        "format": FORMAT,
         "name": "web30k",
         "title": "MSLR-WEB30K",
         "origin": "real",
@@ -159,16 +159,12 @@ def test_istellas_training_queries_are_those_before_validation_was_set_apart() -
 def test_claim_holds_and_would_fail_without_scaling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = {
-        name: read_json(make_plan(tmp_path, "pobrotyn2021", name, {}))
-        for name in ("figure1", "figure2")
-    }
+    plans = [make_plan(tmp_path, "pobrotyn2021", name, {}) for name in ("figure1", "figure2")]
 
     def verdict() -> pd.Series:
-        frame = claims.evaluate(plans, tmp_path, PUBLISHED)
-        return frame[(frame["claim"] == "C21") & (frame["comparison"] == "overall")].iloc[0]
+        return overall(*plans).loc["C21"]
 
-    assert verdict()["verdict"] == claims.HOLDS
+    assert verdict()["verdict"] == HOLDS
     assert "climbs by 0.02" in verdict()["remark"]
     monkeypatch.setattr(analytic, "ROUNDS", 0)
-    assert verdict()["verdict"] != claims.HOLDS
+    assert verdict()["verdict"] != HOLDS

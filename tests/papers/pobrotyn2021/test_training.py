@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from directrank.edition.plan import load
-from directrank.papers.shared import claims
-from directrank.papers.shared.product import build, build_times, products
+from directrank.papers.shared.product import build_times, products
+from directrank.papers.shared.verdicts import CANNOT_TELL, CONTRADICTED, HOLDS, OTHER, OWN
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured, overall
 
 TRAINING = {"batch_queries": 64, "optimizer": {"name": "adam", "lr": 0.001}}
 LOSSES = list(pd.read_csv(PUBLISHED / "pobrotyn2021_table3.csv")["Loss"])
@@ -27,7 +27,7 @@ NEURAL = [name for name in LOSSES if name.startswith("NeuralNDCG")]
 def loss_runs(
     folder: Path,
     levels: Mapping[str, float],
-    dataset: str = "web30k_standin",
+    dataset: str = "web30k",
     folds: Sequence[int | None] = (1,),
     tag: str = "",
 ) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def table3_plan(folder: Path, istella_best: str = "NeuralNDCG^T@10", **which: An
     experiments = {
         "table3_web30k": loss_runs(runs, levels(**which)),
         "table3_istella": loss_runs(
-            runs, levels(best=istella_best), dataset="istella_standin", folds=(None,)
+            runs, levels(best=istella_best), dataset="istella", folds=(None,)
         ),
     }
     return make_plan(folder, "pobrotyn2021", "table3", experiments)
@@ -81,52 +81,65 @@ def test_table_3_has_all_rows_of_the_paper_and_ours_marked_as_ours(tmp_path: Pat
         assert (part["queries"] == 60).all()
     assert (data["trials"] == 4).all()
     assert data["half_width"].gt(0).all()
-    assert set(data["status"]) == {"stand-in: levels not comparable"}
+    assert set(data["status"]) == {"compared", "ours, not in the paper"}
     assert "LambdaMART (ours)" in text
     assert "NeuralNDCGᵀ@10" in text
-    assert "Best of the paper's losses here: NeuralNDCG@max" in text
-    assert "leads the next by 0.01" in text  # NDCG@5 on Web30K, in print
 
 
 def test_an_empty_query_counts_as_one(tmp_path: Path) -> None:
     data, _ = built(tmp_path, table3_plan(tmp_path))
     row = data[(data["method"] == "RMSE") & (data["metric"] == "NDCG@5")].iloc[0]
-    values = pd.read_parquet(tmp_path / "runs" / "web30k_standin-15-f1" / "per_query.parquet")
+    values = pd.read_parquet(tmp_path / "runs" / "web30k-15-f1" / "per_query.parquet")
     test = values[values["split"] == "test"]
     assert test["ndcg@5"].isna().sum() == 2 * 4
     assert row["mean"] == pytest.approx(100 * test["ndcg@5"].fillna(1.0).mean())
 
 
-def claim(folder: Path, plan: Path, name: str) -> pd.Series:
-    frame = claims.evaluate({"table3": read_json(plan)}, folder / "runs", PUBLISHED)
-    return frame[(frame["claim"] == name) & (frame["comparison"] == "overall")].iloc[0]
+def claim(plan: Path, name: str) -> pd.Series:
+    return overall(plan).loc[name]
 
 
 def test_claim_c19_holds_where_every_variant_is_ahead_and_fails_where_none_is(tmp_path) -> None:
-    ahead = table3_plan(tmp_path / "ahead")
-    assert claim(tmp_path / "ahead", ahead, "C19")["verdict"] == claims.HOLDS
-    behind = table3_plan(tmp_path / "behind", approx=0.6)
-    assert claim(tmp_path / "behind", behind, "C19")["verdict"] == claims.FAILS
+    ahead = claim(table3_plan(tmp_path / "ahead"), "C19")
+    assert (ahead["verdict"], ahead["group"]) == (HOLDS, OWN)
+    assert claim(table3_plan(tmp_path / "behind", approx=0.6), "C19")["verdict"] == CONTRADICTED
 
 
 def test_claim_c20_asks_for_lambdarank_in_one_column_of_istella(tmp_path) -> None:
-    plan = table3_plan(tmp_path)
-    row = claim(tmp_path, plan, "C20")
+    frame = measured(table3_plan(tmp_path))
+    rows = frame[frame["claim"] == "C20"].set_index("comparison")
     # NeuralNDCGᵀ@10 is the best in both columns of Istella: so LambdaRank@max is not in NDCG@10.
-    assert row["verdict"] == claims.FAILS
-    assert "LambdaRank@max − NeuralNDCG^T@10, NDCG@10" in row["remark"]
-    other = table3_plan(tmp_path / "other", istella_best="LambdaRank@max")
-    assert claim(tmp_path / "other", other, "C20")["verdict"] == claims.FAILS
-    assert "Istella NDCG@5: LambdaRank@max" in claim(tmp_path / "other", other, "C20")["remark"]
+    assert rows.loc["overall", "verdict"] == CONTRADICTED
+    assert "LambdaRank@max − NeuralNDCG^T@10, NDCG@10" in rows.index
+    # The champion must be above every other loss, not only above the next.
+    web = rows[rows["dataset"] == "Web30K"]
+    assert len(web) == 2 * (len(LOSSES) - len(NEURAL))
+    other = claim(table3_plan(tmp_path / "other", istella_best="LambdaRank@max"), "C20")
+    assert other["verdict"] == CONTRADICTED
+
+
+def test_the_variant_that_stands_for_all_is_chosen_on_validation(tmp_path) -> None:
+    entries = loss_runs(tmp_path / "runs", levels())
+    chosen = next(e for e in entries if e["settings"]["method"] == "NeuralNDCG^T@5")
+    path = tmp_path / "runs" / chosen["run"] / "per_query.parquet"
+    values = pd.read_parquet(path)
+    better = values["split"] == "vali"
+    for metric in ("ndcg@5", "ndcg@10"):
+        values.loc[better, metric] = 0.9
+    values.to_parquet(path)
+    experiments = {"table3_web30k": entries, "table3_istella": []}
+    frame = measured(make_plan(tmp_path, "pobrotyn2021", "table3", experiments))
+    for name in ("C20", "D13"):
+        rows = frame[(frame["claim"] == name) & (frame["comparison"] != "overall")]
+        assert rows["comparison"].str.startswith("NeuralNDCG^T@5 − ").all()
 
 
 def test_claims_on_half_of_the_data_sets_say_what_is_missing(tmp_path) -> None:
     entries = loss_runs(tmp_path / "runs", levels())
     experiments = {"table3_web30k": entries, "table3_istella": []}
-    plan = make_plan(tmp_path, "pobrotyn2021", "table3", experiments)
-    row = claim(tmp_path, plan, "C19")
-    assert row["verdict"] == claims.UNCLEAR
-    assert "Not run here" in row["remark"]
+    row = claim(make_plan(tmp_path, "pobrotyn2021", "table3", experiments), "C19")
+    assert row["verdict"] == CANNOT_TELL
+    assert "Not run: " in row["remark"]
 
 
 def test_the_ohsumed_table_pairs_losses_by_fold_and_query(tmp_path: Path) -> None:
@@ -278,7 +291,7 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
         "table3_istella": [],
     }
     for number, seconds in ((0, 0.9), (1, 0.3)):
-        folder = tmp_path / "runs" / f"web30k_standin-{number}-f1"
+        folder = tmp_path / "runs" / f"web30k-{number}-f1"
         history = pd.DataFrame({"trial": 0, "candidate": 0, "epoch": [1, 2, 3]})
         write_csv(folder / "history.csv", history.assign(seconds=seconds))
         write_csv(folder / "fits.csv", pd.DataFrame({"trial": [0], "n_parameters": [7]}))
@@ -384,12 +397,15 @@ def test_claims_are_measured_on_ohsumed_where_table_3_was_not_run(tmp_path: Path
     entries = loss_runs(tmp_path / "runs", levels(), "ohsumed", folds=(1, 2))
     plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": entries})
     for name in ("C19", "C20", "D13"):
-        row = claim(tmp_path, plan, name)
-        assert row["data"] == "real"
+        row = claim(plan, name)
+        assert row["group"] == OTHER
         assert "Measured on OHSUMED" in row["remark"]
         assert row["sample"].endswith("120 queries of 2 folds")
-    assert claim(tmp_path, plan, "C19")["verdict"] == claims.HOLDS
-    assert claim(tmp_path, plan, "D13")["verdict"] == claims.FAILS  # LambdaRank is far behind
+    assert claim(plan, "C19")["verdict"] == HOLDS
+    best = claim(plan, "C20")
+    assert best["verdict"] == CANNOT_TELL
+    assert "LambdaRank@max as the best in NDCG@10 on Istella" in best["remark"]
+    assert claim(plan, "D13")["verdict"] == CONTRADICTED  # LambdaRank is far behind
 
 
 def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path) -> None:
@@ -398,12 +414,12 @@ def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path
         entries = []
         for value in (0.1, 1.0, 10.0):
             means = dict.fromkeys(("ndcg@5", "ndcg@10"), 0.5 if value == best else 0.4)
-            make_run(folder / "runs", f"a{value}", means, trials=4)
+            make_run(folder / "runs", f"a{value}", means, dataset="web30k", trials=4)
             entries.append({"run": f"a{value}", "settings": {"loss.alpha": value}})
         experiments = {"alpha_web30k": entries, "tau_web30k": []}
         plan = make_plan(folder, "pobrotyn2021", "table_selection", experiments)
-        return claim(folder, plan, "D14")
+        return claim(plan, "D14")
 
-    assert found(10.0)["verdict"] == claims.FAILS
-    assert found(1.0)["verdict"] == claims.UNCLEAR  # τ was not run
+    assert found(10.0)["verdict"] == CONTRADICTED
+    assert found(1.0)["verdict"] == CANNOT_TELL  # τ was not run
     assert "NeuralNDCG@max at several τ" in found(1.0)["remark"]

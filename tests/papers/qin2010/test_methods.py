@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from directrank.papers.qin2010.claims import claim_map_ratios
-from directrank.papers.shared.claims import evaluate
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.product import build
+from directrank.papers.shared.judging import judge
+from directrank.papers.shared.verdicts import CANNOT_TELL, HOLDS, OTHER, UNMEASURED
 from directrank.stats.tests import holm, wilcoxon
-from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
 
 SHIFTS = {"ndcg@1": -0.15, "ndcg@3": -0.2, "ndcg@5": -0.21, "ndcg@10": -0.22, "ndcg": 0.0}
 
@@ -78,7 +77,7 @@ def test_table_3_has_the_papers_rows_and_its_values_beside_a_standin(table3: Any
     assert part.loc["ApproxAP", "status"] == "published: lost"
     assert part.loc["SVMmap", "difference"] == pytest.approx(part.loc["SVMmap", "mean"] - 0.245)
     assert " SE)" not in text  # a stand-in's level is not the paper's
-    assert "The stand-in for TD2003 is generated data" in text
+    assert text.count("says nothing about the paper") == 1
     assert set(data.loc[data["paper_dataset"] == "TD2004", "status"]) == {"not run here"}
 
 
@@ -104,8 +103,10 @@ def test_claim_about_ratios_holds_for_one_rival_and_not_for_the_other(table3: An
     }
     outcome = claim_map_ratios(gather(plan, folder / "runs", PUBLISHED))
     assert outcome is not None
-    svm, ada = outcome.findings
-    assert svm.effect > 0 > ada.effect
+    svm, ada = judge(outcome.findings, 0.01, ())
+    assert (svm.bounds[0], ada.bounds[0]) == (1.15, 1.2)
+    assert svm.finding.effect > 1.15
+    assert ada.finding.effect < 1.2
     assert max(svm.p_value, ada.p_value) < 0.01
 
 
@@ -198,36 +199,39 @@ def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:
         "ohsumed_methods": runs_of(tmp_path / "runs", levels),
         "ohsumed_map_methods": runs_of(tmp_path / "runs", weak, prefix="map"),
     }
-    plans = {
-        name: read_json(make_plan(tmp_path, "qin2010", name, experiments, edition="real"))
+    plans = [
+        make_plan(tmp_path, "qin2010", name, experiments, edition="real")
         for name in ("statistics", "table4")
-    }
-    frame = evaluate(plans, tmp_path / "runs", PUBLISHED)
+    ]
+    frame = measured(*plans)
     overall = frame[frame["comparison"] == "overall"].set_index("claim")
-    assert overall.loc["D06", "verdict"] == "holds"
+    assert overall.loc["D06", "verdict"] == HOLDS
+    assert overall.loc["D06", "group"] == OTHER
     assert "Measured on OHSUMED" in overall.loc["D06", "remark"]
     assert len(frame[frame["claim"] == "D06"]) == 5
     gain = overall.loc["D07"]
-    assert gain["verdict"] == "cannot tell"  # two of the three methods were not run
+    assert gain["verdict"] == CANNOT_TELL  # two of the three methods were not run
     row = frame[(frame["claim"] == "D07") & frame["comparison"].str.contains("Ranking")].iloc[0]
-    assert row["comparison"] == "ApproxNDCG − Ranking SVM − 0.075, NDCG@1"
-    assert row["verdict"] == "holds"
-    assert "Ranking SVM +0.1" in gain["remark"]
-    assert overall.loc["D05", "verdict"] == "not measured here"
+    assert (row["comparison"], row["claimed"]) == (
+        "ApproxNDCG − Ranking SVM, NDCG@1",
+        "at least 0.075",
+    )
+    assert row["verdict"] == HOLDS
+    assert row["effect"] == pytest.approx(0.12, abs=0.03)
+    assert overall.loc["D05", "verdict"] == UNMEASURED
 
 
 def test_claim_of_map_order_expects_a_tie_on_the_second_data_set(tmp_path: Path) -> None:
     levels = {"ApproxAP": 0.7, "Ranking SVM": 0.5, "ListNet": 0.5}
     experiments = {
-        "td2003_methods": runs_of(tmp_path / "runs", levels, dataset="td2003_standin"),
+        "td2003_methods": runs_of(tmp_path / "runs", levels, dataset="td2003"),
         "td2004_methods": runs_of(
-            tmp_path / "runs", dict.fromkeys(levels, 0.5), prefix="n", dataset="td2004_standin"
+            tmp_path / "runs", dict.fromkeys(levels, 0.5), prefix="n", dataset="td2004"
         ),
     }
-    plan = read_json(make_plan(tmp_path, "qin2010", "table3", experiments))
-    frame = evaluate({"table3": plan}, tmp_path / "runs", PUBLISHED).set_index("claim")
+    frame = measured(make_plan(tmp_path, "qin2010", "table3", experiments)).set_index("claim")
     rows = frame.loc["D05"]
     first = rows[rows["comparison"].str.endswith("TD2003")]
     second = rows[rows["comparison"].str.endswith("TD2004")]
-    assert set(first["verdict"]) == {"holds"}
-    assert set(second["remark"]) == {"claimed: no significant difference"}
+    assert set(first["verdict"]) == {HOLDS}
+    assert set(second["claimed"]) == {"equivalent, within ±0.01"}

@@ -12,8 +12,7 @@ import pytest
 from directrank.papers.qin2010.stopping import chosen_at, ending, starts_at
 from directrank.papers.qin2010.training import along
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.product import build
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run
 
 #: As a run of two candidates with two starts each: restart 1 of candidate 0 never meets the rule.
 ROWS = [

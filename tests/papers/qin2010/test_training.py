@@ -20,9 +20,12 @@ from directrank.papers.qin2010.claims import (
 )
 from directrank.papers.qin2010.training import best_of
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.product import build, build_times
+from directrank.papers.shared.findings import MORE, NOT_MORE
+from directrank.papers.shared.judging import judge
+from directrank.papers.shared.product import build_times
+from directrank.papers.shared.verdicts import CONTRADICTED, HOLDS
 from directrank.system.errors import DataError
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import PUBLISHED, build, make_plan, make_run
 
 ALPHAS = (50, 100, 300)
 
@@ -114,9 +117,10 @@ def test_claim_of_accuracy_looks_at_the_worst_epoch_of_every_start(tmp_path: Pat
     effects = [finding.effect for finding in outcome.findings]
     worst = 1.1 * np.mean([1, 1.05, 1.1, 1.15])
     assert effects == pytest.approx(
-        [0.05 - 0.06 * worst, 0.05 - 0.03 * worst, 0.05 - 0.01 * worst, 0.02 - 0.01 * worst]
+        [1 - 0.06 * worst, 1 - 0.03 * worst, 1 - 0.01 * worst, 1 - 0.01 * worst]
     )
-    assert effects[0] < 0 < min(effects[1:])
+    least = [finding.claimed.low for finding in outcome.findings]
+    assert least == [0.95, 0.95, 0.95, 0.98]
 
 
 #: Algorithm 1 with a stopping rule; the history has rows after 100, 500 and 2000 epochs.
@@ -187,8 +191,6 @@ def test_table_5_and_its_claim(tmp_path: Path) -> None:
     assert data.loc[("letor", 100, 10), "groups"] == 2
     assert data.loc[("letor", 100, 10), "mean"] > data.loc[("letor", 100, 1), "mean"]
     text = (tmp_path / "table5.md").read_text(encoding="utf-8")
-    assert "K = 1: 300 > 100 > 50; K = 10: 300 > 100 > 50" in text
-    assert "the paper gives 0.4940 for SoftRank" in text
     assert "ApproxNDCG is Algorithm 1 in float64: 57 of 60 random starts met δ = 0.001" in text
     assert "half of all ended within 1\u00a0200" in text
     assert "Stopped after 500 epochs, with LETOR's discount" in text
@@ -196,7 +198,8 @@ def test_table_5_and_its_claim(tmp_path: Path) -> None:
     claim = claim_restarts(evidence_of(tmp_path / "runs", "table5", "random_starts", [entry]))
     assert claim is not None
     effects = [finding.effect for finding in claim.findings]
-    assert effects == pytest.approx([-0.04, -0.02, 0.02, 0.02])
+    assert effects == pytest.approx([0.04, 0.02, 0.02, 0.02])
+    assert [finding.claimed for finding in claim.findings] == [NOT_MORE, NOT_MORE, MORE, MORE]
     assert claim.missing == ["more than 20 random starts"]
 
 
@@ -209,7 +212,6 @@ def test_table_5_of_approx_ap(tmp_path: Path) -> None:
     build(plan, tmp_path / "runs", tmp_path / "table5_ap", PUBLISHED)
     text = (tmp_path / "table5_ap.md").read_text(encoding="utf-8")
     assert "AP of ApproxAP on the training set" in text
-    assert "K = 10: 100 > 300 > 50" in text
     assert "ApproxAP is Algorithm 1 in float64" in text
     assert "SoftRank" not in text
 
@@ -235,10 +237,9 @@ def test_times_are_kept_apart_and_leave_the_first_epoch_out(tmp_path: Path) -> N
     times = pd.read_csv(tmp_path / "table6_times.csv").set_index("method")
     assert list(times["seconds"]) == [0.2, 2.0]
     assert not {"seconds", "fastest"} & set(pd.read_csv(tmp_path / "table6.csv"))
-    assert "SoftRank by a factor of 10.0" in (tmp_path / "table6.md").read_text(encoding="utf-8")
 
 
-def test_claim_of_speed_is_a_share_of_epochs_and_not_a_time(tmp_path: Path) -> None:
+def test_claim_of_speed_is_about_the_factor_five(tmp_path: Path) -> None:
     own = [9, 0.1, 0.1, 0.1]
     slow = claim_faster(
         evidence_of(
@@ -258,8 +259,10 @@ def test_claim_of_speed_is_a_share_of_epochs_and_not_a_time(tmp_path: Path) -> N
     )
     assert slow is not None
     assert near is not None
-    assert (slow.findings[0].effect, near.findings[0].effect) == (0.5, -0.5)
-    assert slow.findings[0].p_value == pytest.approx(2 * 0.5**8)
+    seconds = np.exp(np.log(np.linspace(1, 2, 8)).mean())
+    assert slow.findings[0].effect == pytest.approx(10 * seconds)
+    verdicts = [judge(outcome.findings, 0.01, ())[0].verdict for outcome in (slow, near)]
+    assert verdicts == [HOLDS, CONTRADICTED]
 
 
 def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: Path) -> None:
@@ -326,10 +329,9 @@ def test_claim_of_training_accuracy_is_set_against_softranks_printed_value(
     outcome = claim_training_accuracy(evidence_of(tmp_path, "table5", "random_starts", [entry]))
     assert outcome is not None
     (finding,) = outcome.findings
-    assert finding.comparison == "training NDCG@5 at α = 300 − 0.494"
-    assert finding.sample == "2 groups of 10 random starts"
-    best = [0.47 + 0.1 * luck for luck in best_luck()]
-    assert finding.effect == pytest.approx(np.mean(best) - 0.494)
+    assert finding.comparison == "best training NDCG@5 of 20 starts, α = 300 − 0.494"
+    assert finding.effect == pytest.approx(0.47 + 0.1 * max(best_luck()) - 0.494)
+    assert finding.p_value == 0
 
 
 def best_luck() -> list[float]:

@@ -1,236 +1,287 @@
-"""Verdicts on the papers' claims."""
+"""Claims of a paper measured from made-up runs, merged, put on a page and quoted."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from directrank.papers.shared import claims
+from directrank.papers.shared import claims, claims_page, quotes
 from directrank.papers.shared.evidence import Dataset
-from directrank.system.errors import ConfigError
-from directrank.system.io import read_json
+from directrank.papers.shared.findings import MORE, Finding, Measurement, Outcome
+from directrank.papers.shared.product import build
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    MEANING,
+    OTHER,
+    OWN,
+    RAN,
+    UNMEASURED,
+    VERDICTS,
+)
+from directrank.stats.estimates import Estimate
+from directrank.system.errors import ConfigError, DataError
 from papers_synthetic import (
     PUBLISHED,
     alpha_sweep,
     depth_sweep,
     make_plan,
     make_run,
+    measured,
     ndcg_means,
     ohsumed_runs,
+    overall,
     table1_runs,
+    verdicts_file,
 )
 
-#: Far enough apart for three trials and forty queries.
-CLEAR = {
-    "ListMLE": 0.30,
-    "RankNet": 0.35,
-    "λMART_RankLib-like": 0.40,
-    "λMART_GBM": 0.55,
-    "ApproxNDCG": 0.47,
-}
+#: Far enough apart for five trials and forty queries.
+CLEAR = {"ListMLE": 0.30, "RankNet": 0.35, "λMART_GBM": 0.55, "ApproxNDCG": 0.47}
 
 
-def evaluated(folder: Path, paper: str, product: str, experiments: dict, **plan: Any) -> pd.Series:
-    """Claims from the plan of one product: the rows ``overall`` by claim."""
-    file = make_plan(folder, paper, product, experiments, **plan)
-    frame = claims.evaluate({product: read_json(file)}, folder / "runs", PUBLISHED)
-    return frame[frame["comparison"] == "overall"].set_index("claim")
-
-
-def finding(expected: claims.Expected, effect: float, p_value: float) -> claims.Finding:
-    """A made-up comparison."""
-    data = Dataset("a", "A", "real")
-    return claims.Finding("a − b", expected, data, "", "", effect, effect, effect, "", p_value)
-
-
-def test_every_published_claim_is_listed_once(tmp_path: Path) -> None:
-    overall = evaluated(tmp_path, "bruch2019", "figure1", {})
-    listed = [f"C{number:02d}" for number in range(1, 24)]
-    listed += [f"D{number:02d}" for number in range(1, 19)]
-    assert list(overall.index) == listed
-    assert set(overall["verdict"].drop("D01")) == {claims.UNMEASURED}
-    assert overall.loc["D01", "verdict"] == claims.HOLDS  # analytic
-    assert overall.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
-
-
-def test_clear_differences_hold(tmp_path: Path) -> None:
+def table1(
+    folder: Path,
+    levels: dict[str, float] = CLEAR,
+    datasets: Sequence[str] = ("web30k", "yahoo1"),
+) -> Path:
+    """The plan of Bruch2019's Table 1 on two data sets, beside its runs."""
+    web, yahoo = datasets
     experiments = {
-        "table1_web30k": table1_runs(tmp_path / "runs", methods=CLEAR),
-        "table1_yahoo1": table1_runs(tmp_path / "runs", "yahoo1_standin", CLEAR),
+        "table1_web30k": table1_runs(folder / "runs", web, levels),
+        "table1_yahoo1": table1_runs(folder / "runs", yahoo, levels) if yahoo else [],
     }
-    overall = evaluated(tmp_path, "bruch2019", "table1", experiments)
-    assert list(overall.loc[["C01", "C02", "C03"], "verdict"]) == [claims.HOLDS] * 3
-    assert "RankLib itself was not run" in overall.loc["C01", "remark"]
-    assert set(overall.loc[["C01", "C02", "C03"], "data"]) == {"stand-in"}
-    assert overall.loc["C04", "verdict"] == claims.UNMEASURED
+    return make_plan(folder, "bruch2019", "table1", experiments)
 
 
-def test_reversed_differences_do_not_hold(tmp_path: Path) -> None:
-    reversed_levels = {**CLEAR, "ApproxNDCG": 0.6}
-    experiments = {
-        "table1_web30k": table1_runs(tmp_path / "runs", methods=reversed_levels),
-        "table1_yahoo1": [],
-    }
-    overall = evaluated(tmp_path, "bruch2019", "table1", experiments)
-    assert overall.loc["C02", "verdict"] == claims.FAILS
-    assert overall.loc["C02", "effect"] < 0
+def test_every_published_claim_of_a_paper_is_listed_once(tmp_path: Path) -> None:
+    found = overall(make_plan(tmp_path, "bruch2019", "figure1", {}))
+    names = ["C01", "C02", "C03", "C04", "C05", "D01", "D02", "D24", "D25"]
+    assert list(found.index) == names
+    assert set(found["verdict"].drop("D01")) == {UNMEASURED}
+    assert found.loc["D01", "verdict"] == HOLDS  # analytic
+    assert found.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
+    assert found.loc["D24", "remark"].startswith("It takes the runs behind figure2_yahoo")
 
 
-def test_claim_with_a_part_not_run_cannot_hold(tmp_path: Path) -> None:
-    experiments = {
-        "table1_web30k": table1_runs(tmp_path / "runs", methods=CLEAR),
-        "table1_yahoo1": [],
-    }
-    overall = evaluated(tmp_path, "bruch2019", "table1", experiments)
-    assert overall.loc["C02", "verdict"] == claims.UNCLEAR
-    assert "Yahoo! Set 1" in overall.loc["C02", "remark"]
-    assert overall.loc["C03", "verdict"] == claims.HOLDS  # claimed for Web30K only
+def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:
+    found = overall(table1(tmp_path))
+    assert list(found.loc[["C02", "C03"], "verdict"]) == [HOLDS] * 2
+    assert set(found.loc[["C02", "C03"], "group"]) == {OWN}
+    assert found.loc["C02", "dataset"] == "Web30K, Yahoo set 1"
+    assert found.loc["C04", "verdict"] == UNMEASURED
 
 
-def test_single_trial_allows_no_verdict(tmp_path: Path) -> None:
-    entries = alpha_sweep(tmp_path / "runs", trials=1)
-    overall = evaluated(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
-    assert overall.loc["C04", "verdict"] == claims.UNCLEAR
+def test_without_ranklib_there_is_no_verdict_on_ranklib(tmp_path: Path) -> None:
+    found = overall(table1(tmp_path, {**CLEAR, "λMART_RankLib-like": 0.3}))
+    assert found.loc["C01", "verdict"] == UNMEASURED
+    assert "Not run: ApproxNDCG against λMART_RankLib on Web30K" in found.loc["C01", "remark"]
 
 
-def test_inverted_u_and_depth_are_evaluated(tmp_path: Path) -> None:
+def test_reversed_differences_contradict(tmp_path: Path) -> None:
+    found = overall(table1(tmp_path, {**CLEAR, "ApproxNDCG": 0.65}, ("web30k", "")))
+    assert found.loc["C02", "verdict"] == CONTRADICTED
+    assert found.loc["C02", "effect"] < 0
+
+
+def test_a_claim_of_which_a_part_was_not_run_cannot_hold(tmp_path: Path) -> None:
+    found = overall(table1(tmp_path, CLEAR, ("web30k", "")))
+    assert found.loc["C02", "verdict"] == CANNOT_TELL
+    assert "Yahoo! Set 1" in found.loc["C02", "remark"]
+    assert found.loc["C03", "verdict"] == HOLDS  # claimed for Web30K only
+
+
+def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
+    plan = table1(tmp_path, {**CLEAR, "ApproxNDCG": 0.2}, ("web30k_standin", "yahoo1_standin"))
+    found = measured(plan)
+    rows = found[found["claim"] == "C03"]
+    assert set(rows["verdict"]) == {RAN}
+    assert rows["outcome"].iloc[0] == "0 of 6 comparisons as stated"
+
+
+def test_a_single_trial_allows_no_verdict(tmp_path: Path) -> None:
+    entries = alpha_sweep(tmp_path / "runs", trials=1, dataset="web30k")
+    plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
+    assert overall(plan).loc["C04", "verdict"] == CANNOT_TELL
+
+
+def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path: Path) -> None:
     entries = []
     levels = {1: 0.30, 5: 0.44, 10: 0.4401, 20: 0.44, 40: 0.44, 100: 0.4, 200: 0.3}
-    for value, level in levels.items():
+    for number, level in levels.items():
         make_run(
             tmp_path / "runs",
-            f"a{value}",
+            f"a{number}",
             ndcg_means(level),
+            dataset="web30k",
             trials=10,
+            queries=400,
             spread_of_trials=0.0,
-            spec={"loss": {"alpha": value}},
+            spec={"loss": {"alpha": number}},
         )
-        entries.append({"run": f"a{value}", "settings": {"loss.alpha": value}})
-    file = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
-    frame = claims.evaluate({"x": read_json(file)}, tmp_path / "runs", PUBLISHED)
-    part = frame[(frame["claim"] == "C04") & (frame["comparison"] != "overall")]
-    ends = part[part["remark"] == "claimed: above zero"]
-    assert list(ends["verdict"]) == [claims.HOLDS] * 2
-    assert (part["remark"] == "claimed: no significant difference").sum() == 6
+        entries.append({"run": f"a{number}", "settings": {"loss.alpha": number}})
+    plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
 
-    experiments = {"depth_sweep": depth_sweep(tmp_path / "runs")}
-    overall = evaluated(tmp_path, "bruch2019", "figure3", experiments)
-    assert overall.loc["C05", "verdict"] != claims.UNMEASURED
+    def outcomes(margin: float) -> list[str]:
+        found = measured(plan, margin=margin)
+        part = found[(found["claim"] == "C04") & found["claimed"].str.startswith("equivalent")]
+        return part[part["comparison"] != "overall"]["outcome"].tolist()
+
+    assert outcomes(0.01) == ["equivalent"] * 6
+    assert "equivalent" not in outcomes(0.0005)
+    found = measured(plan)
+    best = found[(found["claim"] == "C04") & (found["claimed"] == "above 0")]
+    assert len(best) == 6 + 1  # 10 against every other value, and the row that decides
+    assert found.loc[found["claim"] == "C04", "verdict"].iloc[0] != HOLDS  # by 0.0001 above
+
+
+def test_the_largest_network_must_be_worse_by_more_than_chance(tmp_path: Path) -> None:
+    entries = depth_sweep(tmp_path / "runs", dataset="web30k")
+    plan = make_plan(tmp_path, "bruch2019", "figure3", {"depth_sweep": entries})
+    found = overall(plan).loc["D02"]
+    assert found["effect"] > 0
+    assert found["verdict"] in (HOLDS, "same direction, could be chance")
+    assert overall(plan).loc["C05", "verdict"] != UNMEASURED
 
 
 def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
     levels = {"ApproxNDCG": 0.668, "ListNet": 0.6, "LambdaMART": 0.75}
     experiments = {"ohsumed_methods": ohsumed_runs(tmp_path / "runs", levels)}
-    overall = evaluated(tmp_path, "qin2010", "table4", experiments, edition="real")
-    claim = overall.loc["C08"]
-    assert claim["verdict"] == claims.UNCLEAR
+    plan = make_plan(tmp_path, "qin2010", "table4", experiments, edition="real")
+    claim = overall(plan).loc["C08"]
+    assert (claim["verdict"], claim["group"]) == (CANNOT_TELL, OWN)
     assert "higher mean in 5 of 5 comparisons" in claim["remark"]
-    assert "Not run here: AdaRank.NDCG, SoftRank, Ranking SVM." in claim["remark"]
-    assert claim["data"] == "real"
+    assert "Not run: AdaRank.NDCG, SoftRank, Ranking SVM." in claim["remark"]
 
 
-@pytest.mark.parametrize(
-    ("expected", "effect", "p_value", "verdict"),
-    [
-        ("more", 0.1, 0.01, claims.HOLDS),
-        ("more", -0.1, 0.01, claims.FAILS),
-        ("more", 0.1, 0.2, claims.UNCLEAR),
-        ("more", 0.1, math.nan, claims.UNCLEAR),
-        ("same", 0.1, 0.2, claims.HOLDS),
-        ("same", 0.1, 0.01, claims.FAILS),
-        ("same", 0.1, math.nan, claims.UNCLEAR),
-        ("first", 0.0, math.nan, claims.HOLDS),
-        ("first", -2e-18, 0.8, claims.HOLDS),
-        ("first", -0.1, 0.2, claims.UNCLEAR),
-        ("first", -0.1, 0.01, claims.FAILS),
-    ],
-)
-def test_verdict_of_one_comparison(
-    expected: claims.Expected, effect: float, p_value: float, verdict: str
-) -> None:
-    assert claims._verdict(finding(expected, effect, p_value), p_value) == verdict
+def test_real_data_that_are_not_the_papers_are_another_group(tmp_path: Path) -> None:
+    levels = {"Ranking SVM": 0.7, "ListNet": 0.7, "AdaRank.MAP": 0.5, "SVMmap": 0.5}
+    entries = ohsumed_runs(tmp_path / "runs", levels)
+    for entry in entries:
+        folder = tmp_path / "runs" / entry["run"]
+        values = pd.read_parquet(folder / "per_query.parquet")
+        values.assign(ap=values["ndcg"]).to_parquet(folder / "per_query.parquet")
+    experiments = {"ohsumed_methods": entries[:10], "ohsumed_map_methods": entries[10:]}
+    plan = make_plan(tmp_path, "qin2010", "statistics", experiments, edition="real")
+    claim = overall(plan).loc["D06"]
+    assert (claim["verdict"], claim["group"], claim["dataset"]) == (HOLDS, OTHER, "OHSUMED")
 
 
-def test_correction_decides_between_many_comparisons() -> None:
-    outcome = claims.Outcome([finding("more", 0.1, p) for p in (0.03, 0.04, 0.001)])
-    rows = claims._rows(outcome)
-    assert [row["verdict"] for row in rows[1:]] == [claims.UNCLEAR, claims.UNCLEAR, claims.HOLDS]
-    assert rows[0]["verdict"] == claims.UNCLEAR
-    assert rows[0]["p_value"] in (0.03, 0.04)
+def test_plans_of_two_papers_or_editions_are_refused() -> None:
+    plans = [
+        {"edition": "demo", "paper": paper, "product": "table1"}
+        for paper in ("bruch2019", "qin2010")
+    ]
+    with pytest.raises(ConfigError, match="one edition and paper"):
+        claims.evaluate(plans, Path("runs"), 0.01, PUBLISHED)
 
 
-def test_difference_over_trials_is_welchs() -> None:
-    a, b = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.5, 0.2])
-    difference, p_value = claims.difference_over_trials(a, b)
-    welch = stats.ttest_ind(a, b, equal_var=False)
-    assert difference.mean == pytest.approx(2.5 - 0.7 / 3)
-    assert p_value == pytest.approx(welch.pvalue)
-    assert (difference.low, difference.high) == pytest.approx(welch.confidence_interval(0.95))
-    single, p_value = claims.difference_over_trials(a, b[:1])
-    assert single.mean == 2.5
-    assert math.isnan(single.half_width)
-    assert math.isnan(p_value)
-    certain, p_value = claims.difference_over_trials(np.ones(3), np.zeros(3))
-    assert (certain.low, certain.high, p_value) == (1.0, 1.0, 0.0)
-
-
-def test_files_are_written_and_equal_for_equal_results(tmp_path: Path) -> None:
-    experiments = {"table1_web30k": table1_runs(tmp_path / "runs"), "table1_yahoo1": []}
-    plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
-    first, second = (
-        claims.write_claims([plan], tmp_path / "runs", tmp_path / folder / "claims", PUBLISHED)
-        for folder in ("a", "b")
-    )
-    assert [path.name for path in first] == ["claims.csv", "claims.md", "claims_times.csv"]
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes()
-    text = first[1].read_text(encoding="utf-8")
-    assert "### C01" in text
-    frame = pd.read_csv(first[0])
-    counts = frame[frame["comparison"] == "overall"]["verdict"].value_counts()
-    assert f"of 41 claims {counts[claims.HOLDS]} hold" in text
-    assert f"{counts[claims.UNMEASURED]} were not measured.**" in text
-    assert "contradict C12, C13, C14 at least in part." in text
-
-
-def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch) -> None:
-    def written(folder: str, effect: float) -> list[Path]:
-        timed = replace(finding("more", effect, 0.001 * effect), timed=True)
-        exact = replace(finding("more", 1.0, 0.01), comparison="c − d")
-        monkeypatch.setattr(claims, "claims_of", lambda paper: {"C22": claims.Claim((), "x:x")})
-        monkeypatch.setattr(claims, "call", lambda *names: claims.Outcome([timed, exact]))
-        plan = make_plan(tmp_path / folder, "bruch2019", "figure1", {})
-        return claims.write_claims([plan], tmp_path, tmp_path / folder / "claims", PUBLISHED)
-
-    (one, _, its_times), (other, _, other_times) = written("a", 1.0), written("b", 2.0)
+def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_path: Path) -> None:
+    plan = table1(tmp_path)
+    one, other = (tmp_path / folder / "claims.csv" for folder in ("a", "b"))
+    for out in (one, other):
+        claims.write_claims([plan], tmp_path / "runs", out, 0.01, PUBLISHED)
     assert one.read_bytes() == other.read_bytes()
-    assert its_times.read_bytes() != other_times.read_bytes()
+    merged = claims.merge([one], "demo", tmp_path / "claims.csv", PUBLISHED)
+    listed = [f"C{number:02d}" for number in range(1, 24)]
+    listed += [f"D{number:02d}" for number in range(1, 26)]
+    found = merged[merged["comparison"] == "overall"]
+    assert list(found["claim"]) == listed
+    assert set(found["verdict"]) == {HOLDS, UNMEASURED}
+    again = claims.read_claims(tmp_path / "claims.csv")
+    pd.testing.assert_frame_equal(again, merged, check_dtype=False)
+    text = claims_page.markdown(merged)
+    assert "**Edition demo, 48 claims.** On the paper's own data: holds 2. 46 were not" in text
+    assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
+    assert "**holds** on Web30K, Yahoo set 1 (the paper's own data)" in text
+    assert "### C02" in text
+    assert all(f"*{word}*: {MEANING[word]}" in text for word in VERDICTS)
+
+
+def test_claims_of_another_edition_are_not_merged(tmp_path: Path) -> None:
+    file = verdicts_file(make_plan(tmp_path, "bruch2019", "figure1", {}))
+    with pytest.raises(DataError, match="not claims of the edition real"):
+        claims.merge([file], "real", tmp_path / "claims.csv", PUBLISHED)
+
+
+def test_a_file_that_other_code_wrote_is_refused(tmp_path: Path) -> None:
+    for name in ("claims.csv", "claims_times.csv"):
+        (tmp_path / name).write_text("claim,comparison,dataset\n", encoding="utf-8")
+    with pytest.raises(DataError, match="columns differ"):
+        claims.read_claims(tmp_path / "claims.csv")
+
+
+def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    def written(folder: str, effect: float) -> Path:
+        estimate = Estimate(effect, 0.1)
+        test = Measurement("t test", "3 epochs", estimate, estimate.p_differs())
+        data = Dataset("a", "A", "generated")
+        timed = Finding("a − b", MORE, data, "s", [test], timed=True)
+        exact = replace(timed, comparison="c − d", timed=False)
+        monkeypatch.setattr(claims, "claims_of", lambda paper: {"C01": claims.Claim((), "x:x")})
+        monkeypatch.setattr(claims, "call", lambda *names: Outcome([timed, exact]))
+        plan = make_plan(tmp_path / folder, "bruch2019", "figure1", {})
+        out = tmp_path / folder / "claims.csv"
+        claims.write_claims([plan], tmp_path, out, 0.01, PUBLISHED)
+        return out
+
+    one, other = written("a", 1.0), written("b", 2.0)
+    rows = [pd.read_csv(file).set_index("comparison") for file in (one, other)]
+    assert rows[0].loc["a − b"].equals(rows[1].loc["a − b"])
+    assert rows[0].loc["c − d", "effect"] != rows[1].loc["c − d", "effect"]
     whole = claims.read_claims(other)
-    mine = whole[(whole["claim"] == "C22") & (whole["comparison"] != "overall")]
-    assert mine["effect"].tolist() == [2.0, 1.0]
-    assert mine["p_value"].tolist() == [0.002, 0.01]
-    assert whole.columns.tolist() == list(claims.COLUMNS)
+    mine = whole[(whole["claim"] == "C01") & (whole["comparison"] != "overall")]
+    assert mine["effect"].tolist() == [2.0, 2.0]
+    assert mine["timed"].tolist() == [True, False]
 
 
-def test_plans_of_two_editions_are_refused() -> None:
-    plans = {
-        name: {"edition": name, "paper": "bruch2019", "product": "figure1"}
-        for name in ("demo", "real")
-    }
-    with pytest.raises(ConfigError, match="one edition"):
-        claims.evaluate(plans, Path("runs"), PUBLISHED)
+def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
+    plan = table1(tmp_path)
+    file = verdicts_file(plan)
+    out = tmp_path / "table1"
+    build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=file)
+    text = out.with_suffix(".md").read_text(encoding="utf-8")
+    for sentence in quotes.quoted(file, ("C01", "C02", "C03")):
+        assert sentence in text
+    assert "**Holds** on Web30K, Yahoo set 1 (the paper's own data). Decided by" in text
+    assert "Not measured here." in text  # RankLib
+    with pytest.raises(ConfigError, match="quotes the verdicts on C01, C02, C03"):
+        build(plan, tmp_path / "runs", out, PUBLISHED)
+    with pytest.raises(DataError, match="no verdict on X99"):
+        quotes.quoted(file, ["X99"])
 
 
-def test_the_largest_network_may_be_worse_than_the_next_smaller_one(tmp_path: Path) -> None:
-    overall = evaluated(
-        tmp_path, "bruch2019", "figure3", {"depth_sweep": depth_sweep(tmp_path / "runs")}
-    )
-    assert overall.loc["D02", "verdict"] == claims.HOLDS  # B2048 was made 0.5 points worse
-    assert overall.loc["D02", "effect"] > 0
+def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
+    plan = table1(tmp_path, CLEAR, ("web30k_standin", "yahoo1_standin"))
+    out = tmp_path / "table1"
+    build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=verdicts_file(plan))
+    text = out.with_suffix(".md").read_text(encoding="utf-8")
+    assert text.count("says nothing about the paper") == 1
+    assert "No verdict: it ran on stand-in for Web30K only, 6 of 6 comparisons as stated." in text
+    assert "may be compared" not in text
+
+
+def test_the_count_is_written_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("a\n<!-- claims: demo -->\nold\n<!-- claims: end -->\nb\n", encoding="utf-8")
+    file = verdicts_file(make_plan(tmp_path, "bruch2019", "figure1", {}))
+    frame = claims.read_claims(file)
+    claims_page.replace_block(page, frame)
+    count = "\n".join(claims_page.in_short(frame)).rstrip()
+    written = f"a\n<!-- claims: demo -->\n{count}\n<!-- claims: end -->\nb\n"
+    assert page.read_text(encoding="utf-8") == written
+    with pytest.raises(DataError, match="no place for the claims"):
+        claims_page.replace_block(page, frame.assign(edition="real"))
+
+
+def test_a_cell_has_the_verdict_with_its_collection() -> None:
+    row = SimpleNamespace(verdict=CONTRADICTED, dataset="OHSUMED", group=OTHER)
+    assert claims_page.in_cell(row) == "**contradicted** on OHSUMED (other real data)"
+    row = SimpleNamespace(verdict=RAN, dataset="stand-in for A", outcome="1 of 2 as stated")
+    assert claims_page.in_cell(row) == "ran on stand-in for A: 1 of 2 as stated"

@@ -13,10 +13,10 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.gallery import caption
 from directrank.papers.shared.gallery import write as write_gallery
-from directrank.papers.shared.product import build, draw, product, products
+from directrank.papers.shared.product import draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
 from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, alpha_sweep, make_plan, make_run, table1_runs
+from papers_synthetic import PUBLISHED, alpha_sweep, build, make_plan, make_run, table1_runs
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from scipy import stats
 
 from directrank.edition.plan import load
 from directrank.papers.shared import differences, gallery, summary
-from directrank.papers.shared.product import build, products
+from directrank.papers.shared.product import products
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, make_plan, ohsumed_runs
+from papers_synthetic import PUBLISHED, build, make_plan, ohsumed_runs
 
 PAPERS = ("bruch2019", "qin2010", "yu2020", "pobrotyn2021", "burges2006")
 OHSUMED = {"ApproxNDCG": 0.668, "ListNet": 0.6, "SoftRank": 0.65}
@@ -92,15 +92,16 @@ def test_tables_that_an_edition_does_not_make_are_left_out(tmp_path: Path) -> No
     assert not (tmp_path / "none" / "summary.csv").exists()
 
 
-def test_the_order_of_methods_is_what_a_stand_in_is_compared_by(tmp_path: Path) -> None:
+def test_the_cells_of_a_stand_in_are_shown_and_nothing_is_said_of_their_agreement(
+    tmp_path: Path,
+) -> None:
     levels = {"AdaRank.NDCG": 0.5, "SoftRank": 0.52, "Ranking SVM": 0.4, "ListNet": 0.45}
     runs = ohsumed_runs(tmp_path / "runs", levels, dataset="ohsumed_standin")
     data, caption = drawn(tmp_path, ["table4"], ohsumed_methods=runs)
-    part = data[data["ranked"] == "NDCG@n"]
-    tau = stats.kendalltau(part["published"], part["reproduced"]).statistic
-    assert tau == pytest.approx(2 / 3)
-    assert "Kendall's τ between the two orders +0.67 (one column)" in caption
-    assert "standard errors" not in caption
+    assert len(data) > 4
+    assert "Kendall" not in caption
+    assert "standard errors, the farthest" not in caption
+    assert caption.count("says nothing about the paper") == 1
 
 
 @pytest.mark.parametrize("edition", ["demo", "real"])

@@ -12,9 +12,15 @@ import pytest
 from scipy import stats
 
 from directrank.edition.plan import load
-from directrank.papers.shared import claims
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.product import build, build_times, products
+from directrank.papers.shared.product import build_times, products
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    OTHER,
+    UNMEASURED,
+)
 from directrank.papers.yu2020.grid import (
     ARCHITECTURES,
     GRID,
@@ -29,7 +35,7 @@ from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json
 from directrank.system.schema import read_yaml
 from directrank.system.seeds import numpy_stream
-from papers_synthetic import PUBLISHED, TITLES, make_plan
+from papers_synthetic import PUBLISHED, TITLES, build, make_plan, measured, overall
 
 ROOT = Path(__file__).parents[3]
 METRICS = [
@@ -57,7 +63,7 @@ def made(
     *,
     vali: float = 0.45,
     test: float = 0.45,
-    dataset: str = "web30k_standin",
+    dataset: str = "web30k",
     queries: int = 30,
     settings: Mapping[str, Any] | None = None,
     tuned: Mapping[str, Any] | None = None,
@@ -188,8 +194,8 @@ def test_a_table_has_means_of_fold_means_and_the_papers_asterisk(tmp_path: Path)
             "split == 'test'"
         )
         for method, stem in (
-            ("LambdaMART(L)", "web30k_standin-LambdaMART(L)-"),
-            ("ListMLE", "web30k_standin-ListMLE-R4.L"),
+            ("LambdaMART(L)", "web30k-LambdaMART(L)-"),
+            ("ListMLE", "web30k-ListMLE-R4.L"),
         )
         for fold in (1, 2)
     }
@@ -206,9 +212,8 @@ def test_a_table_has_means_of_fold_means_and_the_papers_asterisk(tmp_path: Path)
         assert row["architecture"] == "R4.L"
         assert rows.loc[("LambdaMART(L)", metric), "best"]
     assert rows.loc[("ListNet", "nDCG@20"), "published"] == 0.4942
-    assert set(rows["status"]) == {"stand-in: levels not comparable", "not in the paper's table"}
+    assert set(rows["status"]) == {"compared", "not in the paper's table"}
     assert "| ListMLE (CE5)" in text
-    assert "not its content" in text
 
 
 def test_real_data_are_compared_and_absent_methods_named(tmp_path: Path) -> None:
@@ -231,7 +236,7 @@ def test_every_trained_product_is_built_and_says_what_it_shows(tmp_path: Path) -
         assert set(data["method"]) == set(TABLES[number])
     nerr, text = built(tmp_path, "table_nerr", cells)
     assert set(nerr["metric"]) == {*(f"nERR@{k}" for k in (1, 3, 5, 10, 20)), "nDCG@10"}
-    assert "Kendall's τ" in text
+    assert "**D23** (sect. 6.1)" in text
     tex = (tmp_path / "table_nerr.tex").read_text(encoding="utf-8")
     assert "tabular" in tex
 
@@ -357,44 +362,57 @@ def test_ohsumed_is_a_table_of_real_data_with_the_architectures_chosen(tmp_path:
     data, text = built(tmp_path, "table_ohsumed", cells)
     assert set(data["data"]) == {"real"}
     assert "R4.L ×3, CE4.L ×1, R5 ×1" in text
-    assert "type2 is above type1 for 4 of 4 metrics (p < 0.01 for 4)" in text
     trees_row = data[(data["method"] == "LambdaMART(L)") & (data["metric"] == "nDCG@5")]
     assert trees_row["star"].iloc[0] == 1
 
 
 def verdicts(folder: Path, cells: Mapping[str, Any]) -> dict[str, str]:
-    plans = {}
-    for product in ("table4", "table5", "table7", "ties"):
-        plans[product] = read_json(make_plan(folder, "yu2020", product, cells))
-    frame = claims.evaluate(plans, folder, PUBLISHED)
-    overall = frame[frame["comparison"] == "overall"].set_index("claim")
-    return overall["verdict"].to_dict()
+    plans = [
+        make_plan(folder, "yu2020", product, cells)
+        for product in ("table4", "table5", "table7", "table_nerr", "ties", "figure2b", "figure2d")
+    ]
+    return overall(*plans, runs=folder)["verdict"].to_dict()
 
 
 def test_claims_follow_the_results(tmp_path: Path) -> None:
     found = verdicts(tmp_path / "as_claimed", made_grid(tmp_path / "as_claimed", folds=(1,)))
-    for claim in ("C11", "C12", "C15", "C16", "C17"):
-        assert found[claim] == claims.HOLDS, claim
+    for claim in ("C11", "C12", "C15"):
+        assert found[claim] == HOLDS, claim
     # ApproxNDCG is level with two surrogates and nDCG-type1 below them.
-    assert found["C13"] != claims.FAILS
-    assert found["C14"] == claims.FAILS
+    assert found["C13"] not in (HOLDS, CONTRADICTED)
+    assert found["C14"] == CONTRADICTED
+    assert found["D22"] == CONTRADICTED  # 0.01 apart, as much as the margin, and surely so
     against = {
         **LEVELS,
         "LambdaMART(L)": 0.4,
         "ListMLE": 0.5,
         "ApproxNDCG": 0.4,
+        "nDCG-type1": 0.4,
         **dict.fromkeys(TABLES[7], 0.35),
     }
     found = verdicts(tmp_path / "against", made_grid(tmp_path / "against", against, folds=(1,)))
-    for claim in ("C11", "C12", "C13", "C15", "C16"):
-        assert found[claim] == claims.FAILS, claim
+    for claim in ("C11", "C12", "C13", "C15", "C16", "D21"):
+        assert found[claim] == CONTRADICTED, claim
+    assert found["D22"] == HOLDS
+
+
+def test_orders_by_nerr_and_ndcg_that_agree_hold_and_others_do_not(tmp_path: Path) -> None:
+    levels = {name: 0.3 + 0.05 * number for number, name in enumerate(LEVELS)}
+    found = verdicts(tmp_path, made_grid(tmp_path, levels, folds=(1,)))
+    assert found["D23"] == HOLDS
+    for folder in tmp_path.glob("web30k-*"):
+        values = pd.read_parquet(folder / "per_query.parquet")
+        values.assign(**{"nerr@10": 1 - values["nerr@10"]}).to_parquet(folder / "per_query.parquet")
+    cells = made_grid(tmp_path / "other", levels, folds=(1,))
+    plan = make_plan(tmp_path, "yu2020", "table_nerr", cells)
+    assert overall(plan, runs=tmp_path).loc["D23", "verdict"] == CONTRADICTED
 
 
 def test_claims_about_what_was_not_run_do_not_hold(tmp_path: Path) -> None:
     levels = {name: level for name, level in LEVELS.items() if name != "AP-type2"}
     found = verdicts(tmp_path, made_grid(tmp_path, levels, folds=(1,)))
-    assert found["C15"] == claims.UNCLEAR
-    assert found["C18"] == claims.UNMEASURED
+    assert found["C15"] == CANNOT_TELL
+    assert found["C18"] == UNMEASURED
 
 
 def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
@@ -444,32 +462,38 @@ def test_claims_are_measured_on_ohsumed_where_the_grid_was_not_run(tmp_path: Pat
         "ohsumed_methods": made_methods(networks),
         "ohsumed_trees": made_methods(("LambdaMART(L)",)),
     }
-    plan = read_json(make_plan(tmp_path, "yu2020", "table_ohsumed", cells, edition="real"))
-    frame = claims.evaluate({"table_ohsumed": plan}, tmp_path, PUBLISHED)
-    overall = frame[frame["comparison"] == "overall"].set_index("claim")
-    for name in ("C11", "C12", "C16", "D10"):
-        assert overall.loc[name, "verdict"] == (
-            claims.HOLDS if name != "D10" else claims.FAILS  # ListMLE is the lowest of all
-        )
-        assert "Measured on OHSUMED" in overall.loc[name, "remark"]
-        assert overall.loc[name, "data"] == "real"
-    assert overall.loc["C17", "verdict"] == claims.UNMEASURED  # needs the architectures apart
+    plan = make_plan(tmp_path, "yu2020", "table_ohsumed", cells, edition="real")
+    found = overall(plan, runs=tmp_path)
+    for name in ("C11", "C12", "D10"):
+        # ListMLE is the lowest of all.
+        assert found.loc[name, "verdict"] == (CONTRADICTED if name == "D10" else HOLDS)
+        assert "Measured on OHSUMED" in found.loc[name, "remark"]
+        assert found.loc[name, "group"] == OTHER
+    assert found.loc["C17", "verdict"] == UNMEASURED  # needs the architectures apart
 
 
-def test_claims_about_training_look_at_the_epochs(tmp_path: Path) -> None:
-    cells = made_grid(tmp_path, folds=(1,))
-    plans = {
-        name: read_json(make_plan(tmp_path, "yu2020", name, cells))
-        for name in ("figure2a", "figure2e", "table4")
-    }
-    frame = claims.evaluate(plans, tmp_path, PUBLISHED)
-    rows = frame[frame["claim"] == "D11"].set_index("comparison")
+def test_claims_about_training_have_one_number_per_curve(tmp_path: Path) -> None:
+    def found(folds: tuple[int, ...]) -> pd.DataFrame:
+        folder = tmp_path / str(len(folds))
+        cells = made_grid(folder, folds=folds)
+        names = ("figure2a", "figure2b", "figure2d", "figure2e", "table4")
+        plans = [make_plan(folder, "yu2020", name, cells) for name in names]
+        return measured(*plans, runs=folder).set_index(["claim", "comparison"])
+
+    several = found((1, 2, 3))
     # Every history was made to improve with its loss, WassRank's too.
-    assert rows.loc["correlation of −train loss and nDCG@5, ListNet (R4.L)", "effect"] == 1
-    assert rows.loc["overall", "verdict"] == claims.FAILS
-    assert "WassRank" in rows.loc["overall", "remark"]
-    smooth = frame[frame["claim"] == "D12"].set_index("comparison")
-    assert smooth.loc["overall", "effect"] == pytest.approx(0, abs=1e-9)
-    best = frame[(frame["claim"] == "D09") & (frame["comparison"] == "overall")].iloc[0]
-    assert best["verdict"] == claims.FAILS  # ListMLE was made the lowest
-    assert best["unit"] == "MAP"
+    own = several.loc[("D11", "correlation of −train loss and nDCG@5, ListNet (R4.L)")]
+    assert own["effect"] == pytest.approx(np.arctanh(0.999))
+    assert own["sample"] == "3 curves"
+    assert several.loc[("D11", "overall"), "verdict"] == CONTRADICTED
+    assert "WassRank" in several.loc[("D11", "overall"), "remark"]
+    assert several.loc[("D12", "overall"), "effect"] == pytest.approx(0, abs=1e-9)
+    assert several.loc[("D12", "overall"), "verdict"] == CANNOT_TELL  # a tie
+    assert several.loc[("D20", "overall"), "effect"] == 0  # no curve turns
+    assert several.loc[("D19", "overall"), "verdict"] == CONTRADICTED  # best with 6 trees, not 300
+    assert several.loc[("D09", "overall"), "verdict"] == CONTRADICTED  # ListMLE was made the lowest
+    assert several.loc[("D09", "overall"), "unit"] == "MAP"
+    # A single run per method: nothing to test with.
+    single = found((1,))
+    assert single.loc[("D12", "overall"), "verdict"] == CANNOT_TELL
+    assert np.isnan(single.loc[("D19", "overall"), "p_holm"])

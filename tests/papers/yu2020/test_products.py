@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
-from directrank.papers.shared import claims
-from directrank.papers.shared.product import build
+from directrank.papers.shared.verdicts import CONTRADICTED, HOLDS, RECOMPUTED
 from directrank.papers.yu2020 import ranks as yu2020_ranks
 from directrank.papers.yu2020.curves import FIGURE1_ALPHAS
-from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, make_plan
+from directrank.relaxations.twin import TwinRanking
+from papers_synthetic import PUBLISHED, build, make_plan, overall
 
 
 def built(folder: Path, product: str) -> pd.DataFrame:
@@ -104,15 +103,25 @@ def test_figure_1_is_the_sigmoid_its_derivative_and_the_twin_sigmoid(tmp_path: P
 def test_claim_holds_and_would_fail_for_ranks_that_are_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = {
-        name: read_json(make_plan(tmp_path, "yu2020", name, {})) for name in ("table2", "table3")
-    }
+    plans = [make_plan(tmp_path, "yu2020", name, {}) for name in ("table2", "table3")]
 
     def verdict() -> pd.Series:
-        frame = claims.evaluate(plans, tmp_path, PUBLISHED)
-        return frame[(frame["claim"] == "C18") & (frame["comparison"] == "overall")].iloc[0]
+        return overall(*plans).loc["C18"]
 
-    assert verdict()["verdict"] == claims.HOLDS
-    assert verdict()["data"] == "artificial"
+    assert verdict()["verdict"] == HOLDS
+    assert verdict()["group"] == RECOMPUTED
     monkeypatch.setattr(yu2020_ranks, "twin_errors", lambda n, break_ties: np.array([0.0, 1.0]))
-    assert verdict()["verdict"] == claims.FAILS
+    assert verdict()["verdict"] == CONTRADICTED
+
+
+def test_equation_12_without_a_sort_agrees_with_the_ranks_of_training() -> None:
+    scores = torch.tensor([[0.3, 0.1, 0.3, 0.9], [0.5, 0.5, 0.5, 0.2]])
+    stream = torch.Generator().manual_seed(1)
+    everyone = torch.ones_like(scores, dtype=torch.bool)
+    plain = TwinRanking(scores, torch.zeros_like(scores), everyone, break_ties=False).ranks
+    assert yu2020_ranks.equation_12(scores, False, stream).tolist() == plain.tolist()
+    for _ in range(20):
+        broken = yu2020_ranks.equation_12(scores, True, stream)
+        assert broken.sort(dim=1).values.tolist() == [[1.0, 2.0, 3.0, 4.0]] * 2
+        assert broken[0, 3] == 1
+        assert broken[1, 3] == 4

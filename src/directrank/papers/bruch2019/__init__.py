@@ -10,23 +10,35 @@ from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 _RANKERS = "claims:claim_rankers"
+_BOTH = ("web30k", "yahoo1")
+
+
+def _sweep(figure: str, function: str, experiment: str, dataset: str) -> Claim:
+    """A claim about a sweep of Figure 2 or 3 on a data set."""
+    return Claim((figure,), f"claims:{function}", (dataset,), options={"experiment": experiment})
+
 
 CLAIMS: dict[str, Claim] = {
-    "C01": Claim(("table1",), _RANKERS, options={"others": ("λMART_RankLib",), "above": True}),
-    "C02": Claim(("table1",), _RANKERS, options={"others": ("λMART_GBM",), "above": False}),
+    "C01": Claim(
+        ("table1",), _RANKERS, _BOTH, options={"others": ("λMART_RankLib",), "above": True}
+    ),
+    "C02": Claim(("table1",), _RANKERS, _BOTH, options={"others": ("λMART_GBM",), "above": False}),
     "C03": Claim(
         ("table1",),
         _RANKERS,
+        ("web30k",),
         options={
             "others": ("ListMLE", "RankNet"),
             "above": True,
             "parts": {"table1_web30k": "Web30K"},  # for Yahoo the paper prints no values
         },
     ),
-    "C04": Claim(("figure2",), "claims:claim_alpha"),
-    "C05": Claim(("figure3",), "claims:claim_depth"),
+    "C04": _sweep("figure2", "claim_alpha", "alpha_sweep", "web30k"),
+    "C05": _sweep("figure3", "claim_depth", "depth_sweep", "web30k"),
     "D01": Claim(("figure1",), "claims:claim_sigmoid"),
-    "D02": Claim(("figure3",), "claims:claim_overfitting"),
+    "D02": Claim(("figure3",), "claims:claim_overfitting", ("web30k",)),
+    "D24": _sweep("figure2_yahoo", "claim_alpha", "alpha_sweep_yahoo1", "yahoo1"),
+    "D25": _sweep("figure3_yahoo", "claim_depth", "depth_sweep_yahoo1", "yahoo1"),
 }
 
 PRODUCTS: dict[str, Product] = {
@@ -35,18 +47,21 @@ PRODUCTS: dict[str, Product] = {
         "Figure 1 of Bruch et al. (2019): sigmoid approximation of the indicator function",
         (),
         "sigmoid:figure1",
+        claims=("D01",),
     ),
     "figure2": Product(
         "figure",
         "Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent",
         ("alpha_sweep",),
         "sweeps:figure2",
+        claims=("C04",),
     ),
     "figure3": Product(
         "figure",
         "Figure 3 of Bruch et al. (2019): NDCG against the depth of the network",
         ("depth_sweep",),
         "sweeps:figure3",
+        claims=("C05", "D02"),
     ),
     "figure2_yahoo": Product(
         "figure",
@@ -54,6 +69,7 @@ PRODUCTS: dict[str, Product] = {
         ("alpha_sweep_yahoo1",),
         "sweeps:figure2",
         {"experiment": "alpha_sweep_yahoo1"},
+        claims=("D24",),
     ),
     "figure2_width": Product(
         "figure",
@@ -67,6 +83,7 @@ PRODUCTS: dict[str, Product] = {
         ("depth_sweep_yahoo1",),
         "sweeps:figure3",
         {"experiment": "depth_sweep_yahoo1"},
+        claims=("D25",),
     ),
     "table_choices": Product(
         "table",
@@ -86,5 +103,6 @@ PRODUCTS: dict[str, Product] = {
         "Table 1 of Bruch et al. (2019): ranking models on the test sets",
         ("table1_web30k", "table1_yahoo1"),
         "table1:table1",
+        claims=("C01", "C02", "C03"),
     ),
 }

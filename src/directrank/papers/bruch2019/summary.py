@@ -17,7 +17,6 @@ PANELS = tuple(
         cell=("paper_dataset", "method", "metric"),
         bars="95% intervals over trials",
         where=rows_where("paper_dataset", title),
-        ranked="metric",
     )
     for title in TABLE1_PARTS.values()
 )

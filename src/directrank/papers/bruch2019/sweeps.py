@@ -123,8 +123,6 @@ def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str, ra
         "; queries without a relevant document are left out. "
         f"{data_sentence(runs, 'vali', 'validation set')} "
     )
-    if runs[0].dataset.standin:
-        text += "Only the curves' shape can be compared with the paper, not their level. "
     return text + (
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."

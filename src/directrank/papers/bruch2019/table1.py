@@ -12,7 +12,7 @@ import pandas as pd
 from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here, order_note
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
 from directrank.papers.shared.format import headings, interval, number, signed, spread
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
@@ -163,7 +163,7 @@ def _table1_section(frame: pd.DataFrame, compared: bool) -> Section:
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:
-    notes = order_note(data)
+    notes = []
     if RANKLIB_LIKE in set(data["method"]):
         notes.append(
             "λMART<sub>RankLib-like</sub> is LightGBM with RankLib's settings (10 leaves, learning "

@@ -20,7 +20,6 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.claims import Finding, Outcome
 from directrank.papers.shared.differences import add_differences
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
 from directrank.papers.shared.format import count
@@ -354,46 +353,6 @@ def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
     return f"Between the two longest lists V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
 
 
-def claim(evidence: Evidence, web: Evidence | None) -> Outcome | None:
-    """V2 is faster for both nets, and its slope is near 1 where V1's is near 2 (C22).
-
-    Times differ from run to run, so what is told of them is what hardly does: slopes in whole
-    numbers, and in how many epochs V2 was the faster.
-
-    Args:
-        evidence: of Figure 1, right.
-        web: of Figure 1, left; None where the edition does not draw it.
-    """
-    runs = evidence.runs("lengths")
-    if not runs:
-        return None
-    timed = timings(runs)
-    findings = []
-    nets = {net for net, _ in timed}
-    if web is not None and web.runs("speedup"):
-        for net, (v1, v2) in by_net(web).items():
-            gains = list(pass_seconds(v1) > pass_seconds(v2))
-            nets.add(net)
-            findings.append(_signs(v1, _faster(net), gains))
-    for net in dict.fromkeys(net for net, _ in timed):
-        slow, fast = timed.get((net, V1)), timed.get((net, V2))
-        if not slow or not fast:
-            continue
-        gains = [ratio > 1 for ratios in speedups(timed, net, V2).values() for ratio in ratios]
-        findings.append(_signs(runs[0], _faster(net), gains))
-        if net == "two_layer":
-            steeper = list(slopes(slow) > slopes(fast))
-            whole = round(slope(slow).slope) - round(slope(fast).slope)
-            findings.append(
-                _signs(runs[0], "slope of V1 − V2, each in whole numbers", steeper, whole)
-            )
-    if not findings:
-        return None
-    missing = [f"{title} nets" for net, title in NETS.items() if net not in nets]
-    remark = "The paper has factors of 5.1 and 8.0 and slopes of 1.943 and 1.185."
-    return Outcome(findings, missing, remark)
-
-
 def by_net(evidence: Evidence) -> dict[str, tuple[PlannedRun, PlannedRun]]:
     """Net → the runs of V1 and V2 on the Web data."""
     timed = {(run.setting("net"), run.setting("method")): run for run in evidence.runs("speedup")}
@@ -420,33 +379,6 @@ def published(evidence: Evidence, quantity: str) -> float:
     """The leading number of a value that the paper's text gives."""
     values = evidence.published("burges2006_values").set_index("quantity")["value"]
     return float(str(values[quantity]).split()[0])
-
-
-def _signs(
-    run: PlannedRun, comparison: str, signs: Sequence[bool], effect: float | None = None
-) -> Finding:
-    """A finding from how many of several comparisons come out one way, with a sign test."""
-    positive = sum(signs)
-    unit = ""
-    if effect is None:
-        effect, unit = float(2 * positive - len(signs)), "epochs"
-    return Finding(
-        comparison=comparison,
-        expected="more",
-        dataset=run.dataset,
-        sample=f"{positive} of {len(signs)}",
-        test="sign test: epochs of each length, or steps from one length to the next",
-        effect=float(effect),
-        low=math.nan,
-        high=math.nan,
-        unit=unit,
-        p_value=float(stats.binomtest(positive, len(signs)).pvalue),
-        timed=True,
-    )
-
-
-def _faster(net: str) -> str:
-    return f"epochs in which V2 is faster − slower, {NETS[net]} nets"
 
 
 def _last_slope(timed: Sequence[Timing]) -> float:

@@ -141,16 +141,6 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
     return Protocol(evidence, methods)
 
 
-def standin_note(study: Protocol) -> list[str]:
-    """A paragraph that warns of generated data, where they are."""
-    if not study.dataset.standin:
-        return []
-    return [
-        f"The {study.dataset.title} is generated data: what follows is about it alone, and says "
-        "nothing about which loss is good on data of users."
-    ]
-
-
 def p_text(value: float) -> str:
     """A p value after the letter p: ``= 0.0123`` or ``< 0.0001``."""
     text = p_value(value)

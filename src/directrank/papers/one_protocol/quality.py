@@ -20,7 +20,6 @@ from directrank.papers.one_protocol.methods import (
     Protocol,
     p_text,
     protocol,
-    standin_note,
 )
 from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import interval, listed, signed
@@ -66,7 +65,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         f"pairs). Bold: the highest mean. {study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
-    notes = [*standin_note(study), *_sentences(study, data, test)]
+    notes = _sentences(study, data, test)
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 
@@ -260,7 +259,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
         "(Bruch2019), count 0 (Qin2010, LETOR's tool) or count 1 (Pobrotyn2021, LightGBM, "
         f"XGBoost): {empty} of {queries} queries here. Place: among all methods. {study.scale()}"
     )
-    layout = Layout(caption, columns, sections, [*standin_note(study), _order(study, means, empty)])
+    layout = Layout(caption, columns, sections, [_order(study, means, empty)])
     return TableResult(pd.DataFrame(rows), layout)
 
 

@@ -17,7 +17,6 @@ from directrank.papers.one_protocol.methods import (
     Protocol,
     p_text,
     protocol,
-    standin_note,
 )
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, standin_line
@@ -250,7 +249,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
         f"Nemenyi's test beside. {study.scale()}"
     )
     columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
-    notes = [*standin_note(study), _summary(study, data)]
+    notes = [_summary(study, data)]
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.methods import Method, by_method
 
 #: Experiment → the data set's name in the paper and in its published table.
@@ -49,10 +49,3 @@ def ndcg(method: Method, cutoff: int | None, split: str = "test") -> np.ndarray:
 def printed_name(method: str) -> str:
     """A method as it is set in print."""
     return method.replace("^T", "ᵀ")
-
-
-def standin_note(run: PlannedRun) -> list[str]:
-    """The paragraph that warns of stand-ins, where they are."""
-    if not run.dataset.standin:
-        return []
-    return ["The data are a generated stand-in: differences may be compared, levels may not."]

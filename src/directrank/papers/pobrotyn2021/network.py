@@ -17,10 +17,9 @@ from directrank.papers.pobrotyn2021.methods import (
     methods_of,
     ndcg,
     printed_name,
-    standin_note,
 )
-from directrank.papers.shared.claims import difference_over_trials
 from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.findings import welch_over_trials
 from directrank.papers.shared.format import headings, interval, signed, spread
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
@@ -44,7 +43,8 @@ def table_network(evidence: Evidence) -> TableResult:
         cells = [printed_name(method)]
         for cutoff in CUTOFFS:
             a, b = (ndcg(methods[method], cutoff) for methods in (ranker, plain))
-            gain, p_value = difference_over_trials(a, b)
+            test = welch_over_trials(a, b)
+            gain = test.estimate.interval()
             entries.append(
                 evidence.about(ranker[method].dataset)
                 | {
@@ -56,7 +56,7 @@ def table_network(evidence: Evidence) -> TableResult:
                     "ranker_half_width": mean_interval(a).half_width,
                     "gain": gain.mean,
                     "gain_half_width": gain.half_width,
-                    "p_value": p_value,
+                    "p_value": test.p_value,
                     "trials": gain.n,
                 }
             )
@@ -77,7 +77,7 @@ def table_network(evidence: Evidence) -> TableResult:
         f"as 1. {evidence.sources(runs)}"
     )
     notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
-    layout = Layout(caption, columns, [Section("", lines)], [*notes, *standin_note(runs[0])])
+    layout = Layout(caption, columns, [Section("", lines)], notes)
     return TableResult(data, layout)
 
 

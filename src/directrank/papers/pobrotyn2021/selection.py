@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.methods import ndcg, standin_note
+from directrank.papers.pobrotyn2021.methods import ndcg
 from directrank.papers.shared.evidence import Evidence, data_sentence
 from directrank.papers.shared.format import interval, signed, spread
 from directrank.papers.shared.methods import Method
@@ -84,7 +84,7 @@ def table_selection(evidence: Evidence) -> TableResult:
         f"trials a value was the best. {sentences[0]} Edition {evidence.edition}."
     )
     columns = ["", "validation", "test", "best on validation", "best on test"]
-    layout = Layout(caption, columns, sections, [*notes, *standin_note(first[0])])
+    layout = Layout(caption, columns, sections, notes)
     return TableResult(pd.DataFrame(entries), layout)
 
 

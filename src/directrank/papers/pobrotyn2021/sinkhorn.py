@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg, standin_note
-from directrank.papers.shared.claims import difference_over_trials
+from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg
 from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.findings import welch_over_trials
 from directrank.papers.shared.format import interval, minus, number, signed, spread
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
@@ -127,7 +127,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "Intervals are not corrected for their number. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    notes = [_transpose_verdict(data), *standin_note(run)]
+    notes = [_transpose_verdict(data)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
@@ -140,7 +140,7 @@ def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]
             continue
         for cutoff in CUTOFFS:
             a, b = (ndcg(methods[name], cutoff) for name in (plain, transposed))
-            difference, _ = difference_over_trials(a, b)
+            difference = welch_over_trials(a, b).estimate.interval()
             entries.append(
                 evidence.about(methods[plain].dataset)
                 | {
@@ -235,7 +235,7 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         f"paper's {PAPER_ROUNDS} rounds have an interval that leaves zero out"
         + (f": {'; '.join(parts)}." if parts else ".")
     )
-    return TableResult(data, Layout(caption, columns, sections, [verdict, *standin_note(run)]))
+    return TableResult(data, Layout(caption, columns, sections, [verdict]))
 
 
 def _rounds(count: int) -> str:

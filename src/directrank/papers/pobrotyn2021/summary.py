@@ -46,7 +46,6 @@ PANELS = (
             cell=("paper_dataset", "method", "metric"),
             bars="95% intervals over trials",
             where=rows_where("paper_dataset", title),
-            ranked="metric",
         )
         for title, _ in PARTS.values()
     ),

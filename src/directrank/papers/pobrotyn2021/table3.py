@@ -7,7 +7,7 @@ intervals are Student's t at 95 % over the trials, of which the paper has one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -23,7 +23,7 @@ from directrank.papers.pobrotyn2021.methods import (
 )
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import WORDS, add_differences, beside, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here, order_note
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
 from directrank.papers.shared.format import headings, interval, number, spread
 from directrank.papers.shared.methods import Method, over_trials, paired_test, paired_values
 from directrank.papers.shared.product import TableResult
@@ -70,7 +70,7 @@ def table3(evidence: Evidence) -> TableResult:
     )
     columns = headings("Loss", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "paper")
     sections = [_section(frame) for frame in frames]
-    return TableResult(data, Layout(caption, [*columns, "status"], sections, _notes(frames)))
+    return TableResult(data, Layout(caption, [*columns, "status"], sections, [_ADDED_NOTE]))
 
 
 def _rows(evidence: Evidence, experiment: str, methods: Mapping[str, Method]) -> pd.DataFrame:
@@ -128,40 +128,11 @@ def _cell(mean: float, half_width: float, bold: bool) -> str:
     return interval(f"**{text}**" if bold else text, half_width, 2)
 
 
-def _notes(frames: Sequence[pd.DataFrame]) -> list[str]:
-    notes = order_note(pd.concat(frames), "losses")
-    for frame in frames:
-        for heading, part in frame.dropna(subset="mean").groupby("metric", sort=False):
-            notes.append(_sureness(frame["paper_dataset"].iloc[0], heading, part))
-    notes.append(
-        f"{ADDED} is LightGBM with Bruch2019's settings; the paper has no such row. Its XGBoost "
-        "row gives the objective alone: depth is chosen on validation here, the rest is in the "
-        "experiments' file."
-    )
-    return notes
-
-
-def _sureness(title: str, heading: str, part: pd.DataFrame) -> str:
-    """Whether chance over trials may be larger than the lead that the paper prints."""
-    printed = part["published"].dropna().sort_values(ascending=False)
-    ours = part[part["published"].notna()].sort_values("mean", ascending=False, kind="stable")
-    text = (
-        f"**{title}, {heading}.** Best of the paper's losses here: "
-        f"{printed_name(ours['method'].iloc[0])}, {ours['mean'].iloc[0]:.2f}"
-    )
-    if len(ours) > 1:
-        text += (
-            f", {ours['mean'].iloc[0] - ours['mean'].iloc[1]:.2f} before "
-            f"{printed_name(ours['method'].iloc[1])}"
-        )
-    widths = part["half_width"].dropna()
-    if len(printed) > 1 and len(widths):
-        lead = printed.iloc[0] - printed.iloc[1]
-        text += (
-            f". The best printed value leads the next by {lead:.2f}; a mean of ours is known to "
-            f"±{widths.median():.2f} (the median of the rows)"
-        )
-    return text + "."
+_ADDED_NOTE = (
+    f"{ADDED} is LightGBM with Bruch2019's settings; the paper has no such row. Its XGBoost row "
+    "gives the objective alone: depth is chosen on validation here, the rest is in the "
+    "experiments' file."
+)
 
 
 def table_ohsumed(evidence: Evidence) -> TableResult:

@@ -11,23 +11,26 @@ from __future__ import annotations
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The data sets of the paper's statements.
+_OHSUMED, _TD2003, _TD2004, _TD = ("ohsumed",), ("td2003",), ("td2004",), ("td2003", "td2004")
+
 CLAIMS: dict[str, Claim] = {
-    "C06": Claim((), "claims:claim_accuracy", optional=("figure1a", "figure1a_ohsumed")),
-    "C07": Claim(("table3",), "claims:claim_map_ratios"),
-    "C08": Claim(("table4",), "claims:claim_best"),
-    "C09": Claim(("table5",), "claims:claim_restarts"),
-    "C10": Claim(("table6",), "claims:claim_faster"),
-    "D03": Claim((), "claims:claim_beta", optional=("figure1b", "figure1b_ohsumed")),
-    "D04": Claim(("figure2",), "claims:claim_ndcg_accuracy"),
-    "D05": Claim(("table3",), "claims:claim_map_order"),
-    "D06": Claim((), "claims:claim_direct_baselines", optional=("table3", "statistics")),
-    "D07": Claim(("table4",), "claims:claim_gains"),
-    "D08": Claim(("table5",), "claims:claim_training_accuracy"),
+    "C06": Claim((), "claims:claim_accuracy", _TD2004, ("figure1a", "figure1a_ohsumed")),
+    "C07": Claim(("table3",), "claims:claim_map_ratios", _TD2003),
+    "C08": Claim(("table4",), "claims:claim_best", _OHSUMED),
+    "C09": Claim(("table5",), "claims:claim_restarts", _OHSUMED),
+    "C10": Claim(("table6",), "claims:claim_faster", _OHSUMED),
+    "D03": Claim((), "claims:claim_beta", _TD2004, ("figure1b", "figure1b_ohsumed")),
+    "D04": Claim(("figure2",), "claims:claim_ndcg_accuracy", _OHSUMED),
+    "D05": Claim(("table3",), "claims:claim_map_order", _TD),
+    "D06": Claim((), "claims:claim_direct_baselines", _TD, ("table3", "statistics")),
+    "D07": Claim(("table4",), "claims:claim_gains", _OHSUMED),
+    "D08": Claim(("table5",), "claims:claim_training_accuracy", _OHSUMED),
 }
 
 
-def _error_figure(figure: str, metric: str, parameter: str, experiment: str) -> Product:
-    """A figure of the error of a metric's approximation while training."""
+def _error_figure(figure: str, metric: str, parameter: str, experiment: str, claim: str) -> Product:
+    """A figure of the error of a metric's approximation while training, and its claim."""
     symbol = {"alpha": "α", "beta": "β"}[parameter]
     return Product(
         "figure",
@@ -35,6 +38,7 @@ def _error_figure(figure: str, metric: str, parameter: str, experiment: str) -> 
         (experiment,),
         "training:error_figure",
         {"experiment": experiment, "setting": f"loss.{parameter}"},
+        claims=(claim,),
     )
 
 
@@ -58,15 +62,15 @@ PRODUCTS: dict[str, Product] = {
             "metrics.ndcg",
         ),
     ),
-    "figure1a": _error_figure("1a of Qin et al. (2010)", "AP", "alpha", "ap_error_alpha"),
-    "figure1b": _error_figure("1b of Qin et al. (2010)", "AP", "beta", "ap_error_beta"),
+    "figure1a": _error_figure("1a of Qin et al. (2010)", "AP", "alpha", "ap_error_alpha", "C06"),
+    "figure1b": _error_figure("1b of Qin et al. (2010)", "AP", "beta", "ap_error_beta", "D03"),
     "figure1a_ohsumed": _error_figure(
-        "1a of Qin et al. (2010), on OHSUMED", "AP", "alpha", "ap_error_alpha_ohsumed"
+        "1a of Qin et al. (2010), on OHSUMED", "AP", "alpha", "ap_error_alpha_ohsumed", "C06"
     ),
     "figure1b_ohsumed": _error_figure(
-        "1b of Qin et al. (2010), on OHSUMED", "AP", "beta", "ap_error_beta_ohsumed"
+        "1b of Qin et al. (2010), on OHSUMED", "AP", "beta", "ap_error_beta_ohsumed", "D03"
     ),
-    "figure2": _error_figure("2 of Qin et al. (2010)", "NDCG", "alpha", "ndcg_error"),
+    "figure2": _error_figure("2 of Qin et al. (2010)", "NDCG", "alpha", "ndcg_error", "D04"),
     "table2": Product(
         "table",
         "Table 2 of Qin et al. (2010): the data sets",
@@ -79,12 +83,14 @@ PRODUCTS: dict[str, Product] = {
         "Table 3 of Qin et al. (2010): ranking accuracy in MAP on TD2003 and TD2004",
         ("td2003_methods", "td2004_methods"),
         "map:table3",
+        claims=("C07", "D05", "D06"),
     ),
     "table4": Product(
         "table",
         "Table 4 of Qin et al. (2010): ranking accuracy on OHSUMED",
         ("ohsumed_methods",),
         "table4:table4",
+        claims=("C08", "D07"),
     ),
     "stopping": Product(
         "table",
@@ -98,6 +104,7 @@ PRODUCTS: dict[str, Product] = {
         ("random_starts",),
         "training:table5",
         {"experiment": "random_starts"},
+        claims=("C09", "D08"),
     ),
     "table5_ap": Product(
         "table",
@@ -112,6 +119,7 @@ PRODUCTS: dict[str, Product] = {
         ("iteration_time",),
         "training:table6",
         timed=True,
+        claims=("C10",),
     ),
     "baselines": Product(
         "table",
@@ -124,6 +132,7 @@ PRODUCTS: dict[str, Product] = {
         "The methods of Qin et al. (2010) on OHSUMED, every pair tested",
         ("ohsumed_methods", "ohsumed_map_methods"),
         "comparisons:statistics",
+        claims=("D06",),
     ),
     "beyond": Product(
         "table",

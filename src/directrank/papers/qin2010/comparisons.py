@@ -19,7 +19,6 @@ from directrank.papers.qin2010.methods import (
     estimate,
     methods_of,
     scale_caption,
-    standin_note,
     table4_order,
 )
 from directrank.papers.qin2010.stopping import how_trained
@@ -63,7 +62,7 @@ def statistics(evidence: Evidence) -> TableResult:
         "signed-rank test, both after Holm's correction over all pairs of the metric. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    notes = [*standin_note(first.runs[0]), _summary(data)]
+    notes = [_summary(data)]
     columns = ["", *methods]
     return TableResult(data, Layout(caption, columns, sections, notes))
 
@@ -192,7 +191,7 @@ def beyond(evidence: Evidence) -> TableResult:
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     columns = ["Method", *TABLE4_METRICS]
-    notes = [*standin_note(first.runs[0]), _what_it_brought(letor)]
+    notes = [_what_it_brought(letor)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 

@@ -14,7 +14,6 @@ from directrank.papers.qin2010.methods import (
     letor_value,
     methods_of,
     scale_caption,
-    standin_note,
 )
 from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
 from directrank.papers.shared.differences import (
@@ -86,7 +85,6 @@ def table3(evidence: Evidence) -> TableResult:
         column = data[data["paper_dataset"] == title]
         for line, row in zip(lines, column.itertuples(), strict=True):
             line += [_with_width(row), _printed(row, 3)]
-    trained = [next(iter(methods.values())) for methods in parts.values() if methods]
     caption = (
         "Ranking accuracy in MAP on the test sets: "
         + " ".join(
@@ -101,8 +99,7 @@ def table3(evidence: Evidence) -> TableResult:
         + f"Edition {evidence.edition}."
     )
     columns = headings("Method", parts, "paper")
-    notes = [note for method in trained for note in standin_note(method.runs[0])]
-    notes += [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
+    notes = [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
     for title, methods in parts.items():
         if OWN_AP in methods:
             notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
@@ -144,9 +141,9 @@ def baselines(evidence: Evidence) -> TableResult:
         f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    notes = standin_note(first.runs[0])
+    notes = []
     if not first.dataset.standin:
-        notes += [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
+        notes = [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 

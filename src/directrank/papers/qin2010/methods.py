@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.methods import Method, Paired, by_method, paired_test, paired_values
 from directrank.stats.intervals import mean_interval
 
@@ -99,16 +99,6 @@ def scale_caption(methods: Mapping[str, Method]) -> str:
         f"{len(first.query_values(AP))} test queries; queries "
         "without a relevant document count as 0."
     )
-
-
-def standin_note(run: PlannedRun) -> list[str]:
-    """A paragraph that warns of generated data, where they are."""
-    if not run.dataset.standin:
-        return []
-    return [
-        f"The {run.dataset.title} is generated data: no number here can be compared with "
-        "the paper's, and what follows is about the generated data only."
-    ]
 
 
 def estimate(method: Method, metric: str) -> dict[str, float]:

@@ -52,7 +52,6 @@ PANELS = (
         series="method",
         cell=("paper_dataset", "method", "metric"),
         bars="95% intervals over queries",
-        ranked="paper_dataset",
     ),
     Panel(
         title="Table 4, OHSUMED",
@@ -62,7 +61,6 @@ PANELS = (
         cell=("method", "metric"),
         bars="95% intervals over queries",
         where=lambda rows: rows["discount"] == "letor",
-        ranked="metric",
     ),
     Panel(
         title="LETOR 3.0, OHSUMED",
@@ -72,7 +70,6 @@ PANELS = (
         cell=("method", "metric"),
         bars="95% intervals over queries",
         where=not_in_table4,
-        ranked="metric",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Qin2010's Table 4: methods on OHSUMED's five folds, and what the numbers say of the claims."""
+"""Qin2010's Table 4: methods on OHSUMED's five folds, and what the numbers say."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pandas as pd
 from directrank.papers.qin2010.methods import (
     COUNTS,
     DISCOUNTS,
-    NDCG1_GAINS,
     OWN,
-    ROUNDING,
     SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
@@ -22,7 +20,6 @@ from directrank.papers.qin2010.methods import (
     is_standin,
     letor_value,
     methods_of,
-    standin_note,
     table4_order,
 )
 from directrank.papers.qin2010.stopping import caps_note, how_trained
@@ -84,12 +81,7 @@ def table4(evidence: Evidence) -> TableResult:
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
-    notes = [
-        *standin_note(first.runs[0]),
-        *_verdict(data, order),
-        *_caps(methods),
-        *_empty_query(methods, data),
-    ]
+    notes = [*_in_words(data, order), *_caps(methods), *_empty_query(methods, data)]
     columns = headings("Method", TABLE4_METRICS, "paper")
     return TableResult(data, Layout(caption, columns, sections, notes))
 
@@ -176,52 +168,19 @@ def _table4_section(data: pd.DataFrame, discount: str) -> Section:
     return Section(f"With {DISCOUNTS[discount]}", rows)
 
 
-def _verdict(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
-    """What the numbers say of the paper's claims, in plain words."""
+def _in_words(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
+    """What the numbers say beside the paper's claims, whose verdicts follow them."""
     letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
     if OWN not in set(letor["method"]):
-        return [f"{OWN} was not run here, so nothing can be said of the paper's claims."]
-    missing = data.loc[data["status"] != "run", "method"].unique()
-    own = letor["method"] == OWN
-    theirs = letor["method"].isin(printed)
-    paragraphs = [_in_plain_words(letor[theirs])] if (theirs & ~own).any() else []
+        return []
+    paragraphs = []
     if not is_standin(data):
         paragraphs.append(_level(data[data["status"] == "run"]))
-    paragraphs.append(_ndcg1_gains(letor))
-    if (theirs & ~own).any():
-        paragraphs.append(_order(letor[theirs], missing))
+    own, theirs = letor["method"] == OWN, letor["method"].isin(printed)
     if (~theirs).any():
         paragraphs.append(_beyond(letor[own | ~theirs]))
-    paragraphs.append(_small_start(letor, printed))
-    paragraphs.append(_certainty(letor, _printed_lead(data)))
+    paragraphs += [_small_start(letor), _certainty(letor)]
     return [paragraph for paragraph in paragraphs if paragraph]
-
-
-def _in_plain_words(letor: pd.DataFrame) -> str:
-    """Which of the claims about this table held, which did not, and whether chance can be told."""
-    held: list[str] = []
-    failed: list[str] = []
-    for heading, group in letor.groupby("metric", sort=False):
-        leader = group.loc[group["mean"].idxmax(), "method"]
-        (held if leader == OWN else failed).append(heading)
-    best = []
-    if held:
-        best.append(f"held at {listed(held)}")
-    if failed:
-        best.append(f"did not hold at {listed(failed)}")
-    texts = [f"that {OWN} is the best of the paper's methods {' and '.join(best)}"]
-    for row in _gains(letor).itertuples():
-        word = "held" if row.here >= row.printed - ROUNDING else "did not hold"
-        texts.append(f"that it gains {row.printed:.2f} in NDCG@1 over {row.method} {word}")
-    tested = letor["p_holm"].notna()
-    clear = int((letor["p_holm"] < SIGNIFICANT).sum())
-    sure = (
-        f"{clear} of the {int(tested.sum())} differences behind this are significant"
-        if clear
-        else f"none of the {int(tested.sum())} differences behind this is significant, so other "
-        "queries of the same kind could turn any of these verdicts round"
-    )
-    return f"**In plain words.** Of the paper's claims, {'; '.join(texts)}. But {sure}."
 
 
 def _empty_query(methods: Mapping[str, Method], data: pd.DataFrame) -> list[str]:
@@ -277,37 +236,20 @@ def _level(data: pd.DataFrame) -> str:
     )
 
 
-def _order(letor: pd.DataFrame, missing: Sequence[str]) -> str:
-    """Whether ApproxNDCG is the best of the paper's methods that were run, per metric."""
-    text = (
-        f"**Is {OWN} the best?** The paper says so of its five methods at every rank. "
-        f"{_places(letor)}"
-    )
-    return text + (f" Not run here: {listed(missing)}." if len(missing) else "")
-
-
 def _beyond(letor: pd.DataFrame) -> str:
     """How ApproxNDCG does against methods that the paper's table does not have."""
     return f"**Methods that the paper does not have.** {_places(letor)}"
 
 
-def _small_start(letor: pd.DataFrame, printed: Sequence[str]) -> str:
-    """Whether the claim would hold had the random weights been smaller."""
+def _small_start(letor: pd.DataFrame) -> str:
+    """What smaller random weights reach."""
     if SMALL_START not in set(letor["method"]):
         return ""
-    part = letor[letor["method"].isin([SMALL_START, *printed]) & (letor["method"] != OWN)]
-    best = [
-        heading
-        for heading, group in part.groupby("metric", sort=False)
-        if group.loc[group["mean"].idxmax(), "method"] == SMALL_START
-    ]
     at_n = letor[letor["metric"] == "NDCG@n"].set_index("method")["mean"]
-    where = f"at {listed(best)}" if best else "nowhere"
     return (
         f"**And from smaller random weights?** The paper does not say how its weights start. From "
         f"the smaller ones of {SMALL_START} the same algorithm reaches NDCG@n "
-        f"{at_n[SMALL_START]:.4f} ({signed(at_n[SMALL_START] - at_n[OWN])}), and against the "
-        f"paper's other methods it is the best {where}."
+        f"{at_n[SMALL_START]:.4f} ({signed(at_n[SMALL_START] - at_n[OWN])})."
     )
 
 
@@ -334,33 +276,7 @@ def _places(letor: pd.DataFrame) -> str:
     return text + f"Significant: {'; '.join(significant)}."
 
 
-def _ndcg1_gains(letor: pd.DataFrame) -> str:
-    """The gains in NDCG@1 that the paper's text gives, where their methods were run."""
-    parts = [
-        f"over {row.method} {signed(row.here)} (±{row.half_width:.3f}; "
-        f"paper: {row.printed:.2f}{'' if row.method == 'Ranking SVM' else ' or more'})"
-        for row in _gains(letor).itertuples()
-    ]
-    return f"**Gain of {OWN} in NDCG@1:** {'; '.join(parts)}." if parts else ""
-
-
-def _gains(letor: pd.DataFrame) -> pd.DataFrame:
-    """ApproxNDCG's gains in NDCG@1, measured and as the paper's text gives them."""
-    at_one = letor[letor["metric"] == "NDCG@1"].set_index("method")
-    rows = [
-        {
-            "method": method,
-            "here": at_one.loc[OWN, "mean"] - at_one.loc[method, "mean"],
-            "half_width": at_one.loc[method, "gain_half_width"],
-            "printed": gain,
-        }
-        for method, gain in NDCG1_GAINS.items()
-        if method in at_one.index
-    ]
-    return pd.DataFrame(rows)
-
-
-def _certainty(letor: pd.DataFrame, printed_lead: tuple[str, float]) -> str:
+def _certainty(letor: pd.DataFrame) -> str:
     """How sure one can be with so few queries."""
     own = letor[letor["method"] == OWN].set_index("metric")
     queries = int(own["queries"].iloc[0])
@@ -377,20 +293,7 @@ def _certainty(letor: pd.DataFrame, printed_lead: tuple[str, float]) -> str:
         return text + "."
     low, high = widths.min(), widths.max()
     known = f"±{low:.4f}" if math.isclose(low, high) else f"±{low:.4f} to ±{high:.4f}"
-    text += (
+    return text + (
         ". The difference of two methods is known better, because both are measured on the same "
         f"queries: {known} at NDCG@n."
     )
-    runner_up, lead = printed_lead
-    return text + (
-        f" The paper's own lead at NDCG@n over its next best method, {runner_up}, is {lead:.4f}: "
-        + ("too small for these queries to tell." if lead < high else "more than that.")
-    )
-
-
-def _printed_lead(data: pd.DataFrame) -> tuple[str, float]:
-    """The next best method in the paper's NDCG@n, and how far ApproxNDCG is ahead of it."""
-    printed = data[(data["metric"] == "NDCG@n") & (data["discount"] == "letor")]
-    printed = printed.set_index("method")["published"].dropna()
-    others = printed.drop(OWN)
-    return str(others.idxmax()), float(printed[OWN] - others.max())

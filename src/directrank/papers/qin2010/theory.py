@@ -114,7 +114,7 @@ def table1(evidence: Evidence) -> TableResult:
     )
     sections = [
         Section("", lines),
-        Section("Section 4", bounds, ["", "paper", "here", "difference", "verdict"]),
+        Section("Section 4", bounds, ["", "paper", "here", "difference", "status"]),
     ]
     data = data.drop(columns="title")
     return TableResult(data, Layout(caption, columns, sections))

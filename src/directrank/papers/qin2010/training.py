@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.ticker import NullFormatter
 
 from directrank.papers.qin2010.map import OWN_AP
-from directrank.papers.qin2010.methods import OWN, standin_note
+from directrank.papers.qin2010.methods import OWN
 from directrank.papers.qin2010.stopping import (
     by_algorithm_1,
     caps_of,
@@ -21,7 +21,7 @@ from directrank.papers.qin2010.stopping import (
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, standin_line
-from directrank.papers.shared.format import count, headings, interval, listed, signed, spread
+from directrank.papers.shared.format import count, headings, interval, listed, spread
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, mean_interval
@@ -45,7 +45,6 @@ class Table5:
         metrics: discount → column of the history.
         titles: discount → heading of its rows.
         printed: what is known of the paper's values.
-        order: the end of the sentence on the order of α.
     """
 
     method: str
@@ -53,7 +52,6 @@ class Table5:
     metrics: Mapping[str, str]
     titles: Mapping[str, str]
     printed: str
-    order: str
 
 
 #: Loss → its table.
@@ -64,8 +62,6 @@ TABLE5_OF = {
         TABLE5_METRICS,
         {"letor": "With LETOR's discount", "log2": "With the printed one"},
         "The paper's values are lost.",
-        " (LETOR's discount). The paper: with K = 1 α = 300 is not better than 50 and 100, with "
-        "K = 100 the order is 300 > 100 > 50.",
     ),
     "approx_ap": Table5(
         OWN_AP,
@@ -74,8 +70,6 @@ TABLE5_OF = {
         {"none": ""},
         "β = 10; grades above 0 count as relevant. The paper has no such table; it says of "
         "ApproxAP that it does as ApproxNDCG does.",
-        ". Of ApproxNDCG the paper says that with K = 1 α = 300 is not better than 50 and 100, and "
-        "that with K = 100 the order is 300 > 100 > 50; of ApproxAP, that it is similar.",
     ),
 }
 
@@ -252,10 +246,7 @@ def table5(evidence: Evidence, experiment: str) -> TableResult:
         f"groups, none for a single one. {ending_sentence([run])}{about.printed} "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    notes = [*standin_note(run), _orders(data, columns, about), *_ended_by_alpha(run)]
-    if about.method == OWN and not run.dataset.standin:
-        softrank = evidence.published("qin2010_text_values").set_index("quantity")["value"]
-        notes.append(_against_softrank(_at_the_end(data), float(softrank[SOFTRANK_TRAINING])))
+    notes = _ended_by_alpha(run)
     names = headings("", (f"K = {k}" for k in columns), "paper")
     return TableResult(data, Layout(caption, names, sections, notes))
 
@@ -291,11 +282,6 @@ def _cap(run: PlannedRun) -> int:
     return run.result.spec["training"]["max_epochs"]
 
 
-def _at_the_end(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows of Table 5 without those of smaller caps."""
-    return data[data["cap"] == data["cap"].max()]
-
-
 def _table5_section(title: str, part: pd.DataFrame) -> Section:
     lines = []
     for alpha, group in part.groupby("alpha"):
@@ -304,16 +290,6 @@ def _table5_section(title: str, part: pd.DataFrame) -> Section:
             cells += [interval(f"{row.mean:.4f}", row.half_width, 4), ""]
         lines.append(cells)
     return Section(title, lines)
-
-
-def _orders(data: pd.DataFrame, columns: Sequence[int], about: Table5) -> str:
-    first = _at_the_end(data)
-    first = first[first["discount"] == next(iter(about.metrics))]
-    texts = []
-    for k in columns:
-        ranked = first[first["restarts"] == k].sort_values("mean", ascending=False)
-        texts.append(f"K = {k}: {' > '.join(f'{value:g}' for value in ranked['alpha'])}")
-    return f"**Order of α:** {'; '.join(texts)}{about.order}"
 
 
 def _ended_by_alpha(run: PlannedRun) -> list[str]:
@@ -328,16 +304,6 @@ def _ended_by_alpha(run: PlannedRun) -> list[str]:
             f"{count(round(last['epoch'].median()))} epochs"
         )
     return [f"**The stopping rule** was met by {'; '.join(texts)}."]
-
-
-def _against_softrank(data: pd.DataFrame, softrank: float) -> str:
-    best = data.loc[data.groupby("discount")["mean"].idxmax()].set_index("discount")["mean"]
-    return (
-        f"**Against SoftRank:** the best value is {best['letor']:.4f} with LETOR's discount and "
-        f"{best['log2']:.4f} with the printed one; the paper gives {softrank:.4f} for SoftRank and "
-        f"says that ApproxNDCG exceeds it ({signed(best['letor'] - softrank)} and "
-        f"{signed(best['log2'] - softrank)} here)."
-    )
 
 
 def epoch_seconds(run: PlannedRun) -> np.ndarray:
@@ -384,23 +350,9 @@ def table6(evidence: Evidence) -> TableResult:
         f"machine. Trained on {first.trained_on} of {first.dataset.title} "
         f"({first.dataset.kind} data). Edition {evidence.edition}."
     )
-    notes = [*standin_note(first), _how_much_faster(pd.DataFrame(times).set_index("method"))]
     columns = ["Algorithm", "seconds", "range", "paper"]
-    layout = Layout(caption, columns, [Section("", lines)], [note for note in notes if note])
+    layout = Layout(caption, columns, [Section("", lines)])
     return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
-
-
-def _how_much_faster(times: pd.DataFrame) -> str:
-    if OWN not in times.index or len(times) < 2:
-        return ""
-    ratios = (times["seconds"] / times.loc[OWN, "seconds"]).drop(OWN)
-    return (
-        "**ApproxNDCG is faster** than "
-        + listed([f"{method} by a factor of {ratio:.1f}" for method, ratio in ratios.items()])
-        + "."
-        if (ratios > 1).all()
-        else "**ApproxNDCG is not the fastest** here."
-    )
 
 
 def initialisation(evidence: Evidence) -> FigureResult:

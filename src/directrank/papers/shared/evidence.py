@@ -45,7 +45,7 @@ class Dataset:
 
     @property
     def standin(self) -> bool:
-        """Whether its numbers can be compared with the paper's in their order at the most."""
+        """Whether it is generated in the place of the paper's data."""
         return self.origin == "standin"
 
     @property
@@ -308,16 +308,6 @@ def standin_line(datasets: Sequence[Dataset], edition: str) -> str:
         return ""
     names = ", ".join(titles)
     return f"{names[0].upper()}{names[1:]}: generated, not the paper's data (edition {edition})"
-
-
-def order_note(data: pd.DataFrame, what: str = "methods") -> list[str]:
-    """The paragraph that says what can be compared, where some rows of a table are a stand-in's."""
-    if not (data["data"] == "stand-in").any():
-        return []
-    return [
-        f"A stand-in has the shape of the paper's data, not its content: the order of the {what} "
-        "may be compared with the paper's, the levels may not."
-    ]
 
 
 def here(title: str, kind: str) -> str:

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from directrank.data import catalog
 from directrank.papers.shared import figures, tables
 from directrank.papers.shared.evidence import PREPARED, PUBLISHED, Evidence, gather
+from directrank.papers.shared.quotes import quoted
+from directrank.papers.shared.verdicts import STANDIN
 from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import imported_modules
@@ -77,6 +79,8 @@ class Product:
         repeats: products of the paper whose cells it shows again. It needs what they need, as far
             as the edition makes them, and no run of its own.
         computes: functions of the library that it evaluates by name, as ``losses.approx_ap``.
+        claims: the claims that it bears on. Its text quotes the verdicts on them, which are
+            measured before it is drawn.
         collection: the collection that it is about, of a product that is made for each.
     """
 
@@ -89,6 +93,7 @@ class Product:
     timed: bool = False
     repeats: tuple[str, ...] = ()
     computes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
     collection: str | None = None
 
     @property
@@ -207,6 +212,7 @@ def build(
     out_stem: str | Path,
     published_folder: str | Path = PUBLISHED,
     prepared_folder: str | Path = PREPARED,
+    claims_file: str | Path | None = None,
 ) -> list[Path]:
     """Draw the product of a plan and write its files.
 
@@ -218,30 +224,38 @@ def build(
         out_stem: the files' path without ending, e.g. ``figures/demo/bruch2019/figure2``.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
+        claims_file: the verdicts on the paper's claims, for a product that bears on some.
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
         ``.tex`` of a table.
 
     Raises:
-        DirectrankError: an unknown product, or results or published values that are missing.
+        DirectrankError: an unknown product, or results, verdicts or published values that are
+            missing.
     """
     evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
     item = product(evidence.paper, evidence.product)
     for experiment in item.needs:
         evidence.runs(experiment)
+    said = _said_of_claims(item, claims_file)
     stem = Path(out_stem)
     with figures.style():
         result = draw(evidence)
+        if "data" in result.data and (result.data["data"] == "stand-in").any():
+            said = [STANDIN, *said]
         files: dict[str, bytes | str | pd.DataFrame]
         if isinstance(result, FigureResult):
-            rendered = figures.render(result.figure, item.title, result.caption)
+            # A picture's caption is plain text.
+            caption = " ".join([result.caption, *said]).replace("**", "")
+            rendered = figures.render(result.figure, item.title, caption)
             files = {f".{kind}": content for kind, content in rendered.items()}
         else:
             label = f"{evidence.paper}-{evidence.product}"
+            layout = replace(result.layout, notes=[*result.layout.notes, *said])
             files = {
-                ".md": tables.markdown(result.layout, item.title),
-                ".tex": tables.latex(result.layout, label),
+                ".md": tables.markdown(layout, item.title),
+                ".tex": tables.latex(layout, label),
             }
     files[".csv"] = result.data
     paths = []
@@ -271,6 +285,18 @@ def build_times(
         raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
     write_csv(out, times)
     return Path(out)
+
+
+def _said_of_claims(item: Product, claims_file: str | Path | None) -> list[str]:
+    """What the file of claims says of those that a product bears on."""
+    if not item.claims:
+        return []
+    if claims_file is None:
+        raise ConfigError(
+            f"“{item.title}” quotes the verdicts on {', '.join(item.claims)}",
+            "name the paper's file of claims, --claims paper_tables/<edition>/<paper>/claims.csv",
+        )
+    return quoted(claims_file, item.claims)
 
 
 def _write(path: Path, content: bytes | str | pd.DataFrame) -> None:

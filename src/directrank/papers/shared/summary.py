@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
-from scipy import stats
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import signed
 from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
 
@@ -46,8 +44,6 @@ class Panel:
         bars: what the error bars are, for the caption; empty where there are none.
         where: which rows of the tables belong here; all by default.
         value: the column of reproduced values.
-        ranked: the column within whose values the order of the cells means something, such as the
-            metric in a table of methods; empty for none.
         log: whether the axes are logarithmic.
         timed: whether the values are measured times, kept in the tables' ``times``.
     """
@@ -60,7 +56,6 @@ class Panel:
     bars: str = ""
     where: Callable[[pd.DataFrame], pd.Series] | None = None
     value: str = "mean"
-    ranked: str = ""
     log: bool = False
     timed: bool = False
 
@@ -139,7 +134,6 @@ def _cells(
             "table": rows["table"],
             "cell": rows[list(panel.cell)].astype(str).agg(", ".join, axis=1),
             "series": series.astype(str),
-            "ranked": rows[panel.ranked].astype(str) if panel.ranked else "",
             "dataset": rows.get("dataset", ""),
             "data": rows["data"],
             "published": rows["published"].astype(float),
@@ -211,31 +205,17 @@ def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) ->
     bars = list(dict.fromkeys(f"{panel.title}: {panel.bars}" for panel, _ in drawn if panel.bars))
     if bars:
         text += f"Bars, {'; '.join(bars)}. "
-    text += " ".join(_agreement(panel, cells) for panel, cells in drawn)
+    said = [_agreement(panel, cells) for panel, cells in drawn if not _standin(cells)]
+    text += " ".join(said)
     if datasets:
         text += f" Data: {', '.join(dict.fromkeys(datasets))}."
-    if any(_standin(cells) for _, cells in drawn):
-        text += (
-            " A stand-in has the shape of the paper's data, not its content: only the order of "
-            "methods can be compared."
-        )
     if any(panel.timed for panel, _ in drawn):
         text += " Times are measured and differ from run to run."
     return f"{text} Edition {evidence.edition}."
 
 
 def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
-    """How well the panel agrees, in the way that its data allow."""
-    if _standin(cells):
-        taus = (
-            [_tau(part) for _, part in cells.groupby("ranked", sort=False)] if panel.ranked else []
-        )
-        taus = [tau for tau in taus if not math.isnan(tau)]
-        if not taus:
-            return f"{panel.title}: too few methods to compare an order."
-        mean = signed(float(np.mean(taus)), 2)
-        columns = "one column" if len(taus) == 1 else f"mean of {len(taus)} columns"
-        return f"{panel.title}: Kendall's τ between the two orders {mean} ({columns})."
+    """How well the panel agrees with print; the cells are no stand-in's."""
     if set(cells["status"]) <= EXACT:
         met = int((cells["status"] == "met").sum())
         return f"{panel.title}: {met} of {len(cells)} met."
@@ -246,10 +226,3 @@ def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
         f"{panel.title}: {int((known <= NEAR).sum())} of {len(known)} within {NEAR:g} standard "
         f"errors, the farthest {known.max():.1f}."
     )
-
-
-def _tau(part: pd.DataFrame) -> float:
-    """Kendall's τ between the printed and the reproduced order; NaN for fewer than three cells."""
-    if len(part) < 3:
-        return math.nan
-    return float(stats.kendalltau(part["published"], part["reproduced"]).statistic)

@@ -15,8 +15,11 @@ from directrank.papers.shared.product import Product
 
 def _on_grid(function: str, table: str) -> Claim:
     """A claim that is measured on a table of the grid, or else on OHSUMED."""
-    return Claim((), f"claims:{function}", optional=(table, "table_ohsumed"))
+    return Claim((), f"claims:{function}", _DATA, optional=(table, "table_ohsumed"))
 
+
+#: What the paper's statements about trained methods are about.
+_DATA = ("web30k",)
 
 CLAIMS: dict[str, Claim] = {
     "C11": _on_grid("claim_trees", "table4"),
@@ -25,16 +28,33 @@ CLAIMS: dict[str, Claim] = {
     "C14": _on_grid("claim_type1", "table5"),
     "C15": _on_grid("claim_types", "table5"),
     "C16": _on_grid("claim_direct", "table7"),
-    "C17": Claim(("ties",), "claims:claim_output"),
+    "C17": Claim(("ties",), "claims:claim_output", _DATA),
     "C18": Claim(("table2", "table3"), "ranks:claim_ranks"),
     "D09": _on_grid("claim_map", "table4"),
     "D10": _on_grid("claim_poor", "table5"),
-    "D11": Claim(("figure2a",), "claims:claim_consistency"),
-    "D12": Claim(("figure2e",), "claims:claim_smoothness"),
+    "D11": Claim(("figure2a",), "claims:claim_consistency", _DATA),
+    "D12": Claim(("figure2e",), "claims:claim_smoothness", _DATA),
+    "D19": Claim(("figure2d",), "claims:claim_overfitting", _DATA),
+    "D20": Claim(("figure2b",), "claims:claim_zigzag", _DATA),
+    "D21": _on_grid("claim_objectives", "table5"),
+    "D22": _on_grid("claim_like_approx", "table5"),
+    "D23": _on_grid("claim_nerr", "table_nerr"),
 }
 
 #: The experiments of the grid.
 _GRID = ("web30k_r5", "web30k_ce5", "web30k_r4l", "web30k_ce4l", "web30k_trees")
+
+#: Tables and panels of Figure 2 → the claims that they bear on.
+_ABOUT = {
+    "table4": ("C11", "C12", "C13", "D09"),
+    "table5": ("C14", "D10", "D21", "D22"),
+    "table6": ("C15", "D21"),
+    "table7": ("C15", "C16", "D21"),
+    "a": ("D11",),
+    "b": ("D11", "D20"),
+    "c": ("D11", "D20"),
+    "d": ("D19",),
+}
 
 #: Panels of Figure 2: letter → method.
 _FIGURE2 = {
@@ -52,17 +72,25 @@ _OBJECTIVES = "precision, average precision, nERR@10 and nDCG"
 
 
 def _computed(
-    kind: Literal["figure", "table"], title: str, function: str, **options: Any
+    kind: Literal["figure", "table"],
+    title: str,
+    function: str,
+    claims: tuple[str, ...] = (),
+    **options: Any,
 ) -> Product:
     """A product that needs no training."""
-    return Product(kind, title, (), function, options)
+    return Product(kind, title, (), function, options, claims=claims)
 
 
 def _trained(
-    kind: Literal["figure", "table"], title: str, function: str, **options: Any
+    kind: Literal["figure", "table"],
+    title: str,
+    function: str,
+    claims: tuple[str, ...] = (),
+    **options: Any,
 ) -> Product:
     """A product of the whole grid."""
-    return Product(kind, title, _GRID, function, options)
+    return Product(kind, title, _GRID, function, options, claims=claims)
 
 
 PRODUCTS: dict[str, Product] = {
@@ -93,6 +121,7 @@ PRODUCTS: dict[str, Product] = {
             "figure",
             f"Figure 2 ({panel}) of Yu (2020): nDCG@5 as {method} is optimised",
             "figures:figure2",
+            _ABOUT.get(panel, ("D11", "D12")),
             method=method,
         )
         for panel, method in _FIGURE2.items()
@@ -113,26 +142,34 @@ PRODUCTS: dict[str, Product] = {
         "figure",
         "Section 7.1 of Yu (2020), measured: tied scores per output activation",
         "figures:ties",
+        ("C17",),
     ),
     "table1": _computed("table", "Table 1 of Yu (2020): permutation and sorting", "ranks:table1"),
-    "table2": _computed("table", "Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2"),
+    "table2": _computed(
+        "table", "Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2", ("C18",)
+    ),
     "table3": _computed(
-        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3"
+        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3", ("C18",)
     ),
     "table4": _trained(
-        "table", "Table 4 of Yu (2020): baselines", "tables:methods_table", number=4
+        "table",
+        "Table 4 of Yu (2020): baselines",
+        "tables:methods_table",
+        _ABOUT["table4"],
+        number=4,
     ),
     **{
         f"table{4 + kind}": _trained(
             "table",
             f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
             "tables:methods_table",
+            _ABOUT[f"table{4 + kind}"],
             number=4 + kind,
         )
         for kind in (1, 2, 3)
     },
     "table_nerr": _trained(
-        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr"
+        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr", ("D23",)
     ),
     "table_selection": _trained(
         "table",
@@ -151,5 +188,6 @@ PRODUCTS: dict[str, Product] = {
         "The methods of Yu (2020) on OHSUMED",
         ("ohsumed_methods", "ohsumed_trees"),
         "more_tables:table_ohsumed",
+        claims=(*_ABOUT["table4"], *_ABOUT["table5"], "C15", "C16", "D23"),
     ),
 }

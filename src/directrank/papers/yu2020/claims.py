@@ -6,30 +6,47 @@ OHSUMED, and say so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.claims import (
-    Expected,
+from directrank.papers.shared.claims import has_runs
+from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.findings import (
+    MORE,
+    SAME,
+    Claimed,
     Finding,
+    Measurement,
     Outcome,
-    difference_over_trials,
-    has_runs,
+    mean_of,
+    over_queries,
+    value,
+    welch_over_trials,
 )
-from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import signed
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.yu2020.figures import tied_share
-from directrank.papers.yu2020.grid import GRID, OHSUMED, TABLES, TWIN, grid, ohsumed_cells, reported
+from directrank.papers.yu2020.grid import (
+    GRID,
+    OHSUMED,
+    READINGS,
+    TABLES,
+    TWIN,
+    grid,
+    ohsumed_cells,
+    reported,
+)
 from directrank.papers.yu2020.tables import MAP_CODE, NDCG
-from directrank.stats.intervals import mean_interval
-from directrank.stats.tests import wilcoxon
+from directrank.stats.estimates import Estimate
+from directrank.system.seeds import numpy_stream
 
-Pair = tuple[str, str, Expected]
+Pair = tuple[str, str, Claimed]
 """Two methods and what is claimed of the first minus the second."""
+
+Cells = Mapping[str, Method]
 
 ELSEWHERE = "Measured on OHSUMED, in the place of Web30K."
 
@@ -37,47 +54,87 @@ TREES = "LambdaMART(L)"
 OWN_BASELINE = "ApproxNDCG"
 SURROGATES = ("ListMLE", "ListNet", "WassRank")
 
+#: “Comparable”: not further apart than this. The paper's own methods of type 3 are up to 0.0154
+#: behind LambdaMART(L) in nDCG (AP-type3 at 20).
+COMPARABLE = 0.02
+
+#: “Some 300 trees”: between these.
+TREES_AT_BEST = (200, 400)
+
+#: “Hardly goes with”: a rank correlation no further from zero than this.
+WEAK = 0.3
+
+#: Orders that agree: Kendall's τ at least this.
+AGREES = 0.8
+
+#: Samples of queries behind the error of Kendall's τ.
+DRAWS = 500
+
 
 def claim_trees(*evidence: Evidence | None) -> Outcome | None:
     """LambdaMART(L) has the best nDCG of the baselines (C11)."""
     rivals = [name for name in TABLES[4] if name != TREES]
-    return _outcome(evidence, [(TREES, rival, "more") for rival in rivals])
+    return _outcome(evidence, [(TREES, rival, MORE) for rival in rivals])
 
 
 def claim_listmle(*evidence: Evidence | None) -> Outcome | None:
     """ListMLE is the worst baseline in nDCG (C12)."""
     rivals = [name for name in TABLES[4] if name != "ListMLE"]
-    return _outcome(evidence, [(rival, "ListMLE", "first") for rival in rivals])
+    return _outcome(evidence, [(rival, "ListMLE", MORE) for rival in rivals])
 
 
 def claim_approx_ndcg(*evidence: Evidence | None) -> Outcome | None:
     """ApproxNDCG is the best neural baseline in nDCG (C13)."""
-    return _outcome(evidence, [(OWN_BASELINE, rival, "first") for rival in SURROGATES])
+    return _outcome(evidence, [(OWN_BASELINE, rival, MORE) for rival in SURROGATES])
 
 
 def claim_type1(*evidence: Evidence | None) -> Outcome | None:
     """nDCG-type1 outperforms ListMLE, ListNet and WassRank (C14)."""
-    return _outcome(evidence, [("nDCG-type1", rival, "more") for rival in SURROGATES])
+    return _outcome(evidence, [("nDCG-type1", rival, MORE) for rival in SURROGATES])
 
 
 def claim_types(*evidence: Evidence | None) -> Outcome | None:
-    """Type 2 improves precision and AP, nERR slightly; type 3 improves all four (C15)."""
+    """Type 2 improves precision, AP and nERR; type 3 improves all four (C15)."""
     first, second, third = TABLES[5], TABLES[6], TABLES[7]
-    expected: Mapping[str, Expected] = {"Pre-type2": "more", "AP-type2": "more"}
     pairs = [
-        (changed, plain, expected.get(changed, "first"))
+        (changed, plain, MORE)
         for plain, changed in zip(first, second, strict=True)
         if changed != "nDCG-type2"
     ]
-    pairs += [(changed, plain, "more") for plain, changed in zip(first, third, strict=True)]
+    pairs += [(changed, plain, MORE) for plain, changed in zip(first, third, strict=True)]
     return _outcome(evidence, pairs)
 
 
 def claim_direct(*evidence: Evidence | None) -> Outcome | None:
     """AP-type3 and nDCG-type3 beat ApproxNDCG and come close to LambdaMART(L) from below (C16)."""
     own = ("AP-type3", "nDCG-type3")
-    pairs: list[Pair] = [(name, OWN_BASELINE, "more") for name in own]
-    return _outcome(evidence, [*pairs, *((TREES, name, "first") for name in own)])
+    pairs: list[Pair] = [(name, OWN_BASELINE, MORE) for name in own]
+    return _outcome(evidence, [*pairs, *((TREES, name, value(0.0, COMPARABLE)) for name in own)])
+
+
+def claim_like_approx(*evidence: Evidence | None) -> Outcome | None:
+    """nDCG-type1 performs about as ApproxNDCG in nDCG (D22)."""
+    return _outcome(evidence, [("nDCG-type1", OWN_BASELINE, SAME)])
+
+
+def claim_objectives(*evidence: Evidence | None) -> Outcome | None:
+    """nDCG is a better objective than precision and AP with type 1, else a worse one (D21)."""
+    pairs: list[Pair] = [(TABLES[5][3], other, MORE) for other in TABLES[5][:2]]
+    for number in (6, 7):
+        pairs += [(other, TABLES[number][3], MORE) for other in TABLES[number][:2]]
+    return _outcome(evidence, pairs)
+
+
+def claim_map(*evidence: Evidence | None) -> Outcome | None:
+    """ListMLE is the best baseline in MAP as the released code computes it (D09)."""
+    rivals = [name for name in TABLES[4] if name != "ListMLE"]
+    return _outcome(evidence, [("ListMLE", rival, MORE) for rival in rivals], MAP_CODE)
+
+
+def claim_poor(*evidence: Evidence | None) -> Outcome | None:
+    """Precision, AP and nERR with type 1 are below every baseline in nDCG (D10)."""
+    poor = [name for name in TABLES[5] if name != "nDCG-type1"]
+    return _outcome(evidence, [(rival, name, MORE) for name in poor for rival in TABLES[4]])
 
 
 def claim_output(evidence: Evidence) -> Outcome | None:
@@ -89,7 +146,7 @@ def claim_output(evidence: Evidence) -> Outcome | None:
         if linear is None or relu is None:
             missing.append(f"{method} in R5 and R4.L")
             continue
-        findings.append(finding(linear, relu, "nDCG@5", NDCG["nDCG@5"], "more"))
+        findings.append(finding(linear, relu, "nDCG@5", NDCG["nDCG@5"], MORE))
         shares.append([tied_share(relu), tied_share(linear)])
         worth.append(relu.mean("ndcg@5") - relu.mean("ndcg@5/expected"))
     if not findings:
@@ -105,114 +162,224 @@ def claim_output(evidence: Evidence) -> Outcome | None:
     return Outcome(findings, missing, remark)
 
 
-def claim_map(*evidence: Evidence | None) -> Outcome | None:
-    """ListMLE is the best baseline in MAP as the released code computes it (D09)."""
-    rivals = [name for name in TABLES[4] if name != "ListMLE"]
-    pairs: list[Pair] = [("ListMLE", rival, "first") for rival in rivals]
-    return _outcome(evidence, pairs, MAP_CODE)
+def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
+    """Results in nERR agree with those in nDCG: the methods come in nearly one order (D23).
 
+    The error of Kendall's τ is that over samples of the queries, drawn with replacement.
+    """
+    found = _cells(evidence)
+    if found is None:
+        return None
+    cells = [cell for name, cell in found[0].items() if name not in READINGS]
+    if len(cells) < 3:
+        return None
+    both = [
+        np.stack([series.to_numpy() for series in paired_values(cells, metric)])
+        for metric in ("nerr@10", "ndcg@10")
+    ]
+    queries = both[0].shape[1]
+    stream = numpy_stream("yu2020", "claims", "nerr")
 
-def claim_poor(*evidence: Evidence | None) -> Outcome | None:
-    """Precision, AP and nERR with type 1 are below every baseline in nDCG (D10)."""
-    poor = [name for name in TABLES[5] if name != "nDCG-type1"]
-    return _outcome(evidence, [(rival, name, "more") for name in poor for rival in TABLES[4]])
+    def tau(chosen: np.ndarray) -> float:
+        means = [values[:, chosen].mean(1) for values in both]
+        return float(stats.kendalltau(*means).statistic)
+
+    drawn = [tau(chosen) for chosen in stream.integers(0, queries, (DRAWS, queries))]
+    estimate = Estimate(tau(np.arange(queries)), float(np.std(drawn, ddof=1)), n=queries)
+    test = Measurement(
+        f"{DRAWS} bootstrap samples of the queries",
+        f"{len(cells)} methods, {queries} queries",
+        estimate,
+        estimate.p_differs(),
+    )
+    item = Finding(
+        "Kendall's τ between the orders by nERR@10 and by nDCG@10",
+        value(low=AGREES),
+        cells[0].dataset,
+        "",
+        [test],
+    )
+    return Outcome([item], (), found[1])
 
 
 #: Methods whose objective nDCG is said to go with, and the one whose it does not (section 7.2).
 FAITHFUL = ("ListNet", "ListMLE", OWN_BASELINE, "nERR@10-type3", "AP-type3", "nDCG-type3")
 UNFAITHFUL = "WassRank"
 
+#: The methods of type 3 among them, whose curves are said to be smooth.
+SMOOTH = tuple(name for name in FAITHFUL if name.endswith("type3"))
+
+#: The methods whose curves are said to zigzag.
+ZIGZAG = ("ListNet", "ListMLE")
+
+_CURVES = "one number per curve, of the validation set, a curve per fold and trial"
+
 
 def claim_consistency(evidence: Evidence) -> Outcome | None:
     """Validation nDCG@5 goes with what training optimises, but hardly with WassRank's loss (D11).
 
-    Epochs follow each other, so they are fewer independent observations than the test counts.
+    The rank correlation over a run's epochs is one number: epochs follow each other and are not
+    independent. Its test is over folds and trials, of Fisher's transform.
     """
     cells = reported(grid(evidence))
     findings = []
-    expected: Expected
     for method in (*FAITHFUL, UNFAITHFUL):
         if method not in cells:
             continue
-        epochs = _epochs(cells[method])
-        if len(epochs) < 4:
-            continue
-        expected = "same" if method == UNFAITHFUL else "more"
-        rank_correlation = stats.spearmanr(-epochs["train_loss"], epochs["vali_metric"])
-        # Fisher's transformation, with the variance that Spearman's coefficient has.
-        middle = np.arctanh(np.clip(rank_correlation.statistic, -0.999999, 0.999999))
-        wide = 1.96 * np.sqrt(1.06 / (len(epochs) - 3))
+        along = np.arctanh(np.clip(_per_curve(cells[method], _correlation), -0.999, 0.999))
+        wide = float(np.arctanh(WEAK))
+        claimed = value(-wide, wide) if method == UNFAITHFUL else MORE
         findings.append(
             Finding(
                 comparison=f"correlation of −train loss and nDCG@5, {cells[method].label}",
-                expected=expected,
+                claimed=claimed,
                 dataset=cells[method].dataset,
-                sample=f"{len(epochs)} epochs",
-                test="Spearman's rank correlation over epochs, which are not independent",
-                effect=float(rank_correlation.statistic),
-                low=float(np.tanh(middle - wide)),
-                high=float(np.tanh(middle + wide)),
-                unit="",
-                p_value=float(rank_correlation.pvalue),
+                unit="(Fisher's z)",
+                measurements=[mean_of(along, f"{len(along)} curves", f"t test, {_CURVES}")],
             )
         )
     missing = [name for name in (*FAITHFUL, UNFAITHFUL) if name not in cells]
-    return Outcome(findings, missing, "Fold 1.") if findings else None
+    return Outcome(findings, missing)
 
 
 def claim_smoothness(evidence: Evidence) -> Outcome | None:
     """Validation nDCG@5 jumps less from epoch to epoch with type 3 than with ApproxNDCG (D12)."""
+    return _curves(evidence, (OWN_BASELINE,), "mean |change| per epoch", _jump, "nDCG@5")
+
+
+def claim_zigzag(evidence: Evidence) -> Outcome | None:
+    """Curves of ListNet and ListMLE turn more often than those of type 3 (D20)."""
+    return _curves(evidence, ZIGZAG, "share of epochs at which the curve turns", _turns, "share")
+
+
+def _curves(
+    evidence: Evidence,
+    rough: Sequence[str],
+    what: str,
+    number: Callable[[pd.DataFrame], float],
+    unit: str,
+) -> Outcome | None:
+    """Whether a number of the validation curves is larger for ``rough`` methods than for type 3."""
     cells = reported(grid(evidence))
-    smooth = [name for name in FAITHFUL if name.endswith("type3") and name in cells]
-    if OWN_BASELINE not in cells or not smooth:
-        return None
-    jumps = {
-        name: _epochs(cells[name])["vali_metric"].diff().dropna().abs().to_numpy()
-        for name in (OWN_BASELINE, *smooth)
-    }
-    findings = []
-    for name in smooth:
-        findings.append(
-            Finding.of(
-                *difference_over_trials(jumps[OWN_BASELINE], jumps[name]),
-                comparison=f"mean |change| per epoch, {OWN_BASELINE} − {cells[name].label}",
-                expected="more",
-                dataset=cells[name].dataset,
-                sample=f"{len(jumps[OWN_BASELINE])} against {len(jumps[name])} steps",
-                test="Welch's t test over the steps from epoch to epoch",
-                unit="nDCG@5",
+    findings, missing = [], []
+    for first in rough:
+        for second in SMOOTH:
+            if first not in cells or second not in cells:
+                missing.append(f"{first} against {second}")
+                continue
+            of_first, of_second = (_per_curve(cells[name], number) for name in (first, second))
+            test = welch_over_trials(of_first, of_second)
+            sample = f"{len(of_first)} against {len(of_second)} curves"
+            findings.append(
+                Finding(
+                    comparison=f"{what}, {cells[first].label} − {cells[second].label}",
+                    claimed=MORE,
+                    dataset=cells[first].dataset,
+                    unit=unit,
+                    measurements=[
+                        Measurement(
+                            f"Welch's t test, {_CURVES}", sample, test.estimate, test.p_value
+                        )
+                    ],
+                )
             )
-        )
-    return Outcome(findings, (), "Fold 1.")
+    return Outcome(findings, missing)
 
 
-def _epochs(cell: Method) -> pd.DataFrame:
-    """Training loss and validation metric per epoch of the first fold's run, over its trials."""
-    history = cell.runs[0].result.history
-    return history.groupby("epoch")[["train_loss", "vali_metric"]].mean()
+def claim_overfitting(evidence: Evidence) -> Outcome | None:
+    """LambdaMART(L) overfits after some 300 trees: then validation is best, later test falls (D19).
+
+    The fall is that of the test set, since the validation set chose the number of trees.
+    """
+    cell = reported(grid(evidence)).get(TREES)
+    if cell is None or "test_ndcg@5" not in cell.runs[0].result.history:
+        return None
+    best = _per_curve(cell, lambda history: float(history["vali_metric"].idxmax()))
+    fall = _per_curve(cell, _fall)
+    sample = f"{len(best)} folds and trials"
+    parts = (
+        ("trees where validation nDCG@5 is best", value(*TREES_AT_BEST), "trees", best),
+        ("test nDCG@5 at these − with all trees", MORE, "nDCG@5", fall),
+    )
+    return Outcome(
+        [
+            Finding(
+                f"{name}, {TREES}",
+                claimed,
+                cell.dataset,
+                unit,
+                [mean_of(values, sample, "t test over folds and trials")],
+            )
+            for name, claimed, unit, values in parts
+        ]
+    )
 
 
-def finding(a: Method, b: Method, heading: str, metric: str, expected: Expected) -> Finding:
-    """One cell against another, paired by query over the pooled test folds.
+def _per_curve(cell: Method, number: Callable[[pd.DataFrame], float]) -> np.ndarray:
+    """A number of the history of each fold and trial, of the candidate that was kept."""
+    return np.array(
+        [
+            number(history.set_index("epoch").sort_index())
+            for run in cell.runs
+            for _, history in _kept(run).groupby("trial")
+        ]
+    )
+
+
+def _kept(run: PlannedRun) -> pd.DataFrame:
+    """The history of the candidate that validation chose in each trial."""
+    fits = run.result.fits
+    kept = fits.loc[fits["selected"], ["trial", "candidate"]]
+    return run.result.history.merge(kept, on=["trial", "candidate"])
+
+
+def _correlation(history: pd.DataFrame) -> float:
+    ranks = stats.spearmanr(-history["train_loss"], history["vali_metric"])
+    return float(np.nan_to_num(ranks.statistic))
+
+
+def _jump(history: pd.DataFrame) -> float:
+    return float(history["vali_metric"].diff().abs().mean())
+
+
+def _turns(history: pd.DataFrame) -> float:
+    """The share of inner epochs at which a rise is followed by a fall or the other way round."""
+    steps = np.sign(history["vali_metric"].diff().dropna().to_numpy())
+    return float(np.mean(steps[1:] * steps[:-1] < 0)) if len(steps) > 1 else 0.0
+
+
+def _fall(history: pd.DataFrame) -> float:
+    test = history["test_ndcg@5"].ffill().bfill()
+    return float(test.loc[history["vali_metric"].idxmax()] - test.iloc[-1])
+
+
+def finding(a: Method, b: Method, heading: str, metric: str, claimed: Claimed) -> Finding:
+    """One cell against another, by Wilcoxon's test over the pooled test queries as in the paper.
 
     Args:
         a, b: the cells; the effect is the first minus the second.
         heading: the metric in print.
         metric: its column in the results.
-        expected: what is claimed.
+        claimed: what is claimed.
     """
-    folds = len(a.runs)
-    ours, theirs = paired_values([a, b], metric)
-    return Finding.of(
-        mean_interval(ours.to_numpy() - theirs.to_numpy()),
-        wilcoxon(ours, theirs).p_value,
-        comparison=f"{a.label} − {b.label}, {heading}",
-        expected=expected,
-        dataset=a.dataset,
-        sample=f"{len(ours)} test queries" + (f" of {folds} folds" if folds > 1 else ""),
-        test="Wilcoxon's signed-rank test over the pooled queries; 95% t interval of the mean",
-        unit=heading.partition("@")[0],
-    )
+    test = over_queries(a, b, metric, None)
+    name = f"{a.label} − {b.label}, {heading}"
+    return Finding(name, claimed, a.dataset, heading.partition("@")[0], [test])
+
+
+def _cells(evidence: Sequence[Evidence | None]) -> tuple[Cells, str] | None:
+    """The cells to compare, and what must be said of them.
+
+    Args:
+        evidence: of a table of the grid and of the table on OHSUMED, which counts where nothing
+            was run of the grid; None for one that the edition does not make.
+    """
+    on_grid, on_ohsumed = evidence
+    if on_grid is not None and has_runs(on_grid, *GRID):
+        return reported(grid(on_grid)), ""
+    if on_ohsumed is not None and has_runs(on_ohsumed, *OHSUMED):
+        return ohsumed_cells(on_ohsumed), ELSEWHERE
+    return None
 
 
 def _outcome(
@@ -221,26 +388,22 @@ def _outcome(
     """Every pair of methods in every metric.
 
     Args:
-        evidence: of a table of the grid and of the table on OHSUMED, which counts where nothing
-            was run of the grid; None for one that the edition does not make.
+        evidence: as for :func:`_cells`.
         pairs: methods and what is claimed of them.
         metrics: heading → column of the results.
     """
-    on_grid, on_ohsumed = evidence
-    if on_grid is not None and has_runs(on_grid, *GRID):
-        cells, remarks = reported(grid(on_grid)), []
-    elif on_ohsumed is not None and has_runs(on_ohsumed, *OHSUMED):
-        cells, remarks = ohsumed_cells(on_ohsumed), [ELSEWHERE]
-    else:
+    found = _cells(evidence)
+    if found is None:
         return None
+    cells, remark = found
     findings, missing = [], []
-    for a, b, expected in pairs:
+    for a, b, claimed in pairs:
         if a not in cells or b not in cells:
             missing.append(f"{a} against {b}")
             continue
-        findings += [finding(cells[a], cells[b], *metric, expected) for metric in metrics.items()]
-    if not findings:
-        return None
-    held = sum(item.effect > 0 for item in findings)
-    remarks.append(f"{held} of {len(findings)} differences of means have the claimed sign.")
-    return Outcome(findings, missing, " ".join(remarks))
+        findings += [finding(cells[a], cells[b], *metric, claimed) for metric in metrics.items()]
+    along = [item for item in findings if item.claimed == MORE]
+    if along:
+        held = sum(item.effect > 0 for item in along)
+        remark = f"{remark} {held} of {len(along)} differences have the claimed sign.".lstrip()
+    return Outcome(findings, missing, remark)

@@ -79,8 +79,7 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
         f"{method}{architecture}: how nDCG@5 of the validation and test set goes with what is "
         f"optimised on the training set, {spread([run.n_trials], 'trial')}. {remark} "
         f"{data_sentence([run], 'test', 'test set')} "
-        + ("Only the curves' shape can be compared with the paper. " if run.dataset.standin else "")
-        + "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
+        "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
     return FigureResult(figure, data, caption)

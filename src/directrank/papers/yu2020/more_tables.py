@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
-from directrank.papers.shared.evidence import Evidence, order_note
+from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import number, signed
 from directrank.papers.shared.methods import Method, by_method, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.papers.shared.training import training_sentence
-from directrank.papers.yu2020.grid import TABLES, ohsumed_cells
+from directrank.papers.yu2020.grid import ohsumed_cells
 from directrank.papers.yu2020.tables import (
     NDCG,
-    SIGNIFICANT,
     compared,
     method_groups,
     method_lines,
@@ -74,7 +71,7 @@ def table_ablation(evidence: Evidence) -> TableResult:
         f"{evidence.sources(runs_of(list(cells.values())))}"
     )
     columns = ["", *metrics, "difference", "p", "s / epoch"]
-    layout = Layout(caption, columns, [Section("", lines)], order_note(data))
+    layout = Layout(caption, columns, [Section("", lines)])
     return TableResult(data, layout, pd.DataFrame(times))
 
 
@@ -111,33 +108,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         f"queries, p < 0.01. {training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
-    return TableResult(data, Layout(caption, columns, sections, [_types_note(data, cells)]))
-
-
-def _types_note(data: pd.DataFrame, cells: Sequence[Method]) -> str:
-    """Whether types 2 and 3 are ahead of type 1 in nDCG@5, and for how many it is certain."""
-    at = {cell.name: cell for cell in cells}
-    parts = []
-    for kind in ("type2", "type3"):
-        pairs = [
-            (at[name.replace("type1", kind)], at[name])
-            for name in TABLES[5]
-            if {name, name.replace("type1", kind)} <= at.keys()
-        ]
-        if not pairs:
-            continue
-        metric = NDCG["nDCG@5"]
-        ahead = sum(a.mean(metric) > b.mean(metric) for a, b in pairs)
-        certain = sum(
-            wilcoxon(*paired_values([a, b], metric)).p_value < SIGNIFICANT for a, b in pairs
-        )
-        parts.append(
-            f"{kind} is above type1 for {ahead} of {len(pairs)} metrics (p < 0.01 for {certain})"
-        )
-    queries = int(data["queries"].iloc[0])
-    return f"**Do the changed gradients help?** In nDCG@5, of {queries} queries: " + (
-        "; ".join(parts) + "." if parts else "the types were not run together."
-    )
+    return TableResult(data, Layout(caption, columns, sections))
 
 
 def _tuned_architectures(cell: Method) -> str:

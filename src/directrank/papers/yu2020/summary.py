@@ -52,7 +52,6 @@ PANELS = (
             cell=("method", "metric"),
             bars="95% intervals over queries",
             where=partial(_rows_of, prefix=f"{name}@"),
-            ranked="metric",
         )
         for name in ("nDCG", "MAP")
     ),

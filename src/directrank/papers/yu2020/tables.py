@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-from scipy import stats
 
 from directrank.papers.shared.differences import add_differences, add_status, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, order_note
+from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import number, signed
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.shared.product import TableResult
@@ -144,22 +143,11 @@ def table_nerr(evidence: Evidence) -> TableResult:
         f"{evidence.sources(runs_of(cells))}"
     )
     columns = ["", *NERR, "nDCG@10"]
-    means = data.pivot(index="method", columns="metric", values="mean")
-    means = means[~means.index.isin(READINGS)]
-    notes = []
-    if len(means) > 2:
-        tau = stats.kendalltau(means["nERR@10"], means["nDCG@10"]).statistic
-        same = means["nERR@10"].idxmax() == means["nDCG@10"].idxmax()
-        notes.append(
-            f"**Does nERR agree with nDCG?** Kendall's τ between the orders of {len(means)} "
-            f"methods by nERR@10 and by nDCG@10 is {tau:.2f}; the best method is "
-            + ("the same." if same else "not the same.")
-        )
     sections = [
         Section(title, method_lines(data[data["method"].isin(names)], columns[1:]))
         for title, names in method_groups(data).items()
     ]
-    return TableResult(data, Layout(caption, columns, sections, notes + order_note(data)))
+    return TableResult(data, Layout(caption, columns, sections))
 
 
 def table_selection(evidence: Evidence) -> TableResult:
@@ -214,9 +202,7 @@ def table_selection(evidence: Evidence) -> TableResult:
         f"{evidence.sources(runs_of(every))}"
     )
     columns = ["", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5", "gain"]
-    return TableResult(
-        data, Layout(caption, columns, [Section("", lines)], notes + order_note(data))
-    )
+    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 
 
 def _beside_published(evidence: Evidence, data: pd.DataFrame, number: int) -> pd.DataFrame:
@@ -294,7 +280,7 @@ def _distance(row: pd.Series) -> str:
 
 
 def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
-    notes = order_note(data)
+    notes = []
     if number == 4 and set(READINGS) & set(data["method"]):
         notes.append(
             "The paper takes WassRank's “suggested” configuration without naming it; the released "

@@ -1,0 +1,185 @@
+"""The page of an edition's claims, and the count of verdicts that the README repeats."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.shared.claims import OVERALL
+from directrank.papers.shared.format import listed, minus, p_value
+from directrank.papers.shared.tables import markdown_rows
+from directrank.papers.shared.verdicts import (
+    GROUPS,
+    MEANING,
+    RAN,
+    STANDIN,
+    UNMEASURED,
+    VERDICTS,
+)
+from directrank.system.errors import DataError
+from directrank.system.io import write_text
+
+#: What stands around the part of a page that is written from a file of claims.
+BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
+
+
+def markdown(claims: pd.DataFrame) -> str:
+    """The claims as a page: the count, all verdicts, then what is behind each.
+
+    Args:
+        claims: what :func:`directrank.papers.shared.claims.merge` returns.
+    """
+    overall = claims[claims["comparison"] == OVERALL]
+    lines = ["# The papers' claims", "", *in_short(claims), *_how_to_read()]
+    columns = ["claim", "statement", "verdict here", "the printed numbers"]
+    for paper in dict.fromkeys(overall["paper"]):
+        rows = [
+            [row.claim, row.statement, in_cell(row), _text(row.printed_numbers)]
+            for row in overall[overall["paper"] == paper].itertuples()
+        ]
+        lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
+    lines += ["## Behind the verdicts", ""]
+    for row in overall[overall["verdict"] != UNMEASURED].itertuples():
+        part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != OVERALL)]
+        lines += [f"### {row.claim}: {row.statement}", ""]
+        lines += [f"{in_cell(row)} ({row.paper}, {row.where}). {_text(row.remark)}".rstrip(), ""]
+        lines += [*_details(part), ""]
+    absent = overall[overall["verdict"] == UNMEASURED]
+    if len(absent):
+        lines += ["## Not measured", ""]
+        for row in absent.itertuples():
+            text = f"- {row.claim} ({row.paper}, {row.where}): {row.statement}. {_text(row.remark)}"
+            lines.append(text.rstrip())
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write_page(claims: pd.DataFrame, path: str | Path) -> None:
+    """Write :func:`markdown` to ``path``."""
+    write_text(path, markdown(claims))
+
+
+def in_cell(row: Any) -> str:
+    """A verdict with the collection that it rests on, as every cell has it.
+
+    Args:
+        row: of the comparison ``overall``, with its columns as attributes.
+    """
+    if row.verdict == UNMEASURED:
+        return UNMEASURED
+    if row.verdict == RAN:
+        return f"{RAN} on {row.dataset}: {row.outcome}"
+    return f"**{row.verdict}** on {row.dataset} ({row.group})"
+
+
+def in_short(claims: pd.DataFrame) -> list[str]:
+    """Lines of Markdown: the count of the verdicts in words, and which claims have each, by group.
+
+    Args:
+        claims: with the comparison ``overall`` of each claim.
+    """
+    overall = claims[claims["comparison"] == OVERALL]
+    counts = [
+        f"{group}: {_counted(overall[overall['group'] == group])}"
+        for group in GROUPS
+        if (overall["group"] == group).any()
+    ]
+    ran, absent = (int((overall["verdict"] == word).sum()) for word in (RAN, UNMEASURED))
+    edition = overall["edition"].iloc[0]
+    text = f"**Edition {edition}, {len(overall)} claims.** "
+    text += "".join(f"On {count}. " for count in counts)
+    if ran:
+        text += f"{ran} ran on stand-ins only, which give no verdict. "
+    text += f"{absent} {'was' if absent == 1 else 'were'} not measured."
+    in_doubt = overall["printed_numbers"].astype(str).str.contains("FALSE")
+    if in_doubt.any():
+        names = listed(overall.loc[in_doubt, "claim"].tolist())
+        text += f" The papers' own tables contradict {names} at least in part."
+    rows = []
+    for verdict in VERDICTS[:-1]:
+        cells = [verdict]
+        for group in GROUPS:
+            ids = overall["claim"][(overall["group"] == group) & (overall["verdict"] == verdict)]
+            cells.append(f"{len(ids)}: {', '.join(ids)}" if len(ids) else "–")
+        rows.append(cells)
+    columns = ["verdict", *(f"on {group}" for group in GROUPS)]
+    return [text, "", *markdown_rows(columns, rows, left=len(columns)), ""]
+
+
+def replace_block(page: str | Path, claims: pd.DataFrame) -> None:
+    """Write :func:`in_short` between the marks of the claims' edition in ``page``.
+
+    Raises:
+        DataError: the page has no such marks.
+    """
+    path = Path(page)
+    text = path.read_text(encoding="utf-8")
+    begin = BEGIN.format(edition=claims["edition"].iloc[0])
+    if begin not in text:
+        raise DataError(
+            "this page has no place for the claims",
+            f"put the lines {begin} and {END} where they belong",
+            file=path,
+        )
+    block = f"{begin}\n{chr(10).join(in_short(claims)).rstrip()}\n{END}"
+    pattern = f"{re.escape(begin)}.*?{re.escape(END)}"
+    write_text(path, re.sub(pattern, lambda _: block, text, count=1, flags=re.DOTALL))
+
+
+def _counted(part: pd.DataFrame) -> str:
+    """How many claims have each verdict, e.g. ``holds 3 and contradicted 1``."""
+    counts = part["verdict"].value_counts()
+    return listed([f"{verdict} {counts[verdict]}" for verdict in VERDICTS if verdict in counts])
+
+
+def _how_to_read() -> list[str]:
+    meanings = "; ".join(f"*{word}*: {meaning}" for word, meaning in MEANING.items())
+    return [
+        "## How to read this",
+        "",
+        f"Five verdicts. {meanings}.",
+        "",
+        "A difference counts where p < 0.05 after Holm's correction over the tests of the claim. "
+        "“The same” is tested by two one-sided tests: *equivalent* where the difference is smaller "
+        "than the edition's margin, *different* where it is not shown to be and differs from zero, "
+        "else *not decided*. “The best” must be above every competitor. A number in a statement is "
+        "a range, its rounding or the tolerance named beside it, in which the effect must lie. "
+        "Where two tests are made, one over random starts and one over queries, both must agree. "
+        "*Could show* is the smallest difference, or the smallest margin, that these data would "
+        "have shown with a probability of 80 % after the correction.",
+        "",
+        f"A verdict speaks of the data in its cell. {STANDIN} C01 to C23 are the claims that the "
+        "study set out with, D01 and on are others that the papers make.",
+        "",
+    ]
+
+
+def _details(part: pd.DataFrame) -> list[str]:
+    columns = ["comparison", "data", "claimed", "effect", "95 % interval", "p", "p (Holm)",
+               "could show", "verdict"]  # fmt: skip
+    rows = []
+    for row in part.itertuples():
+        of_range = math.isfinite(row.p_range) and row.outcome in ("equivalent", "inside")
+        rows.append(
+            [
+                row.comparison,
+                row.dataset,
+                row.claimed,
+                minus(f"{row.effect:+.4g} {_text(row.unit)}".strip()),
+                "" if math.isnan(row.low) else minus(f"{row.low:.4g} to {row.high:.4g}"),
+                p_value(row.p_range if of_range else row.p_value),
+                p_value(row.p_range_holm if of_range else row.p_holm),
+                "" if math.isnan(row.detectable) else f"{row.detectable:.2g}",
+                f"{row.verdict} ({row.outcome})",
+            ]
+        )
+    how = dict.fromkeys(zip(part["sample"], part["test"], strict=True))
+    note = " ".join(f"{sample}: {test}." for sample, test in how)
+    return [*markdown_rows(columns, rows, left=3), "", note]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,316 @@
+"""From the findings about a claim to its verdict: correction, decision, power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrank.papers.shared import verdicts
+from directrank.papers.shared.findings import Finding, Outcome
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    RAN,
+    SAME_DIRECTION,
+    STANDIN_GROUP,
+    UNMEASURED,
+)
+from directrank.stats.estimates import TIE
+from directrank.stats.power import smallest_difference, smallest_margin
+from directrank.stats.tests import holm
+
+#: A p value below it counts, after correction.
+LEVEL = 0.05
+
+#: The probability with which the smallest difference that a collection could show is found.
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A finding with what was decided of it.
+
+    Attributes:
+        finding: the comparison.
+        group: on whose data; see :mod:`directrank.papers.shared.verdicts`.
+        bounds: the range that its effect is claimed to lie in.
+        p_value: that there is no effect, or that it is the bound that is claimed to be passed.
+        p_holm: the same, corrected.
+        p_range: that the effect is not within a range with two ends; NaN for any other claim.
+        p_range_holm: the same, corrected.
+        detectable: the smallest difference, or the smallest margin, that could have been shown.
+        outcome: what came out, in words: ``above``, ``equivalent``, ``outside``, …
+        verdict: on this comparison; for a stand-in :data:`directrank.papers.shared.verdicts.RAN`.
+    """
+
+    finding: Finding
+    group: str
+    bounds: tuple[float, float]
+    p_value: float
+    p_holm: float
+    p_range: float
+    p_range_holm: float
+    detectable: float
+    outcome: str
+    verdict: str
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether the effect points the way that is claimed; a tie does not."""
+        return _points(self.finding, self.bounds)
+
+
+def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> list[Judged]:
+    """Decide each finding, with Holm's correction over the tests of the claim.
+
+    The tests of a difference are corrected together, and those of lying within a range. What was
+    measured on stand-ins is corrected apart and decides nothing.
+
+    Args:
+        findings: of one claim.
+        margin: of equivalence, in units of a metric.
+        own: names of the data sets that the claim is about.
+    """
+    groups = [
+        verdicts.group_of(finding.dataset.name, finding.dataset.origin, own) for finding in findings
+    ]
+    judged: dict[int, Judged] = {}
+    for standin in (False, True):
+        places = [i for i, group in enumerate(groups) if (group == STANDIN_GROUP) == standin]
+        family = [findings[place] for place in places]
+        for place, decided in zip(places, _family(family, margin), strict=True):
+            judged[place] = Judged(
+                findings[place], groups[place], **decided | ({"verdict": RAN} if standin else {})
+            )
+    return [judged[place] for place in range(len(findings))]
+
+
+def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
+    """What is decided of findings whose p values are corrected together."""
+    bounds = [finding.claimed.bounds(margin * finding.scale) for finding in findings]
+    differs = [_p_differs(finding, ends) for finding, ends in zip(findings, bounds, strict=True)]
+    within = [
+        finding.p_within(*ends) if _has_two_ends(ends) else math.nan
+        for finding, ends in zip(findings, bounds, strict=True)
+    ]
+    # Two errors are possible, to see a difference and to see none: each is kept below the level.
+    differs_holm, within_holm = (_corrected(np.array(some)) for some in (differs, within))
+    decided = []
+    for number, (finding, ends) in enumerate(zip(findings, bounds, strict=True)):
+        p_holm, p_range_holm = float(differs_holm[number]), float(within_holm[number])
+        verdict, outcome = _decide(finding, ends, p_holm, p_range_holm)
+        family = within_holm if _has_two_ends(ends) else differs_holm
+        undecided = int(np.sum(family >= LEVEL))
+        decided.append(
+            {
+                "bounds": ends,
+                "p_value": differs[number],
+                "p_holm": p_holm,
+                "p_range": within[number],
+                "p_range_holm": p_range_holm,
+                "detectable": _detectable(finding, ends, LEVEL / max(1, undecided)),
+                "outcome": outcome,
+                "verdict": verdict,
+            }
+        )
+    return decided
+
+
+def _p_differs(finding: Finding, bounds: tuple[float, float]) -> float:
+    """That the effect is the bound that it is claimed to pass.
+
+    Of a range with two ends: that there is no effect for an equivalence, else that the effect is
+    the end which it lies beyond; 1 for an effect within the range.
+    """
+    low, high = bounds
+    if not _has_two_ends(bounds):
+        return finding.p_differs(low if math.isfinite(low) else high)
+    if finding.claimed.kind == "same":
+        return finding.p_value
+    if low - TIE <= finding.effect <= high + TIE:
+        return math.nan if math.isnan(finding.half_width) else 1.0
+    return finding.p_differs(low if finding.effect < low else high)
+
+
+def _decide(
+    finding: Finding, bounds: tuple[float, float], p_holm: float, p_range_holm: float
+) -> tuple[str, str]:
+    """Verdict on a comparison, and what came out in words."""
+    if finding.claimed.kind == "same":
+        # Lakens (2017): a difference that is there and smaller than the margin is equivalent.
+        if p_range_holm < LEVEL:
+            return HOLDS, "equivalent"
+        return (CONTRADICTED, "different") if p_holm < LEVEL else (CANNOT_TELL, "not decided")
+    points = _points(finding, bounds)
+    if math.isnan(p_holm):
+        return CANNOT_TELL, f"{_side(finding, bounds)}, not tested"
+    if _has_two_ends(bounds) and points:
+        sure = p_range_holm < LEVEL
+    else:
+        sure = p_holm < LEVEL and not _tied(finding, bounds)
+    if points:
+        return HOLDS if sure else SAME_DIRECTION, _side(finding, bounds)
+    return CONTRADICTED if sure else CANNOT_TELL, _side(finding, bounds)
+
+
+def _points(finding: Finding, bounds: tuple[float, float]) -> bool:
+    """Whether all measurements are where it is claimed: above zero, a tie is not, or within."""
+    low, high = bounds
+    effects = [one.estimate.mean for one in finding.measurements]
+    if finding.claimed.kind == "more":
+        return min(effects) > TIE
+    return low - TIE <= min(effects) and max(effects) <= high + TIE
+
+
+def _tied(finding: Finding, bounds: tuple[float, float]) -> bool:
+    return any(abs(finding.effect - end) <= TIE for end in bounds if math.isfinite(end))
+
+
+def _side(finding: Finding, bounds: tuple[float, float]) -> str:
+    if finding.claimed.kind == "more":
+        if abs(finding.effect) <= TIE:
+            return "tie"
+        return "above" if finding.effect > 0 else "below"
+    return "inside" if _points(finding, bounds) else "outside"
+
+
+def _has_two_ends(bounds: tuple[float, float]) -> bool:
+    return math.isfinite(bounds[0]) and math.isfinite(bounds[1])
+
+
+def _corrected(p_values: np.ndarray) -> np.ndarray:
+    """Holm's correction; NaN where there is no p value."""
+    corrected = np.full(len(p_values), math.nan)
+    tested = ~np.isnan(p_values)
+    if tested.any():
+        corrected[tested] = holm(p_values[tested])
+    return corrected
+
+
+def _detectable(finding: Finding, bounds: tuple[float, float], level: float) -> float:
+    """The smallest difference, or half a range, that all measurements could have shown.
+
+    Args:
+        level: 5 % over the number of tests that the correction leaves undecided: the next of them
+            would have had to be below it.
+    """
+    smallest = smallest_margin if _has_two_ends(bounds) else smallest_difference
+    return float(
+        np.max(
+            [
+                smallest(one.estimate.error, one.estimate.freedom, level, POWER)
+                for one in finding.measurements
+            ]
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a whole claim.
+
+    Attributes:
+        verdict: one of the five, or :data:`directrank.papers.shared.verdicts.RAN`.
+        group: on whose data it rests; empty where nothing was measured.
+        decisive: the comparison that it was decided by; None where nothing was measured.
+        outcome: how many comparisons point the way of the statement.
+        remark: what a reader must know.
+    """
+
+    verdict: str
+    group: str
+    decisive: Judged | None
+    outcome: str
+    remark: str
+
+
+def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
+    """The verdict on a claim from what was decided of its comparisons.
+
+    It rests on what was not measured on stand-ins. Where everything was, there is none; the part of
+    a claim that only a stand-in was there for counts as missing.
+    """
+    counted = [item for item in judged if item.group != STANDIN_GROUP]
+    missing = list(outcome.missing)
+    remarks = [outcome.remark] if outcome.remark else []
+    if not judged:
+        return Verdict(UNMEASURED, "", None, "", " ".join([*remarks, *_not_run(missing)]))
+    if not counted:
+        said = " ".join([*remarks, *_not_run(missing)])
+        return Verdict(RAN, STANDIN_GROUP, judged[0], _direction(judged), said)
+    on_standins = dict.fromkeys(
+        item.finding.dataset.title for item in judged if item.group == STANDIN_GROUP
+    )
+    missing += [f"the part that ran on the {title} only" for title in on_standins]
+    found = [item.verdict for item in counted]
+    verdict = _worst(found, bool(missing))
+    same = [item for item in counted if item.verdict == verdict]
+    if same:
+        decisive = max(same, key=lambda item: _weight(item, verdict))
+        start = f"Decided by {decisive.finding.comparison}, on {decisive.finding.dataset.title}."
+    else:
+        decisive = max(counted, key=lambda item: _weight(item, item.verdict))
+        start = "What was run points the way of the statement, but a part of it was not run."
+    remarks = [start, *remarks, *_not_run(missing)]
+    group = verdicts.weakest([item.group for item in counted])
+    return Verdict(verdict, group, decisive, _direction(counted), " ".join(remarks))
+
+
+def _worst(found: Sequence[str], incomplete: bool) -> str:
+    if CONTRADICTED in found:
+        return CONTRADICTED
+    if CANNOT_TELL in found or incomplete:
+        return CANNOT_TELL
+    return SAME_DIRECTION if SAME_DIRECTION in found else HOLDS
+
+
+def _weight(item: Judged, verdict: str) -> float:
+    """How much a comparison decides: a contradiction is as strong as its clearest, any other
+    verdict as its weakest support."""
+    p_value = item.p_range_holm if math.isfinite(item.p_range_holm) else item.p_holm
+    if verdict == CONTRADICTED:
+        return 1 - item.p_holm
+    return 2.0 if math.isnan(p_value) else p_value
+
+
+def _direction(judged: Sequence[Judged]) -> str:
+    """How many comparisons point the way of the statement."""
+    along = sum(item.as_claimed for item in judged)
+    return f"{along} of {len(judged)} comparisons as stated"
+
+
+def _not_run(missing: Sequence[str]) -> list[str]:
+    return [f"Not run: {', '.join(missing)}."] if missing else []
+
+
+def row(judged: Judged, margin: float) -> Mapping[str, Any]:
+    """The columns of one comparison in the file of claims."""
+    finding = judged.finding
+    tests = dict.fromkeys(one.test for one in finding.measurements)
+    samples = dict.fromkeys(one.sample for one in finding.measurements)
+    undecided = judged.verdict in (SAME_DIRECTION, CANNOT_TELL)
+    return {
+        "comparison": finding.comparison,
+        "dataset": finding.dataset.title,
+        "group": judged.group,
+        "claimed": finding.claimed.words(margin * finding.scale),
+        "sample": ", ".join(samples),
+        "test": " and ".join(tests) + (", the larger p" if len(tests) > 1 else ""),
+        "effect": finding.effect,
+        "low": finding.effect - finding.half_width,
+        "high": finding.effect + finding.half_width,
+        "unit": finding.unit,
+        "p_value": judged.p_value,
+        "p_holm": judged.p_holm,
+        "p_range": judged.p_range,
+        "p_range_holm": judged.p_range_holm,
+        "detectable": judged.detectable if undecided else math.nan,
+        "outcome": judged.outcome,
+        "verdict": judged.verdict,
+        "timed": finding.timed,
+    }

@@ -1,0 +1,64 @@
+"""What tables and figures say of claims: quoted from the file of claims, nowhere else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.shared.format import minus, p_value
+from directrank.papers.shared.verdicts import RAN, UNMEASURED
+from directrank.system.errors import DataError
+
+
+def quoted(claims_file: str | Path, names: Sequence[str]) -> list[str]:
+    """A sentence or two for each claim: its verdict with collection, number and interval.
+
+    Numbers that are measured times are left out: tables have them in a file of their own.
+
+    Args:
+        claims_file: a paper's ``claims.csv``.
+        names: the claims, e.g. ``C08``.
+
+    Raises:
+        DataError: the file lacks one of them.
+    """
+    claims = pd.read_csv(claims_file)
+    overall = claims[claims["comparison"] == "overall"].set_index("claim")
+    sentences = []
+    for name in names:
+        if name not in overall.index:
+            raise DataError(
+                f"there is no verdict on {name}", "measure the claims again", file=claims_file
+            )
+        sentences.append(_sentence(name, overall.loc[name]))
+    return sentences
+
+
+def _sentence(name: str, row: Any) -> str:
+    head = f"**{name}** ({row['where']}): {row['statement']}."
+    if row["verdict"] == UNMEASURED:
+        return f"{head} {UNMEASURED.capitalize()} here."
+    if row["verdict"] == RAN:
+        return f"{head} No verdict: it ran on {row['dataset']} only, {row['outcome']}."
+    text = f"{head} **{row['verdict'].capitalize()}** on {row['dataset']} ({row['group']})."
+    remark = row["remark"] if isinstance(row["remark"], str) else ""
+    if math.isnan(row["effect"]):
+        return text
+    decided = f"{remark} The effect there: {_number(row)}"
+    return f"{text} {decided}".rstrip()
+
+
+def _number(row: Any) -> str:
+    unit = f" {row['unit']}" if isinstance(row["unit"], str) else ""
+    text = minus(f"{row['effect']:.4g}{unit}")
+    if math.isfinite(row["low"]):
+        text += minus(f" (95 % interval {row['low']:.4g} to {row['high']:.4g})")
+    if math.isfinite(row["p_holm"]):
+        text += f", p (Holm) {p_value(row['p_holm'])}"
+    if math.isfinite(row["detectable"]):
+        text += f"; a difference of {row['detectable']:.2g} could have been shown"
+    return f"{text}; claimed: {row['claimed']}."
