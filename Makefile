@@ -23,7 +23,7 @@ BIN   := $(VENV)/bin
 .PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults audit bench docs lint format lock clean
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
 
 setup: $(READY)  ## create the environment in .venv from the lock file
 
@@ -40,6 +40,9 @@ reproduce: $(READY)  ## the demo edition: figures/demo, paper_tables/demo
 
 real: $(READY)  ## the edition of real data; needs OHSUMED.zip in data/raw (or DIRECTRANK_RAW)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/real.yaml
+
+real-%: $(READY)  ## one paper's part of it, such as real-qin2010
+	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/real.yaml
 
 paper: $(READY)  ## the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml

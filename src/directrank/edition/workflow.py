@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from directrank.data import catalog, fetch, prepared
@@ -264,6 +265,17 @@ class Workflow:
             for cell in cells
         }
         return self.run_files(sorted(runs))
+
+    def papers(self) -> list[str]:
+        """The papers of the edition, in its order."""
+        return list(dict.fromkeys(paper for paper, _ in self.study.products))
+
+    def part_files(self, paper: str) -> list[str]:
+        """All figures, tables and verdicts of one paper, and the results behind them."""
+        made = [*self.product_files("figure"), *self.product_files("table")]
+        files = [name for name in made if name.split("/")[2] == paper]
+        files += [name for name in self.claims_of_papers() if name.split("/")[2] == paper]
+        return files + self.paper_runs(SimpleNamespace(paper=paper))
 
     def plan_files(self) -> list[str]:
         """What each figure and table is made of."""
