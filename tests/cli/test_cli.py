@@ -84,7 +84,9 @@ def test_a_fit_leaves_tidy_results_and_models(data, tmp_path, capsys):
 
     run = load_run(out)
     assert len(run.per_query) == 2 * (10 + 10)
-    assert list(run.per_query.columns[5:]) == ["ndcg@5", "ap"]
+    about = ["trial", "split", "query_id", "group", "n_documents", "n_relevant"]
+    assert list(run.per_query.columns) == [*about, "ndcg@5", "ap"]
+    assert (run.per_query["group"] == run.per_query["query_id"]).all()  # none are known
     assert len(run.fits) == 4
     assert run.fits.groupby("trial")["selected"].sum().tolist() == [1, 1]
     for _, fits in run.fits.groupby("trial"):

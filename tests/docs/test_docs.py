@@ -65,7 +65,9 @@ def is_known(name: str) -> bool:
     if "/" in name:
         paper, _, experiment = name.partition("/")
         path = ROOT / f"config/papers/{paper}.yaml"
-        return path.is_file() and experiment in yaml.safe_load(read(path))["experiments"]
+        content = yaml.safe_load(read(path)) if path.is_file() else {}
+        made = [content.get("experiments", {}), content.get("for_each_collection", {})]
+        return any(experiment in names for names in made)
     section, _, key = name.rpartition(".")
     return key in (options(section) if section else package_schema("run")["properties"])
 

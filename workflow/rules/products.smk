@@ -127,7 +127,7 @@ rule claims:
         "Verdicts on the claims of {wildcards.paper}"
     shell:
         '"$PYTHON" -m directrank claims measure {input.plans:q} --results {params.results:q}'
-        " --margin {params.margin} --out {output.csv:q} > {log:q} 2>&1"
+        " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule claims_page:
