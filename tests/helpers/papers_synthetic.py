@@ -50,17 +50,21 @@ def make_run(
     queries: int = 40,
     empty: int = 2,
     first_query: int = 0,
+    groups_of: int = 1,
     spread_of_trials: float = 0.004,
     spec: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a run whose metrics lie around ``means`` (label → value in [0, 1]).
 
     Difficulty of a query is shared by all runs with the same query ids, so paired tests have
-    something to pair; the first ``empty`` queries of each split have no relevant document.
+    something to pair; the first ``empty`` queries of each split have no relevant document. So many
+    queries as ``groups_of`` says form a group, and share what a run gains or loses on them.
     """
     rows = []
     for trial in range(trials):
         own = numpy_stream(name, trial)
+        of_groups = numpy_stream(name, "groups").normal(0, 0.1 * (groups_of > 1), queries)
+        number = np.arange(queries) // groups_of
         for split in ("vali", "test"):
             difficulty = numpy_stream("difficulty", split, first_query).normal(0, 0.15, queries)
             values = {
@@ -68,7 +72,8 @@ def make_run(
                     mean
                     + difficulty
                     + own.normal(0, 0.03, queries)
-                    + own.normal(0, spread_of_trials),
+                    + own.normal(0, spread_of_trials)
+                    + of_groups[number],
                     0,
                     1,
                 )
@@ -82,6 +87,7 @@ def make_run(
                         "trial": np.int32(trial),
                         "split": split,
                         "query_id": first_query + np.arange(queries),
+                        "group": first_query + number,
                         "n_documents": np.int32(20),
                         "n_relevant": np.where(np.arange(queries) < empty, 0, 5).astype(np.int32),
                         **values,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from directrank.stats.clusters import clustered_mean
 from directrank.stats.tests import holm, wilcoxon
 
 
@@ -106,11 +107,14 @@ def cliques(mean_ranks: Sequence[float] | np.ndarray, difference: float) -> list
     return groups
 
 
-def all_pairs(values: pd.DataFrame) -> pd.DataFrame:
+def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.DataFrame:
     """Wilcoxon's signed-rank test of every pair of methods, corrected over all pairs by Holm.
 
     Args:
         values: one row per block, one column per method; more is better.
+        groups: of the blocks; None where they are independent, as Wilcoxon's test asks for. With
+            groups p is that of a t test with errors by group
+            (:func:`directrank.stats.clusters.clustered_mean`).
 
     Returns:
         One row per pair: ``a``, ``b`` (positions of the columns), ``difference`` (mean of a minus
@@ -129,7 +133,10 @@ def all_pairs(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for a, b in itertools.combinations(range(len(columns)), 2):
         test = wilcoxon(columns[a], columns[b])
-        rows.append((a, b, test.difference, test.effect, test.p_value))
+        p_value = test.p_value
+        if groups is not None:
+            p_value = clustered_mean(columns[a] - columns[b], groups).p_differs()
+        rows.append((a, b, test.difference, test.effect, p_value))
     pairs = pd.DataFrame(rows, columns=["a", "b", "difference", "effect", "p_value"])
     pairs["p_holm"] = holm(pairs["p_value"].to_numpy())
     return pairs

@@ -19,6 +19,7 @@ from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build_times, products
+from directrank.stats.clusters import clustered_mean
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml
@@ -42,6 +43,7 @@ def make_experiments(
     dataset: str = "ohsumed",
     folds: Sequence[int | None] = (1, 2),
     empty: Mapping[int | None, int] | None = None,
+    groups_of: int = 1,
 ) -> dict[str, list[dict[str, Any]]]:
     experiments: dict[str, list[dict[str, Any]]] = {
         name: [] for name in products("one_protocol")["table_ohsumed"].needs
@@ -52,6 +54,7 @@ def make_experiments(
             make_run(
                 runs, name, dict.fromkeys(METRICS, level), dataset=dataset, fold=fold, trials=3,
                 first_query=1000 * (fold or 0), empty=(empty or {}).get(fold, 2),
+                groups_of=groups_of,
             )  # fmt: skip
             epochs = itertools.product(range(3), range(2), (1, 2))
             history = pd.DataFrame(epochs, columns=["trial", "candidate", "epoch"])
@@ -227,6 +230,23 @@ def test_two_methods_are_not_enough(tmp_path: Path):
 
 def test_a_comparison_has_no_claims_to_measure():
     assert claims.claims_of("one_protocol") == {}
+
+
+def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8))
+    assert "a t test with errors by group of queries" in stem.with_suffix(".md").read_text("utf-8")
+    assert "76 test queries in 10 groups" in stem.with_suffix(".md").read_text("utf-8")
+    rows = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
+    assert (rows["p_holm"] > 0.05).all()  # equal but for what groups have in common
+    quality, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", groups_of=8))
+    frame = pd.read_parquet(tmp_path / "runs/0-1/per_query.parquet")
+    other = pd.read_parquet(tmp_path / "runs/0-2/per_query.parquet")
+    both = pd.concat([frame, other])
+    test = both[both["split"] == "test"].groupby("query_id")[["ndcg@10", "group"]].mean().dropna()
+    expected = clustered_mean(test["ndcg@10"].to_numpy(), test["group"].to_numpy()).interval()
+    row = quality[(quality["method"] == "RankNet") & (quality["scorer"] == "linear")]
+    width = row.loc[row["metric"] == "NDCG@10", "half_width"].item()
+    assert width == pytest.approx(expected.half_width, rel=1e-4)
 
 
 def test_every_product_names_its_data_set():

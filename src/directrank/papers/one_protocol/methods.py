@@ -2,7 +2,8 @@
 
 A method's value of a query is the mean over its trials. Queries are the blocks of every test: they
 are independent of each other, which folds (they share training queries) and trials (they share all
-of them) are not. So the tests speak of other queries, and of models trained as these were.
+of them) are not. So the tests speak of other queries, and of models trained as these were. Where a
+collection names groups of queries, only groups are independent, and they are the blocks.
 """
 
 from __future__ import annotations
@@ -16,9 +17,17 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.shared.evidence import Dataset, Evidence
-from directrank.papers.shared.format import p_value, spread
-from directrank.papers.shared.methods import Method, by_method, paired_values, require_equal_folds
+from directrank.papers.shared.format import count, p_value, spread
+from directrank.papers.shared.methods import (
+    Method,
+    by_method,
+    paired_groups,
+    paired_values,
+    require_equal_folds,
+)
 from directrank.papers.shared.training import training_sentence
+from directrank.stats.clusters import clustered_mean
+from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.ranks import all_pairs
 from directrank.system.errors import DataError
 
@@ -84,9 +93,58 @@ class Protocol:
         return pd.DataFrame(dict(enumerate(paired_values(self.methods, PRIMARY))))
 
     @cached_property
+    def groups(self) -> np.ndarray | None:
+        """The group of each row of :attr:`values`; None where queries are independent."""
+        first = paired_values(self.methods[:1], PRIMARY)[0]
+        return paired_groups(self.methods, first)
+
+    @cached_property
+    def blocks(self) -> pd.DataFrame:
+        """:meth:`blocked` of :attr:`values`."""
+        return self.blocked(self.values)
+
+    def blocked(self, values: pd.DataFrame) -> pd.DataFrame:
+        """What is ranked: a row per query, or where queries form groups the mean of each group."""
+        return values if self.groups is None else values.groupby(self.groups).mean()
+
+    def ahead(self, pairs: pd.DataFrame) -> np.ndarray:
+        """Of every pair 1 where the first is ahead, -1 where the second is, as the test has it.
+
+        Wilcoxon's test speaks of ranks of differences: their sign decides, not the mean's.
+        """
+        effect = pairs["effect" if self.groups is None else "difference"]
+        return np.sign(effect.to_numpy()).astype(int)
+
+    @property
+    def size(self) -> str:
+        """How many queries, and groups of them, in words."""
+        queries = f"{count(len(self.values))} test queries"
+        return queries if self.groups is None else f"{queries} in {count(len(self.blocks))} groups"
+
+    @property
+    def kind_of_blocks(self) -> str:
+        """What is ranked, in words."""
+        return "Queries" if self.groups is None else "Groups of related queries"
+
+    @property
+    def test(self) -> str:
+        """The test behind :attr:`pairs`, in words."""
+        if self.groups is None:
+            return "Wilcoxon's signed-rank test"
+        return "a t test with errors by group of queries"
+
+    def over_queries(self, method: Method, metric: str) -> Interval:
+        """The mean of a metric over queries, with the interval that their groups allow."""
+        values = method.query_values(metric)
+        groups = paired_groups([method], values)
+        if groups is None:
+            return mean_interval(values.to_numpy())
+        return clustered_mean(values.to_numpy(), groups).interval()
+
+    @cached_property
     def pairs(self) -> pd.DataFrame:
         """Every pair of methods; see :func:`directrank.stats.ranks.all_pairs`."""
-        return all_pairs(self.values)
+        return all_pairs(self.values, self.groups)
 
     @cached_property
     def verdicts(self) -> np.ndarray:
@@ -94,8 +152,7 @@ class Protocol:
         where it is worse, 0 where that cannot be told."""
         verdicts = np.zeros((len(self.methods), len(self.methods)), dtype=int)
         sure = self.pairs[self.pairs["p_holm"] < SIGNIFICANT]
-        # Wilcoxon's test speaks of ranks of differences: their sign decides, not the mean's.
-        signs = np.sign(sure["effect"].to_numpy()).astype(int)
+        signs = self.ahead(sure)
         verdicts[sure["a"], sure["b"]] = signs
         verdicts[sure["b"], sure["a"]] = -signs
         return verdicts

@@ -36,7 +36,7 @@ PRINTED = ("NDCG@5", "NDCG@10")
 def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     """The mean of every metric for every method, and who is told apart from whom."""
     study = protocol(evidence, dataset)
-    test = friedman(study.values.to_numpy())
+    test = friedman(study.blocks.to_numpy())
     rows = [
         study.about | {"scorer": SCORERS[method.variant], "method": method.name} | numbers
         for number, method in enumerate(study.methods)
@@ -60,8 +60,8 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         "test, averaged over trials, ± the half width of the 95% t interval over the test queries "
         "(those over trials are in the CSV file); queries without a relevant document are left "
         f"out. Rank: mean over the queries of a method's rank among all {len(study.methods)} in "
-        "NDCG@10. Better, worse: than how many others it is so significantly (Wilcoxon's "
-        f"signed-rank test over the queries, p < {SIGNIFICANT} after Holm's correction over all "
+        "NDCG@10. Better, worse: than how many others it is so significantly "
+        f"({study.test}, p < {SIGNIFICANT} after Holm's correction over all "
         f"pairs). Bold: the highest mean. {study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
@@ -74,7 +74,7 @@ def _metrics(
 ) -> Iterator[dict[str, Any]]:
     for heading, metric in METRICS.items():
         over_trials = mean_interval(method.trial_means(metric))
-        over_queries = mean_interval(method.query_values(metric).to_numpy())
+        over_queries = study.over_queries(method, metric)
         row = {
             "metric": heading,
             "mean": over_trials.mean,
@@ -156,7 +156,7 @@ def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
     text = (
         f"**How much can be told.** {sure} of {len(pairs)} pairs of methods differ significantly; "
         f"{alike}. A mean is known to ±{widths['half_width']:.3f} over the "
-        f"{test.blocks} test queries"
+        f"{study.size}"
     )
     if not np.isnan(widths["half_width_over_trials"]):
         text += f" and to ±{widths['half_width_over_trials']:.3f} over trials"
@@ -175,13 +175,12 @@ def _losses(study: Protocol) -> str:
     if len(columns) < 3:
         return "**Which loss, whatever the scorer?** Too few losses were run with every scorer."
     values = pd.DataFrame(columns)
-    test, pairs = friedman(values.to_numpy()), all_pairs(values)
+    test, pairs = friedman(study.blocked(values).to_numpy()), all_pairs(values, study.groups)
     order = np.argsort(test.mean_ranks, kind="stable")
     best = order[0]
     sure = pairs[pairs["p_holm"] < SIGNIFICANT]
-    beaten = ((sure["a"] == best) & (sure["effect"] > 0)) | (
-        (sure["b"] == best) & (sure["effect"] < 0)
-    )
+    ahead = study.ahead(sure)
+    beaten = ((sure["a"] == best) & (ahead > 0)) | ((sure["b"] == best) & (ahead < 0))
     named = listed([f"{values.columns[n]} ({test.mean_ranks[n]:.1f})" for n in order[:3]])
     return (
         f"**Which loss, whatever the scorer?** Averaged over {len(scorers)} scorers, the best mean "

@@ -87,16 +87,16 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
         "Mean rank of each loss in NDCG@10 over the test queries, 1 the best, beside boosted trees "
         "(italic), ranked among the methods of a panel. A bar joins methods that Nemenyi's test "
         f"does not tell apart (CD: critical difference at {SIGNIFICANT}). That all methods of a "
-        f"panel are alike, by Friedman's test: {'; '.join(texts)}. Queries are the blocks, their "
-        "values the mean over trials; queries without a relevant document are left out. "
-        f"{study.scale()}"
+        f"panel are alike, by Friedman's test: {'; '.join(texts)}. {study.kind_of_blocks} are the "
+        "blocks, their values the mean over trials; queries without a relevant document are left "
+        f"out. {study.scale()}"
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 
 
 def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.DataFrame:
     """The methods of a panel with their mean ranks, the best first."""
-    test = friedman(study.values[list(numbers)].to_numpy())
+    test = friedman(study.blocks[list(numbers)].to_numpy())
     frame = pd.DataFrame(
         {
             "panel": SCORERS[scorer],
@@ -164,7 +164,7 @@ def _draw_panel(
 def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     """The mean ranks of all methods together, each with half a critical difference either side."""
     study = protocol(evidence, dataset)
-    test = friedman(study.values.to_numpy())
+    test = friedman(study.blocks.to_numpy())
     difference = critical_difference(len(study.methods), test.blocks, SIGNIFICANT)
     order = np.argsort(test.mean_ranks, kind="stable")
     ranks = test.mean_ranks[order]
@@ -200,7 +200,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
     within = int((ranks <= ranks[0] + difference).sum()) - 1
     caption = (
-        f"Mean rank of all {len(order)} methods in NDCG@10 over {test.blocks} test queries, 1 the "
+        f"Mean rank of all {len(order)} methods in NDCG@10 over {study.size}, 1 the "
         f"best, with half of Nemenyi's critical difference ({difference:.2f} at {SIGNIFICANT}) "
         "either side: two methods whose lines do not overlap are told apart. Shaded: what overlaps "
         f"with the best, {within} of the {len(order) - 1} others. That all are alike, by "
@@ -214,8 +214,8 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
 def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     """Every pair of methods: all in the CSV file, those of one scorer and the trees to be read."""
     study = protocol(evidence, dataset)
-    ranks = friedman(study.values.to_numpy()).mean_ranks
-    difference = critical_difference(len(study.methods), len(study.values), SIGNIFICANT)
+    ranks = friedman(study.blocks.to_numpy()).mean_ranks
+    difference = critical_difference(len(study.methods), len(study.blocks), SIGNIFICANT)
     pairs = study.pairs
     data = pd.DataFrame(
         {
@@ -225,7 +225,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "queries": len(study.values),
             "difference": pairs["difference"],
             "rank_biserial": pairs["effect"],
-            "p_wilcoxon": pairs["p_value"],
+            "p_value": pairs["p_value"],
             "p_holm": pairs["p_holm"],
             "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
         }
@@ -242,11 +242,11 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     ]
     caption = (
         "Pairs of methods in NDCG@10: + where the line's method is significantly better than the "
-        "column's, − where it is worse, nothing where that cannot be told. Wilcoxon's signed-rank "
-        f"test over {len(study.values)} test queries (means over trials, queries without a "
-        f"relevant document left out), p < {SIGNIFICANT} after Holm's correction over all "
-        f"{len(pairs)} pairs, those of different scorers included; all are in the CSV file, with "
-        f"Nemenyi's test beside. {study.scale()}"
+        "column's, − where it is worse, nothing where that cannot be told. "
+        f"{study.test[0].upper()}{study.test[1:]} over {study.size} (means over trials, queries "
+        f"without a relevant document left out), p < {SIGNIFICANT} after Holm's correction over "
+        f"all {len(pairs)} pairs, those of different scorers included; all are in the CSV file, "
+        f"with Nemenyi's test beside. {study.scale()}"
     )
     columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
     notes = [_summary(study, data)]
@@ -269,7 +269,7 @@ def _summary(study: Protocol, data: pd.DataFrame) -> str:
     nemenyi = int(data["told_apart_by_nemenyi"].sum())
     both = int(sure["told_apart_by_nemenyi"].sum())
     text = (
-        f"**{len(sure)} of {len(data)} pairs differ significantly** by Wilcoxon's test after "
+        f"**{len(sure)} of {len(data)} pairs differ significantly** by {study.test} after "
         f"Holm's correction, {nemenyi} by Nemenyi's, {both} by both."
     )
     within = sure[sure["scorer"] == sure["other_scorer"]]

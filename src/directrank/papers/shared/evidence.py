@@ -106,6 +106,11 @@ class PlannedRun:
         values = rows.groupby("query_id")[metric].mean()
         return values.dropna() if empty == "exclude" else values.fillna(float(empty == "one"))
 
+    def query_groups(self, split: str) -> pd.Series:
+        """The group of every query; indexed by query id. Queries of a group are not independent."""
+        rows = self._rows(split).drop_duplicates("query_id").set_index("query_id")
+        return rows["group"] if "group" in rows else rows.index.to_series()
+
     def scale(self, split: str) -> Scale:
         """How many queries and documents ``split`` has."""
         rows = self._rows(split)

@@ -11,7 +11,8 @@ import numpy as np
 
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.format import minus
-from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.methods import Method, paired_groups, paired_values
+from directrank.stats.clusters import clustered_mean, group_sums
 from directrank.stats.estimates import TIE, Estimate, of_difference, of_mean
 from directrank.stats.tests import paired_randomisation, welch, wilcoxon
 
@@ -192,8 +193,9 @@ def over_queries(
         DataError: the methods were not evaluated on the same queries.
     """
     of_a, of_b = (scale * values for values in paired_values([a, b], metric, split))
+    groups = paired_groups([a, b], of_a, split)
     folds = f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""
-    return paired(of_a, of_b, f"{len(of_a)} queries{folds}", stream)
+    return paired(of_a, of_b, f"{len(of_a)} queries{folds}", stream, groups=groups)
 
 
 def paired(
@@ -202,16 +204,23 @@ def paired(
     sample: str,
     stream: np.random.Generator | None = None,
     resamples: int = 100_000,
+    groups: np.ndarray | None = None,
 ) -> Measurement:
     """The mean of a − b, values that belong together by their order.
+
+    Where queries form groups, signs are flipped group by group, and errors are those of groups.
 
     Args:
         a, b: the values; see :func:`directrank.papers.shared.methods.paired_values`.
         sample: what they are.
         stream: of the randomisation test; None for Wilcoxon's signed-rank test in its place.
         resamples: sign patterns that the randomisation test draws.
+        groups: of the values; None where they are independent. In the place of Wilcoxon's test,
+            which takes values as independent, there is a t test then.
     """
     a, b = np.asarray(a, dtype=float), np.broadcast_to(b, np.shape(a))
+    if groups is not None:
+        return _paired_by_group(a - b, groups, sample, stream, resamples)
     if stream is not None:
         test = paired_randomisation(a, b, stream, resamples)
         return Measurement("paired randomisation test", sample, of_mean(a - b), test.p_value)
@@ -220,6 +229,23 @@ def paired(
     p_value = 1.0 if test.effect * test.difference < 0 else test.p_value
     name = "Wilcoxon's signed-rank test, paired by query"
     return Measurement(name, sample, of_mean(a - b), p_value)
+
+
+def _paired_by_group(
+    differences: np.ndarray,
+    groups: np.ndarray,
+    sample: str,
+    stream: np.random.Generator | None,
+    resamples: int,
+) -> Measurement:
+    """:func:`paired` of values that are independent by group alone."""
+    estimate = clustered_mean(differences, groups)
+    sums = group_sums(differences, groups)
+    sample = f"{sample} in {len(sums)} groups"
+    if stream is None:
+        return Measurement("t test, errors by group", sample, estimate, estimate.p_differs())
+    test = paired_randomisation(sums, np.zeros(len(sums)), stream, resamples)
+    return Measurement("paired randomisation test by group", sample, estimate, test.p_value)
 
 
 def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:

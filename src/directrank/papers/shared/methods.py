@@ -147,6 +147,18 @@ def paired_values(
     return values
 
 
+def paired_groups(
+    methods: Sequence[Method], values: pd.Series, split: str = "test"
+) -> np.ndarray | None:
+    """The group of each of ``values``, queries of all of ``methods``; see :func:`paired_values`.
+
+    None where every query is a group of its own, so that they are independent.
+    """
+    of_runs = {run.fold or 0: run.query_groups(split) for run in methods[0].runs}
+    groups = pd.concat(of_runs, names=["fold"]).reindex(values.index)
+    return None if groups.is_unique else groups.to_numpy()
+
+
 def over_trials(values: np.ndarray) -> dict[str, float]:
     """The columns of a mean over trials: ``mean``, ``half_width`` (95 % t interval), ``trials``."""
     estimate = mean_interval(values)
