@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from directrank.stats.ranks import all_pairs, cliques, critical_difference, friedman
+from directrank.stats.clusters import clustered_mean
+from directrank.stats.ranks import all_pairs, cliques, critical_difference, equivalence, friedman
 from directrank.stats.tests import holm
 
 
@@ -87,3 +88,37 @@ def test_every_pair_is_tested_and_corrected_together():
 def test_a_single_method_has_no_pairs():
     with pytest.raises(ValueError, match="two methods"):
         all_pairs(pd.DataFrame({"a": [0.1, 0.2]}))
+
+
+def test_pairs_are_equivalent_where_two_one_sided_tests_say_so():
+    rng = np.random.default_rng(4)
+    base = rng.normal(0.5, 0.1, 300)
+    values = pd.DataFrame(
+        {
+            "a": base + rng.normal(0, 0.01, 300),
+            "b": base + rng.normal(0, 0.01, 300),
+            "c": base + rng.normal(0.03, 0.01, 300),
+        }
+    )
+    pairs = all_pairs(values)
+    p_values = equivalence(pairs, 0.01)
+    for row, p in zip(pairs.itertuples(), p_values, strict=True):
+        gaps = values.iloc[:, row.a] - values.iloc[:, row.b]
+        assert row.error == pytest.approx(stats.sem(gaps))
+        sides = [
+            stats.ttest_1samp(gaps, -0.01, alternative="greater").pvalue,
+            stats.ttest_1samp(gaps, 0.01, alternative="less").pvalue,
+        ]
+        assert p >= max(sides) * (1 - 1e-9)  # corrected
+    assert (p_values < 0.05).tolist() == [True, False, False]
+    assert (pairs["p_holm"] < 0.05).tolist() == [False, True, True]
+
+
+def test_pairs_of_related_blocks_have_errors_by_group():
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(30), 10)
+    values = pd.DataFrame(rng.normal(size=(30, 3))[groups] + 0.1 * rng.normal(size=(300, 3)))
+    alone, related = all_pairs(values), all_pairs(values, groups)
+    assert (related["error"] > 2.5 * alone["error"]).all()
+    expected = clustered_mean((values[0] - values[1]).to_numpy(), groups)
+    assert related["p_value"].iloc[0] == expected.p_differs()

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from directrank.stats.clusters import clustered_mean
+from directrank.stats.estimates import Estimate, of_mean
 from directrank.stats.tests import holm, wilcoxon
 
 
@@ -118,7 +119,8 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
 
     Returns:
         One row per pair: ``a``, ``b`` (positions of the columns), ``difference`` (mean of a minus
-        mean of b), ``effect`` (rank-biserial correlation), ``p_value`` and ``p_holm``.
+        mean of b), ``error`` (its standard error) and ``freedom``, ``effect`` (rank-biserial
+        correlation), ``p_value`` and ``p_holm``.
 
     Raises:
         ValueError: a single method, no block, or a value that is not finite.
@@ -133,10 +135,32 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
     rows = []
     for a, b in itertools.combinations(range(len(columns)), 2):
         test = wilcoxon(columns[a], columns[b])
-        p_value = test.p_value
-        if groups is not None:
-            p_value = clustered_mean(columns[a] - columns[b], groups).p_differs()
-        rows.append((a, b, test.difference, test.effect, p_value))
-    pairs = pd.DataFrame(rows, columns=["a", "b", "difference", "effect", "p_value"])
+        differences = columns[a] - columns[b]
+        estimate = of_mean(differences) if groups is None else clustered_mean(differences, groups)
+        p_value = test.p_value if groups is None else estimate.p_differs()
+        rows.append((a, b, test.difference, estimate.error, estimate.freedom, test.effect, p_value))
+    names = ["a", "b", "difference", "error", "freedom", "effect", "p_value"]
+    pairs = pd.DataFrame(rows, columns=names)
     pairs["p_holm"] = holm(pairs["p_value"].to_numpy())
     return pairs
+
+
+def equivalence(pairs: pd.DataFrame, margin: float) -> np.ndarray:
+    """p of two one-sided t tests that a pair's difference is within ``±margin``, by Holm's method.
+
+    Differences and equivalences are two families of tests: each is corrected by itself.
+
+    Args:
+        pairs: of :func:`all_pairs`.
+        margin: above zero, in the unit of the values.
+
+    >>> rng = np.random.default_rng(0)
+    >>> values = pd.DataFrame(rng.normal(0.5, 0.001, (200, 3)))
+    >>> bool((equivalence(all_pairs(values), 0.01) < 0.05).all())
+    True
+    """
+    p_values = [
+        Estimate(row.difference, row.error, row.freedom).p_within(-margin, margin)
+        for row in pairs.itertuples()
+    ]
+    return holm(np.array(p_values))

@@ -232,6 +232,19 @@ def test_a_comparison_has_no_claims_to_measure():
     assert claims.claims_of("one_protocol") == {}
 
 
+def test_a_pair_is_better_worse_equivalent_or_cannot_be_told(tmp_path: Path) -> None:
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
+    sure = data["p_holm"] < 0.05
+    assert (
+        data.loc[sure, "verdict"] == np.where(data.loc[sure, "difference"] > 0, "better", "worse")
+    ).all()
+    equal = data["p_equivalent_holm"] < 0.05
+    assert set(data.loc[~sure & equal, "verdict"]) <= {"equivalent"}
+    assert set(data.loc[~sure & ~equal, "verdict"]) <= {"cannot tell"}
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert f"{(sure | equal).mean():.0%} (within ±0.01)" in text
+
+
 def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8))
     assert "a t test with errors by group of queries" in stem.with_suffix(".md").read_text("utf-8")

@@ -28,7 +28,7 @@ from directrank.papers.shared.methods import (
 from directrank.papers.shared.training import training_sentence
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.intervals import Interval, mean_interval
-from directrank.stats.ranks import all_pairs
+from directrank.stats.ranks import all_pairs, equivalence
 from directrank.system.errors import DataError
 
 #: The part of the experiments' names that says what is trained → what it is called in print.
@@ -52,6 +52,9 @@ PRIMARY = "ndcg@10"
 METRICS = {"NDCG@5": "ndcg@5", "NDCG@10": PRIMARY, "MAP": "ap", "nERR@10": "nerr@10"}
 
 SIGNIFICANT = 0.05
+
+#: Means that differ by no more than this count as equal in practice; a narrower one beside it.
+MARGINS = (0.01, 0.005)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,23 @@ class Protocol:
     def pairs(self) -> pd.DataFrame:
         """Every pair of methods; see :func:`directrank.stats.ranks.all_pairs`."""
         return all_pairs(self.values, self.groups)
+
+    @cached_property
+    def decisions(self) -> pd.Series:
+        """Of every pair ``better`` or ``worse`` (the first), ``equivalent`` or ``cannot tell``.
+
+        A pair may differ by more than chance and by less than the margin; it is better or worse
+        then.
+        """
+        words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]
+        sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
+        equal = equivalence(self.pairs, MARGINS[0]) < SIGNIFICANT
+        return pd.Series(np.where(sure, words, np.where(equal, "equivalent", "cannot tell")))
+
+    def settled(self, margin: float) -> float:
+        """Share of the pairs that differ, or are equivalent within ``margin``, after correction."""
+        sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
+        return float(np.mean(sure | (equivalence(self.pairs, margin) < SIGNIFICANT)))
 
     @cached_property
     def verdicts(self) -> np.ndarray:

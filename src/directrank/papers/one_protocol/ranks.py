@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from directrank.papers.one_protocol.methods import (
+    MARGINS,
     NEURAL,
     SCORERS,
     SIGNIFICANT,
@@ -23,7 +24,8 @@ from directrank.papers.shared.evidence import Evidence, standin_line
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
-from directrank.stats.ranks import cliques, critical_difference, friedman
+from directrank.stats.estimates import Estimate
+from directrank.stats.ranks import cliques, critical_difference, equivalence, friedman
 from directrank.system.errors import DataError
 
 #: How a scorer's methods are drawn: colour and marker, each tells them apart.
@@ -224,9 +226,15 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "metric": "NDCG@10",
             "queries": len(study.values),
             "difference": pairs["difference"],
+            "half_width": [
+                Estimate(row.difference, row.error, row.freedom).interval().half_width
+                for row in pairs.itertuples()
+            ],
             "rank_biserial": pairs["effect"],
             "p_value": pairs["p_value"],
             "p_holm": pairs["p_holm"],
+            "p_equivalent_holm": equivalence(pairs, MARGINS[0]),
+            "verdict": study.decisions,
             "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
         }
     )
@@ -249,7 +257,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
         f"with Nemenyi's test beside. {study.scale()}"
     )
     columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
-    notes = [_summary(study, data)]
+    notes = [_summary(study, data), _settled(study, data)]
     return TableResult(data, Layout(caption, columns, sections, notes))
 
 
@@ -282,6 +290,18 @@ def _summary(study: Protocol, data: pd.DataFrame) -> str:
         better, worse = labels if row.rank_biserial > 0 else labels[::-1]
         named.append(f"{better} over {worse} ({abs(row.difference):.4f})")
     return f"{text} The clearest: {listed(named)}." if named else text
+
+
+def _settled(study: Protocol, data: pd.DataFrame) -> str:
+    """Of how many pairs something is known: that they differ, or that they do not matter."""
+    shares = " and ".join(f"{study.settled(m):.0%} (within ±{m:g})" for m in MARGINS)
+    equal = int((data["verdict"] == "equivalent").sum())
+    return (
+        f"**Settled pairs.** {shares} differ significantly or are equivalent within the margin, by "
+        f"two one-sided tests after Holm's correction; {equal} of {len(data)} are equivalent and "
+        f"not told apart. The median half width of a difference is "
+        f"{data['half_width'].median():.4f}."
+    )
 
 
 def _label(name: str, scorer: str) -> str:
