@@ -114,12 +114,14 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
     completed = plain_copy(completed)
     for paper, entry in completed["papers"].items():
         collections = entry.setdefault("collections", [])
+        made = papers.products(paper) if collections else {}
         own = [
             name
             for collection in collections
-            for name, item in papers.products(paper).items()
+            for name, item in made.items()
             if item.collection == collection
         ]
+        own += [name for name, item in made.items() if item.across and len(collections) > 1]
         entry.setdefault("products", own)
         for collection in collections:
             catalog.get(collection)
@@ -140,7 +142,8 @@ def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str
                     f"'{product}' of '{paper}' is of a collection that the edition does not list",
                     f"add '{item.collection}' to papers.{paper}.collections",
                 )
-        needs[product] = tuple(dict.fromkeys(need for item in items for need in item.needs))
+        of_items = [item.needs_of(entry["collections"]) for item in items]
+        needs[product] = tuple(dict.fromkeys(itertools.chain.from_iterable(of_items)))
         for name in needs[product]:
             if name not in experiments:
                 raise ConfigError(

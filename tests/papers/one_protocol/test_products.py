@@ -23,7 +23,7 @@ from directrank.stats.clusters import clustered_mean
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
 
 ROOT = Path(__file__).parents[3]
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
@@ -44,13 +44,14 @@ def make_experiments(
     folds: Sequence[int | None] = (1, 2),
     empty: Mapping[int | None, int] | None = None,
     groups_of: int = 1,
+    tag: str = "",
 ) -> dict[str, list[dict[str, Any]]]:
     experiments: dict[str, list[dict[str, Any]]] = {
         name: [] for name in products("one_protocol")["table_ohsumed"].needs
     }
     for number, ((scorer, method), level) in enumerate(levels.items()):
         for fold in folds:
-            name = f"{number}-{fold}"
+            name = f"{tag}{number}-{fold}"
             make_run(
                 runs, name, dict.fromkeys(METRICS, level), dataset=dataset, fold=fold, trials=3,
                 first_query=1000 * (fold or 0), empty=(empty or {}).get(fold, 2),
@@ -262,8 +263,61 @@ def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     assert width == pytest.approx(expected.half_width, rel=1e-4)
 
 
+COLLECTIONS = ("ohsumed", "web30k_standin")
+
+
+def across_plan(folder: Path, product: str, **levels: Mapping[tuple[str, str], float]) -> Path:
+    """A plan of all collections; levels of each by its name."""
+    experiments = {}
+    for name in COLLECTIONS:
+        runs = folder / "runs"
+        made = make_experiments(runs, levels.get(name, LEVELS), dataset=name, tag=name)
+        for experiment, cells in made.items():
+            experiments[experiment.replace("ohsumed", name, 1)] = cells
+    return make_plan(folder, "one_protocol", product, experiments, edition="demo")
+
+
+def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path) -> None:
+    turned = LEVELS | {("trees", "LambdaMART"): 0.20}
+    data, stem = built(tmp_path, across_plan(tmp_path, "table_collections", web30k_standin=turned))
+    assert set(data["dataset"]) == {TITLES[name] for name in COLLECTIONS}
+    trees = data[data["method"] == "LambdaMART"]
+    assert len(data) == 2 * len(LEVELS)
+    # First of ten on one collection, last on the other; every resample of two is counted.
+    assert trees["mean_rank"].tolist() == [5.5, 5.5]
+    assert (trees["low"].iloc[0], trees["high"].iloc[0]) == (1.0, 10.0)
+    assert trees[["better", "worse"]].iloc[0].tolist() == [9, 9]
+    total = data[["better", "worse", "equivalent", "cannot_tell"]].sum(axis=1)
+    assert (total == 2 * (len(LEVELS) - 1)).all()
+    assert "Two mean ranks must differ by" in stem.with_suffix(".md").read_text("utf-8")
+
+
+def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:
+    fewer = {key: level for key, level in LEVELS.items() if key != ("tower", "RMSE")}
+    data, _ = built(tmp_path, across_plan(tmp_path, "figure_collections", ohsumed=fewer))
+    assert len(data) == len(LEVELS) - 1
+    assert data["mean_rank"].is_monotonic_increasing
+    assert {"rank_on_ohsumed", "rank_on_web30k_standin"} <= set(data.columns)
+
+
+def test_wins_of_two_losses_add_up_to_all_collections_and_scorers(tmp_path: Path) -> None:
+    data, _ = built(tmp_path, across_plan(tmp_path, "figure_collections_wins"))
+    wins = data.pivot(index="loss", columns="other", values="wins")
+    assert set(wins.index) == {"RankNet", "ListNet", "RMSE"}
+    assert wins.loc["RankNet", "RMSE"] == 1
+    assert wins.loc["RankNet", "ListNet"] + wins.loc["ListNet", "RankNet"] == pytest.approx(1)
+
+
+def test_a_single_collection_is_not_enough(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "table_collections")
+    with pytest.raises(DataError, match="fewer than two collections"):
+        build(plan, tmp_path / "runs", tmp_path / "table_collections", PUBLISHED)
+
+
 def test_every_product_names_its_data_set():
     for name, product in products("one_protocol").items():
+        if product.across:
+            continue
         assert product.needs == tuple(f"{product.collection}_{scorer}" for scorer in SCORERS)
         assert f"_{product.collection}" in name
         assert catalog.get(product.collection).title in product.title

@@ -19,14 +19,29 @@ _PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
     ("table", "_pairs", "every pair of methods", "ranks:table_pairs"),
 )
 
+#: What is made of all collections together, likewise.
+_ACROSS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
+    ("figure", "", "mean ranks of all methods", "across:figure_ranks"),
+    ("figure", "_wins", "how often each loss is ahead of each other", "across:figure_wins"),
+    ("table", "", "every loss with every scorer, and trees", "across:table"),
+)
+
+#: The experiments on a collection.
+_NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees"))
+
 PRODUCTS: dict[str, Product] = {
     f"{kind}_{{collection}}{ending}": Product(
         kind,
         f"One protocol, {{collection}}: {what}",
-        tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees")),
+        _NEEDS,
         function,
         {"dataset": "{collection}"},
         timed=ending == "_time",
     )
     for kind, ending, what, function in _PARTS
+} | {
+    f"{kind}_collections{ending}": Product(
+        kind, f"One protocol over collections: {what}", _NEEDS, function, across=True
+    )
+    for kind, ending, what, function in _ACROSS
 }

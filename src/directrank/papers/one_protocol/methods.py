@@ -189,6 +189,11 @@ class Protocol:
         )
 
     @property
+    def labels(self) -> list[str]:
+        """What each method is called where those of all scorers stand together."""
+        return [method.label for method in self.methods]
+
+    @property
     def folds(self) -> int:
         """Number of folds."""
         return len(self.methods[0].runs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -82,6 +82,8 @@ class Product:
         claims: the claims that it bears on. Its text quotes the verdicts on them, which are
             measured before it is drawn.
         collection: the collection that it is about, of a product that is made for each.
+        across: whether it is of all collections that an edition lists, where these are several;
+            its needs then have ``{collection}`` in the place of each one's name.
     """
 
     kind: Literal["figure", "table"]
@@ -95,6 +97,13 @@ class Product:
     computes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     collection: str | None = None
+    across: bool = False
+
+    def needs_of(self, collections: Sequence[str]) -> tuple[str, ...]:
+        """:attr:`needs` where an edition lists these collections."""
+        if not self.across:
+            return self.needs
+        return tuple(need.replace(PLACEHOLDER, name) for name in collections for need in self.needs)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -236,7 +245,7 @@ def build(
     """
     evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
     item = product(evidence.paper, evidence.product)
-    for experiment in item.needs:
+    for experiment in () if item.across else item.needs:
         evidence.runs(experiment)
     said = _said_of_claims(item, claims_file)
     stem = Path(out_stem)
