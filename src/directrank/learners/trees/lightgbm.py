@@ -196,9 +196,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             callbacks=callbacks,
         )
     except lightgbm.basic.LightGBMError as error:
-        raise TrainingError(
-            f"LightGBM failed: {error}", "check the settings and the features of this run"
-        ) from error
+        raise TrainingError(f"LightGBM failed: {error}", _remedy(error, settings)) from error
     kept = booster.best_iteration if settings["early_stopping_rounds"] else booster.num_trees()
     text = booster.model_to_string(num_iteration=kept)
     leaves = _count_leaves(text)
@@ -383,6 +381,17 @@ def _dataset(
     return lightgbm.Dataset(
         features, label=labels, group=groups(lists), params=parameters, reference=reference
     )
+
+
+def _remedy(error: Exception, settings: Mapping[str, Any]) -> str:
+    """What to do about an error of LightGBM's."""
+    if "best_split_info" in str(error) and settings["min_sum_hessian_in_leaf"] == 0:
+        # A query whose order is right already has lambdas and weights of 0.
+        return (
+            "set model.min_sum_hessian_in_leaf above 0, e.g. to 0.001: with 0 a split may leave a "
+            "leaf without any weight, as these data have"
+        )
+    return "check the settings and the features of this run"
 
 
 def _predict(
