@@ -33,7 +33,7 @@ def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
         ValueError: no value, one that is not finite, or another number of groups.
 
     >>> estimate = clustered_mean(np.array([0.1, 0.2, 0.6, 0.5]), np.array([1, 1, 2, 2]))
-    >>> round(estimate.mean, 2), round(estimate.error, 2), estimate.freedom
+    >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.freedom, 2)
     (0.35, 0.2, 1.0)
     """
     values = np.asarray(values, np.float64)
@@ -89,4 +89,4 @@ def _freedom(size: np.ndarray, weight: np.ndarray, correlation: float) -> float:
     av = float(weight @ (share * variance))
     square = 2 * aa * vv + (aa * total) ** 2 + 2 * av**2 - 4 * total * aa * av
     square += float(weight**2 @ (variance**2 + 2 * variance * own))
-    return trace**2 / square
+    return float(trace**2 / square)
