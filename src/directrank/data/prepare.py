@@ -16,7 +16,7 @@ import numpy as np
 from directrank.data import catalog, filters, prepared
 from directrank.data.archives import Archive, open_archive
 from directrank.data.catalog import Entry
-from directrank.data.prepared import SPLITS, Store, ring_order, ring_split, ring_splits, split_name
+from directrank.data.prepared import SPLITS, Store, ring_split, split_name
 from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
 from directrank.lists.packed import RankedLists
 from directrank.system import io
@@ -323,15 +323,11 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
     """
     n_folds = cast(int, reader.entry.folds)
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
-    for name in ring_order(n_folds):
-        if name in store.parts:
-            store.repeat(name)
-        else:
-            reader.write_part(store, name, tested_in[int(name[1:])], "test")
-    ranges = {
-        name: (store.bounds[first], store.bounds[last])
-        for name, (first, last) in ring_splits(n_folds).items()
-    }
+
+    def write(name: str) -> None:
+        reader.write_part(store, name, tested_in[int(name[1:])], "test")
+
+    ranges = prepared.write_ring(store, n_folds, write)
     if reader.entry.test_sets_only:
         return ranges
     for fold in range(1, n_folds + 1):
@@ -467,15 +463,9 @@ def _extract(
     note("checking counts")
     with prepared.replacing(out) as folder:
         with Store(folder / "store", lists[0].n_features) as store:
-            for name in ring_order(n_folds):
-                if name in store.parts:
-                    store.repeat(name)
-                else:
-                    store.write_part(name, [lists[int(name[1:]) - 1]])
-        ranges = {
-            name: (store.bounds[first], store.bounds[last])
-            for name, (first, last) in ring_splits(n_folds).items()
-        }
+            ranges = prepared.write_ring(
+                store, n_folds, lambda name: store.write_part(name, [lists[int(name[1:]) - 1]])
+            )
         result = prepared.finish(folder, store, ranges, meta)
         _check_counts(entry, result, store, whole=True)
     return result

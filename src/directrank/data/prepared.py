@@ -25,7 +25,7 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -263,22 +263,41 @@ def write_prepared(
     Raises:
         DataError: ``out`` holds something else, or the lists contradict ``meta`` or each other.
     """
-    if folds is None:
-        order, ranges = list(splits), {name: (i, i + 1) for i, name in enumerate(splits)}
-    else:
-        order, ranges = ring_order(folds), ring_splits(folds)
     with replacing(out) as folder:
-        with Store(folder / _STORE, splits[order[0]].n_features) as store:
-            for name in order:
-                if name in store.parts:
-                    store.repeat(name)
-                else:
-                    store.write_part(name, [splits[name]])
-        queries = {
-            name: (store.bounds[first], store.bounds[last])
-            for name, (first, last) in ranges.items()
-        }
-        return finish(folder, store, queries, meta)
+        with Store(folder / _STORE, next(iter(splits.values())).n_features) as store:
+            if folds is None:
+                for name, lists in splits.items():
+                    store.write_part(name, [lists])
+                ranges = dict(store.parts)
+            else:
+                ranges = write_ring(
+                    store, folds, lambda name: store.write_part(name, [splits[name]])
+                )
+        return finish(folder, store, ranges, meta)
+
+
+def write_ring(
+    store: Store, folds: int, write: Callable[[str], None]
+) -> dict[str, tuple[int, int]]:
+    """Write the parts of a cyclic data set in the order of :func:`ring_order`.
+
+    Args:
+        store: still open.
+        folds: how many there are, and parts.
+        write: writes the part of this name; called once for each.
+
+    Returns:
+        Every split of every fold, and its range of queries in the store.
+    """
+    for name in ring_order(folds):
+        if name in store.parts:
+            store.repeat(name)
+        else:
+            write(name)
+    return {
+        name: (store.bounds[first], store.bounds[last])
+        for name, (first, last) in ring_splits(folds).items()
+    }
 
 
 @contextlib.contextmanager
