@@ -32,6 +32,7 @@ from directrank.learners.neural import monitors
 from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.fit import complete
 from directrank.learners.neural.members import Member
+from directrank.learners.neural.restrictions import REMEDY, require_plain_sgd
 from directrank.learners.neural.scoring import score
 from directrank.lists.conventions import discount_sums, gains
 from directrank.lists.packed import RankedLists
@@ -165,26 +166,17 @@ def fit_many(
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Model, loss and training with every default; a :class:`ConfigError` for what is not known."""
-    remedy = "mend it, or take the learner 'neural'"
     model, training = settings["model"], complete(settings["training"])
     loss = dict(settings["loss"])
     if model["name"] != "linear" or model.get("bias"):
-        raise ConfigError("learner 'linear_ascent' trains the model linear, without bias", remedy)
-    for key, value in FIXED.items():
-        if training[key] != value:
-            raise ConfigError(
-                f"learner 'linear_ascent': training.{key} must be {value}, is {training[key]}",
-                remedy,
-            )
-    optimizer = training["optimizer"]
-    if optimizer["name"] != "sgd" or optimizer.get("weight_decay"):
-        raise ConfigError("learner 'linear_ascent' has plain sgd only", remedy)
+        raise ConfigError("learner 'linear_ascent' trains the model linear, without bias", REMEDY)
+    require_plain_sgd("linear_ascent", training, FIXED)
     known = LOSSES.get(loss["name"])
     if known is None or not loss.keys() <= {"name", *known}:
         raise ConfigError(
             "learner 'linear_ascent' trains approx_ndcg (alpha) and approx_ap (alpha, beta), "
             f"not {loss}",
-            remedy,
+            REMEDY,
         )
     return {"model": model, "loss": known | loss, "training": training}
 

@@ -37,6 +37,7 @@ from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.neural import fit
 from directrank.learners.neural.checkpoints import Checkpoints
 from directrank.learners.neural.members import Member
+from directrank.learners.neural.restrictions import REMEDY, require_plain_sgd
 from directrank.learners.neural.stack import Stack, UnderWay
 from directrank.lists.conventions import discount_sums, gains
 from directrank.system.errors import ConfigError, TrainingError
@@ -97,31 +98,22 @@ class PerQueryStack(Stack):
         self, model: Mapping[str, Any], training: Mapping[str, Any], members: Sequence[Member]
     ) -> None:
         """Raise a :class:`ConfigError` for what these passes cannot do."""
-        remedy = "mend it, or take the learner 'neural'"
         if model["name"] not in ("linear", "two_layer") or model.get("bias"):
             raise ConfigError(
                 f"learner '{self.learner}' trains the models linear, without bias, and two_layer",
-                remedy,
+                REMEDY,
             )
-        for key, value in FIXED.items():
-            if training[key] != value:
-                raise ConfigError(
-                    f"learner '{self.learner}': training.{key} must be {value}, is {training[key]}",
-                    remedy,
-                )
-        optimizer = training["optimizer"]
-        if optimizer["name"] != "sgd" or optimizer.get("weight_decay"):
-            raise ConfigError(f"learner '{self.learner}' has plain sgd only", remedy)
+        require_plain_sgd(self.learner, training, FIXED)
         first, *others = [dict(member.loss) for member in members]
         if any(loss != first for loss in others):
-            raise ConfigError(f"learner '{self.learner}' trains one loss at a time", remedy)
+            raise ConfigError(f"learner '{self.learner}' trains one loss at a time", REMEDY)
         if first["name"] not in self.losses or not (
             set(first) <= {"name", *self.losses[first["name"]]}
         ):
             raise ConfigError(
                 f"learner '{self.learner}' trains {' and '.join(self.losses)}, ranknet and "
                 f"lambdarank as the paper has them, not {first}",
-                remedy,
+                REMEDY,
             )
 
     @property
