@@ -1,8 +1,9 @@
 """Confidence intervals of a mean.
 
-Two are in use. Bruch2019 prints "95% confidence intervals" over 10 trials without the formula:
-Student's t, since ten values do not make s a known constant. Burges2006 draws 95 % bars in every
-graph without the unit: the normal interval over test queries, of which there are thousands.
+Bruch2019 prints "95% confidence intervals" over 10 trials without the formula: Student's t, since
+ten values do not make s a known constant. Burges2006 draws 95 % bars in every graph without the
+unit; the normal interval over test queries, of which there are thousands, is the usual reading. The
+study's own bars hold for other starts as well (:mod:`directrank.stats.two_way`).
 """
 
 from __future__ import annotations

@@ -353,16 +353,6 @@ def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
     return f"Between the two longest lists V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
 
 
-def by_net(evidence: Evidence) -> dict[str, tuple[PlannedRun, PlannedRun]]:
-    """Net → the runs of V1 and V2 on the Web data."""
-    timed = {(run.setting("net"), run.setting("method")): run for run in evidence.runs("speedup")}
-    return {
-        net: (timed[net, V1], timed[net, V2])
-        for net in NETS
-        if (net, V1) in timed and (net, V2) in timed
-    }
-
-
 def pass_seconds(run: PlannedRun) -> pd.Series:
     """Seconds of each pass over the training queries, by row of the run's history."""
     history = run.result.history
