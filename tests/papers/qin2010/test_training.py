@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def evidence_of(folder: Path, product: str, experiment: str, entries: Sequence[A
         "edition": "real",
         "paper": "qin2010",
         "product": product,
-        "experiments": {experiment: entries},
+        "experiments": {"softrank_training": [], experiment: entries},
     }
     return gather(plan, folder, PUBLISHED)
 
@@ -179,7 +180,8 @@ def test_the_best_start_of_each_group_is_the_one_with_the_lowest_objective() -> 
 def test_table_5_and_its_claim(tmp_path: Path) -> None:
     history = starts_history({0: 0.40, 1: 0.42, 2: 0.44})
     entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS}, **RULE)
-    plan = make_plan(tmp_path, "qin2010", "table5", {"random_starts": [entry]}, edition="real")
+    parts = {"random_starts": [entry], "softrank_training": []}
+    plan = make_plan(tmp_path, "qin2010", "table5", parts, edition="real")
     build(plan, tmp_path / "runs", tmp_path / "table5", PUBLISHED)
     data = pd.read_csv(tmp_path / "table5.csv")
     capped = data[data["cap"] == 100].set_index(["discount", "alpha", "restarts"])
@@ -321,17 +323,49 @@ def test_claims_of_falling_errors_compare_neighbours_start_by_start(tmp_path: Pa
     assert outcome.findings[0].effect < 0
 
 
-def test_claim_of_training_accuracy_is_set_against_softranks_printed_value(
+def test_claim_of_training_accuracy_is_set_against_softrank_as_printed_and_as_trained(
     tmp_path: Path,
 ) -> None:
     history = starts_history({0: 0.45, 1: 0.46, 2: 0.47})
-    entry = write(tmp_path, "starts", history, {"loss.alpha": ALPHAS})
+    entry = write(tmp_path, "starts", history, {"loss.alpha": ALPHAS}, **RULE)
     outcome = claim_training_accuracy(evidence_of(tmp_path, "table5", "random_starts", [entry]))
     assert outcome is not None
     (finding,) = outcome.findings
-    assert finding.comparison == "best training NDCG@5 of 20 starts, α = 300 − 0.494"
-    assert finding.effect == pytest.approx(0.47 + 0.1 * max(best_luck()) - 0.494)
+    assert finding.comparison.endswith("20 starts, α = 300 − SoftRank's as printed")
+    own = 0.47 + 0.1 * max(best_luck())
+    assert finding.effect == pytest.approx(own - 0.494)
     assert finding.p_value == 0
+    assert outcome.missing == ["SoftRank trained here"]
+    softrank = write(tmp_path, "softrank", softrank_history(), {"loss.sigma": (0.1, 1.0)}, **RULE)
+    parts = {"random_starts": [entry], "softrank_training": [softrank]}
+    plan = make_plan(tmp_path, "qin2010", "table5", parts, edition="real")
+    outcome = claim_training_accuracy(gather(json.loads(plan.read_text()), tmp_path, PUBLISHED))
+    assert outcome is not None
+    assert outcome.findings[1].effect == pytest.approx(own - 0.52)
+    assert outcome.missing == []
+    build(plan, tmp_path, tmp_path / "table5", PUBLISHED)
+    data = pd.read_csv(tmp_path / "table5.csv")
+    rows = data[data["method"] == "SoftRank"].set_index("discount")
+    assert rows.loc["letor", ["sigma", "mean", "published"]].tolist() == [1.0, 0.52, 0.494]
+    assert rows.loc["letor", "difference"] == pytest.approx(0.026)
+    assert "0.5200 (σ = 1)" in (tmp_path / "table5.md").read_text(encoding="utf-8")
+
+
+def softrank_history() -> pd.DataFrame:
+    """Two values of σ, two starts, three epochs; the highest level is not the last."""
+    levels = {0: [0.3, 0.4, 0.41], 1: [0.4, 0.5, 0.45]}
+    return pd.DataFrame(
+        {
+            "candidate": candidate,
+            "trial": trial,
+            "epoch": epoch,
+            "train_ndcg@5/letor": level + 0.02 * trial,
+            "train_ndcg@5": level,
+        }
+        for candidate, curve in levels.items()
+        for trial in range(2)
+        for epoch, level in enumerate(curve, 1)
+    )
 
 
 def best_luck() -> list[float]:

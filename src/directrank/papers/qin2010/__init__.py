@@ -101,7 +101,7 @@ PRODUCTS: dict[str, Product] = {
     "table5": Product(
         "table",
         "Table 5 of Qin et al. (2010): training performance against α and random starts",
-        ("random_starts",),
+        ("random_starts", "softrank_training"),
         "training:table5",
         {"experiment": "random_starts"},
         claims=("C09", "D08"),

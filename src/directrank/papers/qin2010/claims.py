@@ -18,13 +18,15 @@ from directrank.papers.qin2010.methods import (
     table4_order,
 )
 from directrank.papers.qin2010.training import (
-    SOFTRANK_TRAINING,
     SYMBOLS,
     TABLE5_METRICS,
+    best_in_training,
     best_of,
     candidates,
     epoch_seconds,
     error_curves,
+    softrank_printed,
+    softrank_training,
 )
 from directrank.papers.shared.claims import has_runs
 from directrank.papers.shared.evidence import Evidence, PlannedRun
@@ -243,29 +245,37 @@ def claim_gains(evidence: Evidence) -> Outcome | None:
 
 
 def claim_training_accuracy(evidence: Evidence) -> Outcome | None:
-    """The best training NDCG@5 of ApproxNDCG is above what SoftRank's is printed as (D08).
+    """The best training NDCG@5 of ApproxNDCG is above the best of SoftRank (D08).
 
     The statement is about the best of Table 5, the value that some α reaches with all starts: one
-    that is above suffices, and nothing is left to chance in having found it.
+    that is above suffices, and nothing is left to chance in having found it. It is set against
+    what SoftRank's is printed as, and against SoftRank trained here.
     """
     runs = evidence.runs("random_starts")
     if not runs:
         return None
-    printed = evidence.published("qin2010_text_values").set_index("quantity")["value"]
-    softrank, starts = float(printed[SOFTRANK_TRAINING]), runs[0].n_trials
+    starts = runs[0].n_trials
     levels = {
         alpha: float(best_of(history, starts, TABLE5_METRICS["letor"])[0])
         for alpha, history in candidates(runs[0], "loss.alpha").items()
     }
     alpha = max(levels, key=lambda name: levels[name])
-    finding = Finding(
-        comparison=f"best training NDCG@5 of {starts} starts, α = {alpha:g} − {softrank:g}",
-        claimed=MORE,
-        dataset=runs[0].dataset,
-        unit="NDCG",
-        measurements=[computed(levels[alpha] - softrank, f"{len(levels)} α of {starts} starts")],
-    )
-    return Outcome([finding], (), "LETOR's discount; SoftRank's value is the printed one.")
+    rivals = {"SoftRank's as printed": softrank_printed(evidence)}
+    trained = softrank_training(evidence)
+    if trained is not None:
+        rivals["SoftRank's here"] = best_in_training(trained, TABLE5_METRICS["letor"])[0]
+    findings = [
+        Finding(
+            comparison=f"best training NDCG@5 of {starts} starts, α = {alpha:g} − {rival}",
+            claimed=MORE,
+            dataset=runs[0].dataset,
+            unit="NDCG",
+            measurements=[computed(levels[alpha] - level, f"{len(levels)} α of {starts} starts")],
+        )
+        for rival, level in rivals.items()
+    ]
+    missing = [] if trained is not None else ["SoftRank trained here"]
+    return Outcome(findings, missing, "LETOR's discount.")
 
 
 def _pair(
