@@ -614,3 +614,35 @@ def test_a_standin_without_queries_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match="no split has a query"):
         prepare("web30k_standin", tmp_path, tmp_path / "out", settings={"queries": {"train": 0}})
     assert list(tmp_path.iterdir()) == []
+
+
+def split_texts() -> dict[str, str]:
+    return {f"{split}.txt": PARTS[number] for number, split in enumerate(SPLITS, 1)}
+
+
+def test_groups_of_queries_are_read_from_a_file_of_the_archive(world):
+    queries = sorted(set(re.findall(r"qid:(\d+)", "".join(split_texts().values()))))
+    lines = "".join(f"{query}\t{int(query) // 2}\n" for query in queries)
+    world.declare(groups="groups.tsv")
+    files = split_texts() | {"groups.tsv": lines}
+    world.zip({f"mine/{name}": text for name, text in files.items()})
+    world.prepare()
+    lists = open_dataset(world.out / "vali")
+    assert lists.groups.tolist() == [query // 2 for query in lists.query_ids.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (None, "holds no files 'groups.tsv'"),
+        ("100\t1\n", "names no group of 3 queries, 101 among them"),
+        ("100\t1\n100\t2\n", "names the group of query 100 twice"),
+        ("100\t1\n101 2\n", "does not name a query and a group: '101 2'"),
+        ("100\tone\n", "does not name a query and a group"),
+    ],
+)
+def test_a_file_of_groups_that_cannot_be_meant_is_refused(world, lines, message):
+    world.declare(groups="groups.tsv")
+    world.zip(split_texts() | ({} if lines is None else {"groups.tsv": lines}))
+    error = world.fails(message)
+    assert "groups.tsv" in str(error)

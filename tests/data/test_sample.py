@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from directrank.data.sample import draw
+from directrank.data.sample import draw, fewer
 from directrank.lists.packed import RankedLists
 from directrank.study.specification import validate
 from directrank.system.errors import ConfigError, DataError
@@ -93,3 +93,35 @@ def test_a_normalisation_that_is_fitted_to_the_old_parts_is_refused() -> None:
     with pytest.raises(ConfigError, match="divides anew"):
         validate(spec)
     validate(spec | {"normalisation": {"name": "query_zscore"}})
+
+
+def test_fewer_training_queries_are_drawn_whole_and_in_order() -> None:
+    lists = parts()["train"]
+    some = fewer(lists, "web30k", 1, 4)
+    assert some.n_queries == 4
+    places = [lists.query_ids.tolist().index(query) for query in some.query_ids]
+    assert places == sorted(places)
+    for number, place in enumerate(places):
+        old, new = lists.offsets[place : place + 2], some.offsets[number : number + 2]
+        np.testing.assert_array_equal(lists.features[slice(*old)], some.features[slice(*new)])
+    assert fewer(lists, "web30k", 1, 4).query_ids.tolist() == some.query_ids.tolist()
+    assert fewer(lists, "web30k", 2, 4).query_ids.tolist() != some.query_ids.tolist()
+    assert fewer(lists, "web30k", 1, lists.n_queries + 1) is lists
+
+
+def test_two_ways_to_say_how_many_are_trained_on_are_refused() -> None:
+    spec = {
+        "data": {"name": "web30k", "settings": {}},
+        "fold": 1,
+        "normalisation": {"name": "query_zscore"},
+        "filter": {},
+        "sample": {"queries": SIZES},
+        "train_queries": 10,
+        "learner": "ranking_svm",
+        "model": {},
+        "selection": {"name": "ndcg"},
+        "evaluation": [{"name": "ndcg"}],
+        "trials": 1,
+    }
+    with pytest.raises(ConfigError, match="and so does 'train_queries'"):
+        validate(spec)

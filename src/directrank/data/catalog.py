@@ -57,6 +57,8 @@ class Entry:
     licence: str = ""
     generator: str | None = None
     extractor: str | None = None
+    embedded: bool = False
+    groups: str | None = None
     archives: tuple[ArchiveFile, ...] = ()
     features: int = 0
     folds: int | None = None
@@ -159,10 +161,12 @@ def is_plain_http(url: str) -> bool:
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     """The archive of ``entry`` in the folder ``raw``, or None.
 
-    A file as published is taken first, then the same name with the suffix of another container,
-    then an unpacked folder of that name; the data set's own name stands beside the published one.
+    One that is part of the repository lies in the folder ``embedded`` beside the catalogue. Of
+    others a file as published is taken first, then the same name with the suffix of another
+    container, then an unpacked folder of that name; the data set's own name stands beside the
+    published one.
     """
-    raw = Path(raw)
+    raw = default_path().parent / "embedded" if entry.embedded else Path(raw)
     if not raw.is_dir():
         return None
     present = {path.name.lower(): path for path in sorted(raw.iterdir())}

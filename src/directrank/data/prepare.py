@@ -151,6 +151,7 @@ class _Reader:
             **{key: value for key, value in entry.text.items() if key != "split_queries"},
         )
         self.files: dict[str, dict[str, Any]] = {}
+        self.groups: dict[int, int] | None = None
 
     def where(self, fold: int | None, split: str) -> str:
         """A file's name for messages."""
@@ -191,13 +192,70 @@ class _Reader:
                 store.append(block.features, block.labels)
         rows = queries.merged_rows()
         if rows is None:
-            store.end_part(name, queries.offsets(), queries.query_ids())
+            offsets, ids = queries.offsets(), queries.query_ids()
         else:
-            store.end_part(name, *queries.merged(), order=rows)
+            offsets, ids = queries.merged()
+        store.end_part(name, offsets, ids, self._groups_of(ids), order=rows)
+
+    def _groups_of(self, query_ids: np.ndarray) -> np.ndarray | None:
+        """The group of every query, int64 ``[Q]``; None where the collection names none."""
+        if self.entry.groups is None:
+            return None
+        where = f"{self.archive.path.name}/{self.entry.groups}"
+        if self.groups is None:
+            with self.archive.open(_member(self.entry.groups, self.archive)) as stream:
+                self.groups = read_groups(stream, where)
+        missing = [query for query in query_ids.tolist() if query not in self.groups]
+        if missing:
+            raise DataError(
+                f"names no group of {len(missing)} queries, {missing[0]} among them",
+                "give every query a line: its id, a tab, the number of its group",
+                file=where,
+            )
+        return np.array([self.groups[query] for query in query_ids.tolist()], np.int64)
 
     def record(self) -> dict[str, Any]:
         """Which archive was used, and every file that was read."""
         return {"archive": _archive_record(self.entry, self.archive.path), "files": self.files}
+
+
+def read_groups(stream: RawIOBase, where: str) -> dict[int, int]:
+    """Query id → the number of its group, from lines of both with a tab between.
+
+    Raises:
+        DataError: a line that is not so, or a query that has two.
+    """
+    found: dict[int, int] = {}
+    text = stream.read().decode("utf-8", errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split("\t")
+        try:
+            query, group = (int(value) for value in fields)
+        except ValueError as error:
+            raise DataError(
+                f"does not name a query and a group: {line[:60]!r}",
+                "write a query's id, a tab, the number of its group",
+                file=where,
+                line=number,
+            ) from error
+        if query in found:
+            raise DataError(
+                f"names the group of query {query} twice", "keep one line", file=where, line=number
+            )
+        found[query] = group
+    return found
+
+
+def _member(end: str, archive: Archive) -> str:
+    """The path in the archive that ends with the name ``end``."""
+    fits = [path for path in archive.members if path == end or path.endswith(f"/{end}")]
+    if len(fits) != 1:
+        raise DataError(
+            f"holds {len(fits) or 'no'} files '{end}', which names the groups of queries",
+            "keep one in it",
+            file=archive.path,
+        )
+    return fits[0]
 
 
 def _archive_record(entry: Entry, path: Path) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Random queries of a data set in splits of one's own, as Burges2006 made them (section 6)."""
+"""Random queries of a data set: in splits of one's own, as Burges2006 made them (section 6), or a
+part of the training set."""
 
 from __future__ import annotations
 
@@ -57,6 +58,23 @@ def draw(
         split: _lists(splits, [pool[number] for number in numbers], name, max_documents)
         for split, numbers in zip(ORDER, np.split(drawn, ends), strict=True)
     }
+
+
+def fewer(lists: RankedLists, name: str, fold: int | None, queries: int) -> RankedLists:
+    """Random queries of lists, in their order, copied; all of them where there are no more.
+
+    Args:
+        lists: of a training set.
+        name: the data set's name; with the fold it names the random stream.
+        fold: counted from 1; None where there are no folds.
+        queries: how many.
+    """
+    if lists.n_queries <= queries:
+        return lists
+    drawn = numpy_stream("train_queries", name, fold or 0).choice(
+        lists.n_queries, queries, replace=False
+    )
+    return lists.select(np.sort(drawn))
 
 
 def _lists(
