@@ -28,6 +28,7 @@ TITLES = {
     "cubic": "artificial data",
     "mq2007_standin": "stand-in for MQ2007",
     "ohsumed": "OHSUMED",
+    "mq2008": "MQ2008",
     "ohsumed_standin": "stand-in for OHSUMED",
     "td2003": "TD2003",
     "td2004": "TD2004",

@@ -92,12 +92,13 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
             cells[name] = []
+            place = _place(config, experiments[name]["data"])
             for settings, spec, source in _runs(study, paper, name, experiments[name], used):
                 run = run_name(spec)
                 study.runs[run] = spec
                 study.run_data[run] = source.key
                 study.data[source.key] = source
-                cells[name].append({"run": run, "settings": settings})
+                cells[name].append({"run": run, "settings": settings, **place})
         for product, names in needs.items():
             shown[paper, product] = {name: cells[name] for name in names}
     # Last, because a product may describe the data sets of all others.
@@ -142,8 +143,13 @@ def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str
                     f"'{product}' of '{paper}' is of a collection that the edition does not list",
                     f"add '{item.collection}' to papers.{paper}.collections",
                 )
-        of_items = [item.needs_of(entry["collections"]) for item in items]
-        needs[product] = tuple(dict.fromkeys(itertools.chain.from_iterable(of_items)))
+        needs[product] = tuple(dict.fromkeys(name for item in items for name in item.needs))
+        for name in (read for item in items for read in item.reads_of(entry["collections"])):
+            if name not in entry["products"]:
+                raise ConfigError(
+                    f"'{product}' of '{paper}' is drawn from '{name}', which is not made",
+                    f"add it to papers.{paper}.products",
+                )
         for name in needs[product]:
             if name not in experiments:
                 raise ConfigError(
@@ -162,7 +168,8 @@ def _runs(
     source = _data_source(study.config, experiment["data"])
     chosen = experiment.get("chosen")
     folds = experiment.get("folds", [None])
-    if source.source != "archive":
+    has_folds = source.source == "archive" and catalog.get(source.name).folds is not None
+    if not has_folds:
         folds = folds[:1]
     for variant in experiment.get("variants", [{"settings": {}}]):
         if chosen is not None and label(variant) not in chosen:
@@ -177,8 +184,8 @@ def _runs(
             for fold in folds:
                 spec = with_settings(base, swept)
                 spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
-                # What is generated has one split; it stands for the first fold.
-                spec["fold"] = fold if source.source == "archive" else None
+                # Where there is one split, it stands for the first fold.
+                spec["fold"] = fold if has_folds else None
                 spec = _override(study.config, spec, paper, name, used)
                 settings = {**variant["settings"], **swept}
                 if fold is not None:
@@ -226,6 +233,13 @@ def _refuse_idle_overrides(config: Mapping[str, Any], used: set[int]) -> None:
             )
 
 
+def _place(config: Mapping[str, Any], name: str) -> dict[str, str]:
+    """What a plan says of a run whose data stand in the place of the paper's."""
+    if "instead" not in config["datasets"].get(name, {}):
+        return {}
+    return {"in_place_of": catalog.get(name).title}
+
+
 def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
     if name not in config["datasets"]:
         raise ConfigError(
@@ -233,6 +247,8 @@ def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
             f"add it under 'datasets'; known are: {', '.join(sorted(config['datasets']))}",
         )
     entry = config["datasets"][name]
+    if "instead" in entry:
+        return DataSource(entry["instead"], entry["instead"], {}, "archive")
     settings = entry.get("settings", {})
     full = f"{name}_standin" if entry["source"] == "standin" else name
     key = full if entry["source"] == "archive" else f"{full}-{digest_of(settings)[:8]}"
@@ -247,7 +263,7 @@ def _plan(
         name: source.key
         for shown in [product, *repeats]
         for name in papers.product(paper, shown).data
-        if name in study.config["datasets"]
+        if "source" in study.config["datasets"].get(name, {})
         for source in [_data_source(study.config, name)]
         if source.key in study.data
     }

@@ -1,9 +1,9 @@
 """Confidence intervals of a mean.
 
 Bruch2019 prints "95% confidence intervals" over 10 trials without the formula: Student's t, since
-ten values do not make s a known constant. Burges2006 draws 95 % bars in every graph without the
-unit; the normal interval over test queries, of which there are thousands, is the usual reading. The
-study's own bars hold for other starts as well (:mod:`directrank.stats.two_way`).
+ten values do not make s a known constant. Intervals that hold for other starts and other queries at
+once are in :mod:`directrank.stats.two_way`, those of queries in groups in
+:mod:`directrank.stats.clusters`.
 """
 
 from __future__ import annotations
@@ -58,30 +58,6 @@ def mean_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> 
     >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"
     '0.430 ± 0.025'
     """
-    values = _checked(values, level)
-    quantile = stats.t.ppf((1 + level) / 2, len(values) - 1) if len(values) > 1 else math.nan
-    return _interval(values, float(quantile), level)
-
-
-def normal_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> Interval:
-    """Normal interval, ``mean ± z_{(1+level)/2} · s / √n``; 1.96 at 95 % (Burges2006's bars).
-
-    Args:
-        values: ``[n]``, one value per query, empty queries left out.
-        level: confidence level in (0, 1).
-
-    Raises:
-        ValueError: as :func:`mean_interval`.
-
-    >>> interval = normal_interval([0.0, 0.5, 1.0, 0.5])
-    >>> f"{interval.low:.2f} to {interval.high:.2f}"
-    '0.10 to 0.90'
-    """
-    values = _checked(values, level)
-    return _interval(values, float(stats.norm.ppf((1 + level) / 2)), level)
-
-
-def _checked(values: Sequence[float] | np.ndarray, level: float) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not len(values):
         raise ValueError("an interval needs a list of at least one value")
@@ -89,10 +65,9 @@ def _checked(values: Sequence[float] | np.ndarray, level: float) -> np.ndarray:
         raise ValueError("an interval needs finite values: leave queries without a value out first")
     if not 0 < level < 1:
         raise ValueError(f"the level {level} is not between 0 and 1")
-    return values
-
-
-def _interval(values: np.ndarray, quantile: float, level: float) -> Interval:
     n = len(values)
-    half_width = quantile * float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    half_width = math.nan
+    if n > 1:
+        quantile = float(stats.t.ppf((1 + level) / 2, n - 1))
+        half_width = quantile * float(values.std(ddof=1)) / math.sqrt(n)
     return Interval(mean=float(values.mean()), half_width=half_width, n=n, level=level)

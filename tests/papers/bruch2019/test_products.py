@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from papers_synthetic import (
     METHOD_LEVELS,
     PUBLISHED,
@@ -188,3 +189,39 @@ def test_choices_are_compared_with_what_table1_is_made_with(tmp_path: Path) -> N
     assert padded["difference"] == pytest.approx(padded["mean"] - own["mean"], abs=1e-4)
     assert padded["p_value"] < 0.05
     assert math.isnan(at_five.loc["λMART_GBM, nothing sampled", "half_width"])
+
+
+def instead(entries: list[dict]) -> list[dict]:
+    """Runs on real data in the place of the paper's."""
+    return [entry | {"in_place_of": "MSLR-WEB30K"} for entry in entries]
+
+
+def test_other_real_data_than_the_papers_are_named_and_not_compared(tmp_path: Path) -> None:
+    entries = instead(table1_runs(tmp_path / "runs", "ohsumed"))
+    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
+    data = csv(tmp_path, "table1", experiments)
+    assert set(data["data"]) == {"other real"}
+    assert set(data["dataset"]) == {"OHSUMED"}
+    trained = data[data["method"] != "λMART_RankLib"]
+    assert set(trained["status"]) == {"other real: levels not comparable"}
+    text = (tmp_path / "table1.md").read_text(encoding="utf-8")
+    assert "Web30K (here: OHSUMED)" in text
+    assert "real data, in the place of the paper's MSLR-WEB30K" in text
+    assert OTHER_DATA in text
+    assert STANDIN not in text
+    assert "diff. (SE)" not in text
+
+
+def test_a_picture_of_other_real_data_says_so(tmp_path: Path) -> None:
+    entries = instead(alpha_sweep(tmp_path / "runs", dataset="ohsumed"))
+    csv(tmp_path, "figure2", {"alpha_sweep": entries})
+    picture = (tmp_path / "figure2.svg").read_text(encoding="utf-8")
+    assert "OHSUMED: real, not the paper's data (edition demo)" in picture
+
+
+def test_the_summary_says_nothing_of_the_agreement_of_other_real_data(tmp_path: Path) -> None:
+    entries = instead(table1_runs(tmp_path / "runs", "ohsumed"))
+    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
+    csv(tmp_path, "summary", experiments, repeats=["table1"])
+    picture = (tmp_path / "summary.svg").read_text(encoding="utf-8")
+    assert "standard errors, the farthest" not in picture

@@ -10,8 +10,14 @@ import pandas as pd
 import pytest
 
 from directrank.papers.shared.evidence import Dataset, PlannedRun
-from directrank.papers.shared.methods import Method, by_method, paired_test, paired_values
-from directrank.stats.intervals import mean_interval, normal_interval
+from directrank.papers.shared.methods import (
+    Method,
+    by_method,
+    paired_test,
+    paired_values,
+    signed_rank_p,
+)
+from directrank.stats.intervals import mean_interval
 from directrank.study.results import load_run
 from directrank.system.errors import DataError
 from papers_synthetic import make_run
@@ -96,10 +102,28 @@ def test_a_paired_test_is_of_the_mean_difference() -> None:
     generator = np.random.default_rng(3)
     a = pd.Series(generator.normal(0.2, 0.1, 50))
     b = pd.Series(generator.normal(0.1, 0.1, 50))
-    t, normal = (
-        paired_test(a, b, ("test",), interval=interval, resamples=999)
-        for interval in (mean_interval, normal_interval)
-    )
-    assert t.difference == mean_interval(a - b)
-    assert normal.difference == normal_interval(a - b)
-    assert t.p_value == normal.p_value == 1 / 1000
+    test = paired_test(a, b, ("test",), resamples=999)
+    assert test.difference == mean_interval(a - b)
+    assert test.p_value == 1 / 1000
+
+
+def test_a_paired_test_of_grouped_queries_flips_signs_group_by_group() -> None:
+    generator = np.random.default_rng(3)
+    groups = np.repeat(np.arange(10), 20)
+    shared = np.repeat(generator.normal(0.0, 0.1, 10), 20)  # a group's queries differ alike
+    a = pd.Series(0.5 + shared + generator.normal(0.0, 0.01, 200))
+    b = pd.Series(np.full(200, 0.5))
+    alone = paired_test(a, b, ("test",), resamples=999)
+    grouped = paired_test(a, b, ("test",), groups=groups, resamples=999)
+    assert grouped.difference.mean == pytest.approx(alone.difference.mean)
+    assert grouped.difference.half_width > 3 * alone.difference.half_width
+    assert grouped.p_value > alone.p_value
+    own = paired_test(a, b, ("test",), groups=np.arange(200), resamples=999)
+    assert own.p_value == alone.p_value
+    assert own.difference.half_width == pytest.approx(alone.difference.half_width)
+
+
+def test_wilcoxons_test_gives_way_to_one_by_group() -> None:
+    a, b = pd.Series([0.5, 0.6, 0.7, 0.9]), pd.Series([0.1, 0.4, 0.6, 0.3])
+    assert signed_rank_p(a, b, None) == 0.125
+    assert signed_rank_p(a, b, np.array([1, 1, 2, 2])) > 0.01

@@ -16,7 +16,9 @@ from directrank.papers.shared.format import headings, interval, number, p_value,
 from directrank.papers.shared.methods import (
     Method,
     by_method,
+    groups_sentence,
     over_trials,
+    paired_groups,
     paired_test,
     paired_values,
 )
@@ -53,7 +55,7 @@ def table_choices(evidence: Evidence) -> TableResult:
         "interval over trials. “diff.” is the difference to the first row of the group with its "
         "95% interval over test queries, of means over trials; p of a paired randomisation test, "
         "not corrected. Queries without a relevant document are left out. "
-        f"{evidence.sources(first.runs)}"
+        f"{groups_sentence([first])}{evidence.sources(first.runs)}"
     )
     columns = headings("", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "diff.", "p")
     return TableResult(data, Layout(caption, columns, sections, _chosen(methods)))
@@ -67,7 +69,8 @@ def _row(evidence: Evidence, method: Method, base: Method | None, cutoff: int) -
     if base is not None and base is not method:
         ours, theirs = paired_values([method, base], metric)
         stream = ("bruch2019", "choices", method.name, metric)
-        paired = paired_test(100 * ours, 100 * theirs, stream)
+        groups = paired_groups([method], ours)
+        paired = paired_test(100 * ours, 100 * theirs, stream, groups=groups)
         difference, half_width = paired.difference.mean, paired.difference.half_width
         p = paired.p_value
     return row | {"difference": difference, "difference_half_width": half_width, "p_value": p}

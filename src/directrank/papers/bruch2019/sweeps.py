@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg, width
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval
@@ -95,7 +95,7 @@ def _sweep(
     ranks = listed([f"{cutoff}" for cutoff in CUTOFFS if f"NDCG@{cutoff}" in set(data["metric"])])
     single = data["metric"].nunique() == 1
     axes.set(xlabel=axis, ylabel=f"{data['metric'].iloc[0]} (%)" if single else "NDCG (%)")
-    figures.small_print(figure, standin_line([runs[0].dataset], evidence.edition))
+    figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
     return FigureResult(figure, data, _sweep_caption(evidence, runs, what, ranks))
 
 

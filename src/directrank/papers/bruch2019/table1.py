@@ -12,7 +12,13 @@ import pandas as pd
 from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
+from directrank.papers.shared.evidence import (
+    NOT_COMPARABLE,
+    Evidence,
+    PlannedRun,
+    data_sentence,
+    here,
+)
 from directrank.papers.shared.format import headings, interval, number, signed, spread
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
@@ -124,7 +130,7 @@ def _table1_rows(
                 row["published_half_width"] = published.loc[name, f"{column}_ci95"]
             if method in runs:
                 row |= over_trials(ndcg(runs[method], "test", cutoff)) | {"queries": queries}
-            row["status"] = _status(method, method in runs, in_print, dataset.standin)
+            row["status"] = _status(method, method in runs, in_print, dataset.kind)
             rows.append(row)
     frame = pd.DataFrame(rows).reindex(columns=TABLE1_COLUMNS)
     frame = add_differences(
@@ -135,11 +141,11 @@ def _table1_rows(
     return frame.astype({"trials": "Int64", "queries": "Int64"})
 
 
-def _status(method: str, was_run: bool, in_print: bool, standin: bool) -> str:
+def _status(method: str, was_run: bool, in_print: bool, kind: str) -> str:
     if not was_run:
         return "not run here (RankLib absent)" if method == RANKLIB else "not run here"
-    if standin:
-        return "stand-in: levels not comparable"
+    if kind in NOT_COMPARABLE:
+        return f"{kind}: levels not comparable"
     return "compared" if in_print else "not in the paper's table"
 
 
@@ -159,7 +165,7 @@ def _table1_section(frame: pd.DataFrame, compared: bool) -> Section:
                 cells.append(signed(row.difference_in_se, 1) if comparable else "")
         rows.append([*cells, group["status"].iloc[0]])
     first = frame.iloc[0]
-    return Section(here(first["paper_dataset"], first["data"]), rows)
+    return Section(here(first["paper_dataset"], first["data"], first["dataset"]), rows)
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:

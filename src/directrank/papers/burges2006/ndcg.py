@@ -14,7 +14,7 @@ import pandas as pd
 
 from directrank import metrics
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import p_value, signed, spread
 from directrank.papers.shared.methods import Method, by_method, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
@@ -139,7 +139,7 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
     axes.set(xlabel="Truncation Level", ylabel="NDCG", xticks=list(LEVELS))
     axes.legend(loc="best")
     datasets = [curve.dataset for curve in curves]
-    figures.small_print(picture, standin_line(datasets, evidence.edition))
+    figures.small_print(picture, origin_line(datasets, evidence.edition))
     text = (
         f"{what}. NDCG at truncation levels 1 to 10 on the test set; bars: 95% intervals "
         f"{over(curves)}; queries without a relevant document are left out. "

@@ -21,7 +21,7 @@ from scipy import stats
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import count
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -164,7 +164,7 @@ def figure1a(evidence: Evidence) -> FigureResult:
             times.append(facts | {"minutes": time})
     axes.set(xlabel="Minutes (logarithmic)", ylabel="Max validation NDCG@10", xscale="log")
     axes.legend(loc="best")
-    figures.small_print(picture, standin_line([runs[0].dataset], evidence.edition))
+    figures.small_print(picture, origin_line([runs[0].dataset], evidence.edition))
     caption = (
         "Best NDCG@10 on the validation set so far against the minutes of training, linear nets, "
         "a mark per epoch. RankNet Training is V1, pair by pair; LambdaRank Speedup is V2, the "

@@ -8,6 +8,7 @@ collection names groups of queries, only groups are independent, and they are th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,13 +22,13 @@ from directrank.papers.shared.format import count, p_value, spread
 from directrank.papers.shared.methods import (
     Method,
     by_method,
+    mean_over_queries,
     paired_groups,
     paired_values,
     require_equal_folds,
 )
 from directrank.papers.shared.training import training_sentence
-from directrank.stats.clusters import clustered_mean
-from directrank.stats.intervals import Interval, mean_interval
+from directrank.stats.intervals import Interval
 from directrank.stats.ranks import all_pairs, equivalence
 from directrank.system.errors import DataError
 
@@ -57,49 +58,36 @@ SIGNIFICANT = 0.05
 MARGINS = (0.01, 0.005)
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """All methods on one data set.
-
-    Attributes:
-        evidence: of the product.
-        methods: those of a scorer together, in the order of the experiments; a method's variant is
-            its scorer.
-    """
-
-    evidence: Evidence
-    methods: Sequence[Method]
+class Comparison(ABC):
+    """Methods' values of the same queries, and how the pairs of them differ."""
 
     @property
+    @abstractmethod
     def dataset(self) -> Dataset:
         """What the numbers are of."""
-        return self.methods[0].dataset
 
     @property
-    def about(self) -> dict[str, Any]:
-        """The first columns of every CSV file."""
-        return self.evidence.about(self.dataset)
-
-    @cached_property
+    @abstractmethod
     def names(self) -> pd.DataFrame:
         """Columns ``method`` and ``scorer``, a row per method: how each is called."""
-        rows = [(method.name, SCORERS[method.variant]) for method in self.methods]
-        return pd.DataFrame(rows, columns=["method", "scorer"])
 
-    def of(self, *scorers: str) -> list[int]:
-        """Positions of the methods of these scorers."""
-        return [n for n, method in enumerate(self.methods) if method.variant in scorers]
-
-    @cached_property
+    @property
+    @abstractmethod
     def values(self) -> pd.DataFrame:
         """The primary metric, one row per query that is not empty, one column per method."""
-        return pd.DataFrame(dict(enumerate(paired_values(self.methods, PRIMARY))))
 
-    @cached_property
+    @property
+    @abstractmethod
     def groups(self) -> np.ndarray | None:
         """The group of each row of :attr:`values`; None where queries are independent."""
-        first = paired_values(self.methods[:1], PRIMARY)[0]
-        return paired_groups(self.methods, first)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What each method is called where those of all scorers stand together."""
+        return [
+            name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
+            for name, scorer in self.names.itertuples(index=False)
+        ]
 
     @cached_property
     def blocks(self) -> pd.DataFrame:
@@ -136,14 +124,6 @@ class Protocol:
             return "Wilcoxon's signed-rank test"
         return "a t test with errors by group of queries"
 
-    def over_queries(self, method: Method, metric: str) -> Interval:
-        """The mean of a metric over queries, with the interval that their groups allow."""
-        values = method.query_values(metric)
-        groups = paired_groups([method], values)
-        if groups is None:
-            return mean_interval(values.to_numpy())
-        return clustered_mean(values.to_numpy(), groups).interval()
-
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """Every pair of methods; see :func:`directrank.stats.ranks.all_pairs`."""
@@ -170,12 +150,63 @@ class Protocol:
     def verdicts(self) -> np.ndarray:
         """Int ``[k, k]``: 1 where the row's method is significantly better than the column's, -1
         where it is worse, 0 where that cannot be told."""
-        verdicts = np.zeros((len(self.methods), len(self.methods)), dtype=int)
+        k = len(self.labels)
+        verdicts = np.zeros((k, k), dtype=int)
         sure = self.pairs[self.pairs["p_holm"] < SIGNIFICANT]
         signs = self.ahead(sure)
         verdicts[sure["a"], sure["b"]] = signs
         verdicts[sure["b"], sure["a"]] = -signs
         return verdicts
+
+
+@dataclass(frozen=True)
+class Protocol(Comparison):
+    """All methods on one data set, from their runs.
+
+    Attributes:
+        evidence: of the product.
+        methods: those of a scorer together, in the order of the experiments; a method's variant is
+            its scorer.
+    """
+
+    evidence: Evidence
+    methods: Sequence[Method]
+
+    @property
+    def dataset(self) -> Dataset:
+        """What the numbers are of."""
+        return self.methods[0].dataset
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The first columns of every CSV file."""
+        return self.evidence.about(self.dataset)
+
+    @cached_property
+    def names(self) -> pd.DataFrame:
+        """See :attr:`Comparison.names`."""
+        rows = [(method.name, SCORERS[method.variant]) for method in self.methods]
+        return pd.DataFrame(rows, columns=["method", "scorer"])
+
+    def of(self, *scorers: str) -> list[int]:
+        """Positions of the methods of these scorers."""
+        return [n for n, method in enumerate(self.methods) if method.variant in scorers]
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """See :attr:`Comparison.values`."""
+        return pd.DataFrame(dict(enumerate(paired_values(self.methods, PRIMARY))))
+
+    @cached_property
+    def groups(self) -> np.ndarray | None:
+        """See :attr:`Comparison.groups`."""
+        first = paired_values(self.methods[:1], PRIMARY)[0]
+        return paired_groups(self.methods, first)
+
+    def over_queries(self, method: Method, metric: str) -> Interval:
+        """The mean of a metric over queries, with the interval that their groups allow."""
+        values = method.query_values(metric)
+        return mean_over_queries(values, paired_groups([method], values))
 
     def scale(self) -> str:
         """Sentences about trials, tuning, data and edition for a caption."""
@@ -187,11 +218,6 @@ class Protocol:
             f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. "
             f"{training_sentence(runs)} {self.evidence.sources(self.methods[0].runs, part)}"
         )
-
-    @property
-    def labels(self) -> list[str]:
-        """What each method is called where those of all scorers stand together."""
-        return [method.label for method in self.methods]
 
     @property
     def folds(self) -> int:

@@ -20,7 +20,7 @@ from directrank.papers.one_protocol.methods import (
     protocol,
 )
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
@@ -84,7 +84,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
         texts.append(
             f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
         )
-    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
+    figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     caption = (
         "Mean rank of each loss in NDCG@10 over the test queries, 1 the best, beside boosted trees "
         "(italic), ranked among the methods of a panel. A bar joins methods that Nemenyi's test "
@@ -199,7 +199,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     axes.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"mean rank in NDCG@10 of {len(order)} methods")
     axes.grid(axis="y", visible=False)
     scorer_legend(figure)
-    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
+    figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     within = int((ranks <= ranks[0] + difference).sum()) - 1
     caption = (
         f"Mean rank of all {len(order)} methods in NDCG@10 over {study.size}, 1 the "

@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
 from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.shared.tables import in_front
@@ -103,7 +103,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     scorer_legend(figure)
-    figures.small_print(figure, standin_line([study.dataset], study.evidence.edition))
+    figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     name_points(
         axes, [(study.methods[number].name, seconds[number], means[number]) for number in front]
     )

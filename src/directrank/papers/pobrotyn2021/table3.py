@@ -25,7 +25,13 @@ from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import WORDS, add_differences, beside, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
 from directrank.papers.shared.format import headings, interval, number, spread
-from directrank.papers.shared.methods import Method, over_trials, paired_test, paired_values
+from directrank.papers.shared.methods import (
+    Method,
+    over_trials,
+    paired_groups,
+    paired_test,
+    paired_values,
+)
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.papers.shared.training import training_sentence
@@ -99,8 +105,8 @@ def _rows(evidence: Evidence, experiment: str, methods: Mapping[str, Method]) ->
 def _status(was_run: bool, in_print: bool, run: PlannedRun) -> str:
     if not was_run:
         return "not run here"
-    if run.dataset.standin:
-        return "stand-in: levels not comparable"
+    if not run.dataset.of_the_paper:
+        return f"{run.dataset.kind}: levels not comparable"
     return "compared" if in_print else "ours, not in the paper"
 
 
@@ -120,7 +126,7 @@ def _section(frame: pd.DataFrame) -> Section:
             cells.append(beside(printed, row.difference_in_se, row.data))
         rows.append([*cells, group["status"].iloc[0]])
     first = frame.iloc[0]
-    return Section(here(first["paper_dataset"], first["data"]), rows)
+    return Section(here(first["paper_dataset"], first["data"], first["dataset"]), rows)
 
 
 def _cell(mean: float, half_width: float, bold: bool) -> str:
@@ -191,7 +197,8 @@ def _against_own(methods: Mapping[str, Method], name: str, metric: str) -> dict[
         return {"gain": math.nan, "p_value": math.nan}
     own, reference = paired_values([methods[name], methods[REFERENCE]], metric)
     stream = ("pobrotyn2021", "ohsumed", name, metric)
-    paired = paired_test(own, reference, stream, resamples=10_000)
+    groups = paired_groups([methods[name]], own)
+    paired = paired_test(own, reference, stream, groups=groups, resamples=10_000)
     return {"gain": 100 * paired.difference.mean, "p_value": paired.p_value}
 
 

@@ -49,7 +49,7 @@ def table_time(evidence: Evidence) -> TableResult:
                 ]
             )
         first = next(iter(methods.values()))
-        sections.append(Section(here(title, first.dataset.kind), lines))
+        sections.append(Section(here(title, first.dataset.kind, first.dataset.title), lines))
         sentences.append(data_sentence([first], "test", "test set"))
     if not entries:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")

@@ -138,11 +138,11 @@ def baselines(evidence: Evidence) -> TableResult:
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
         "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
-        f"validation. {'' if first.dataset.standin else f'{WORDS}. '}"
+        f"validation. {f'{WORDS}. ' if first.dataset.of_the_paper else ''}"
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = []
-    if not first.dataset.standin:
+    if first.dataset.of_the_paper:
         notes = [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
     return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
 

@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.methods import Method, Paired, by_method, paired_test, paired_values
+from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence
+from directrank.papers.shared.methods import (
+    Method,
+    Paired,
+    by_method,
+    paired_groups,
+    paired_test,
+    paired_values,
+)
 from directrank.stats.intervals import mean_interval
 
 OWN = "ApproxNDCG"
@@ -70,7 +77,8 @@ def compare(a: Method, b: Method, metric: str) -> Paired:
         DataError: the two were not evaluated on the same queries.
     """
     of_a, of_b = paired_values([a, b], metric)
-    return paired_test(of_a, of_b, ("qin2010", "table4", a.name, b.name, metric))
+    stream = ("qin2010", "table4", a.name, b.name, metric)
+    return paired_test(of_a, of_b, stream, groups=paired_groups([a, b], of_a))
 
 
 def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
@@ -115,6 +123,6 @@ def estimate(method: Method, metric: str) -> dict[str, float]:
     }
 
 
-def is_standin(data: pd.DataFrame) -> bool:
-    """Whether some rows are of a stand-in."""
-    return bool((data["data"] == "stand-in").any())
+def of_other_data(data: pd.DataFrame) -> bool:
+    """Whether some rows are of other data than the paper's."""
+    return bool(data["data"].isin(NOT_COMPARABLE).any())

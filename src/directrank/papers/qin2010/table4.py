@@ -17,9 +17,9 @@ from directrank.papers.qin2010.methods import (
     compare,
     estimate,
     folds_mean,
-    is_standin,
     letor_value,
     methods_of,
+    of_other_data,
     table4_order,
 )
 from directrank.papers.qin2010.stopping import caps_note, how_trained
@@ -75,7 +75,7 @@ def table4(evidence: Evidence) -> TableResult:
         "it speaks of other queries, not of other "
         "random starts); queries without a relevant document count as 0. “paper” is the value "
         "printed in the paper or on the LETOR 3.0 site, empty where it could not be recovered. "
-        f"{'' if is_standin(data) else f'{WORDS}. '}"
+        f"{'' if of_other_data(data) else f'{WORDS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
@@ -174,7 +174,7 @@ def _in_words(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
     if OWN not in set(letor["method"]):
         return []
     paragraphs = []
-    if not is_standin(data):
+    if not of_other_data(data):
         paragraphs.append(_level(data[data["status"] == "run"]))
     own, theirs = letor["method"] == OWN, letor["method"].isin(printed)
     if (~theirs).any():
@@ -197,7 +197,7 @@ def _empty_query(methods: Mapping[str, Method], data: pd.DataFrame) -> list[str]
         left_out = float(method.trial_means(metric, empty="exclude").mean())
         published = at_n.loc[name, "published"]
         text = f"{name} {left_out:.4f} ({counted:.4f}"
-        if not math.isnan(published) and not is_standin(data):
+        if not math.isnan(published) and not of_other_data(data):
             text += f", paper {published:.4f}"
             known += 1
             nearer += abs(left_out - published) < abs(counted - published)

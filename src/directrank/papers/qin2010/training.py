@@ -20,7 +20,7 @@ from directrank.papers.qin2010.stopping import (
 )
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import add_differences, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, standin_line
+from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, headings, interval, listed, spread
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -163,7 +163,7 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         ]
     axes.set(xlabel="epochs t", ylabel="error ρ", xscale="log", yscale="log")
     figures.legend_above(axes)
-    figures.small_print(figure, standin_line([run.dataset], evidence.edition))
+    figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
     return FigureResult(figure, data, _error_caption(evidence, run, setting, data))
 
@@ -451,7 +451,7 @@ def initialisation(evidence: Evidence) -> FigureResult:
     bounds = [f"{run.setting('model.init_bound'):g}" for run in runs]
     right.set_xticks(range(len(runs)), bounds)
     right.margins(x=0.25)
-    figures.small_print(figure, standin_line([run.dataset for run in runs], evidence.edition))
+    figures.small_print(figure, origin_line([run.dataset for run in runs], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
     return FigureResult(figure, data, _start_caption(evidence, runs, ends, data))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from directrank.papers.shared.evidence import NOT_COMPARABLE
 from directrank.papers.shared.format import signed
 
 #: The status of a computed value that is the printed one to its digits.
@@ -79,9 +80,9 @@ def beside(printed: str, in_errors: float, kind: str) -> str:
     Args:
         printed: the value as it is set; empty where none is printed.
         in_errors: ours minus the printed value in standard errors; may be NaN.
-        kind: the column ``data`` of ours; a stand-in's levels cannot be compared.
+        kind: the column ``data`` of ours; levels of other data than the paper's cannot be compared.
     """
-    if not printed or kind == "stand-in" or math.isnan(in_errors):
+    if not printed or kind in NOT_COMPARABLE or math.isnan(in_errors):
         return printed
     return f"{printed} ({signed(in_errors, 1)} SE)"
 
@@ -93,6 +94,8 @@ def add_status(data: pd.DataFrame, unprinted: str) -> pd.DataFrame:
         data: with the columns ``mean``, ``published`` and ``data``.
         unprinted: the status of a value that the paper does not have, or that is lost.
     """
-    conditions = [data["mean"].isna(), data["published"].isna(), data["data"] == "stand-in"]
-    names = ["not run here", unprinted, "stand-in: levels not comparable"]
+    conditions = [data["mean"].isna(), data["published"].isna()]
+    conditions += [data["data"] == kind for kind in NOT_COMPARABLE]
+    names = ["not run here", unprinted]
+    names += [f"{kind}: levels not comparable" for kind in NOT_COMPARABLE]
     return data.assign(status=np.select(conditions, names, "compared"))

@@ -28,6 +28,13 @@ Empty = Literal["exclude", "zero", "one"]
 CONVENTIONS: tuple[Empty, ...] = get_args(Empty)
 
 
+#: The kind of real data in the place of the paper's.
+OTHER_REAL = "other real"
+
+#: Kinds of data whose levels cannot be compared with those that the paper prints.
+NOT_COMPARABLE = ("stand-in", OTHER_REAL)
+
+
 @dataclass(frozen=True)
 class Dataset:
     """What a reader must know of a data set.
@@ -37,11 +44,13 @@ class Dataset:
         title: its name in print.
         origin: ``real``, ``standin`` (generated in the place of the paper's data) or ``generated``
             (artificial in the paper as well).
+        in_place_of: the title of the paper's data where these real ones stand in their place.
     """
 
     name: str
     title: str
     origin: str
+    in_place_of: str | None = None
 
     @property
     def standin(self) -> bool:
@@ -49,8 +58,15 @@ class Dataset:
         return self.origin == "standin"
 
     @property
+    def of_the_paper(self) -> bool:
+        """Whether its levels can be compared with what the paper prints."""
+        return self.kind not in NOT_COMPARABLE
+
+    @property
     def kind(self) -> str:
-        """``real``, ``stand-in`` or ``artificial``; the column ``data`` of every CSV file."""
+        """``real``, ``other real``, ``stand-in`` or ``artificial``; ``data`` of every CSV file."""
+        if self.in_place_of is not None:
+            return OTHER_REAL
         return {"real": "real", "standin": "stand-in", "generated": "artificial"}[self.origin]
 
 
@@ -119,6 +135,7 @@ class PlannedRun:
             queries=len(rows),
             empty=int((rows["n_relevant"] == 0).sum()),
             documents=int(rows["n_documents"].sum()),
+            groups=rows["group"].nunique() if "group" in rows else len(rows),
         )
 
     def _rows(self, split: str) -> pd.DataFrame:
@@ -135,14 +152,24 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of a split: all queries, those of them without a relevant document, all documents."""
+    """Size of a split.
+
+    Attributes:
+        queries: all of them.
+        empty: those of them without a relevant document.
+        documents: of all queries.
+        groups: of queries that are not independent; as many as queries where all are.
+    """
 
     queries: int
     empty: int
     documents: int
+    groups: int
 
     def __str__(self) -> str:
         text = f"{count(self.queries)} queries"
+        if self.groups < self.queries:
+            text += f" in {count(self.groups)} groups"
         if self.empty:
             text += f" ({count(self.empty)} of them without a relevant document)"
         return f"{text}, {count(self.documents)} documents"
@@ -161,6 +188,7 @@ class Evidence:
         prepared: name that the experiments use → the record of the prepared data set, for the data
             sets that the product describes and the edition prepares.
         repeats: the products whose cells this one shows again, of those that the edition makes.
+        values_files: published values per query that it is drawn from.
     """
 
     edition: str
@@ -170,6 +198,7 @@ class Evidence:
     published_folder: Path = PUBLISHED
     prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     repeats: Sequence[str] = ()
+    values_files: Sequence[Path] = ()
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
         """The runs of ``experiment``; a :class:`ConfigError` where the plan does not know it."""
@@ -235,17 +264,20 @@ def gather(
     runs_folder: str | Path,
     published_folder: str | Path = PUBLISHED,
     prepared_folder: str | Path = PREPARED,
+    values_files: Sequence[str | Path] = (),
 ) -> Evidence:
     """The evidence for one product.
 
     Args:
         plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
-            (name → list of ``{"run": name, "settings": {…}}``), ``prepared`` (name → folder) where
+            (name → list of ``{"run": name, "settings": {…}}``, with
+            ``in_place_of`` where the data are not the paper's), ``prepared`` (name → folder) where
             the product describes data sets, and ``repeats`` where it shows cells of other products.
             Which data a run was trained on its own record says.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
+        values_files: published values per query, for a product that is drawn from these.
 
     Raises:
         ConfigError: the plan is not complete. DataError: a run's results are.
@@ -266,6 +298,7 @@ def gather(
                 for name, key in plan.get("prepared", {}).items()
             },
             repeats=tuple(plan.get("repeats", ())),
+            values_files=tuple(map(Path, values_files)),
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error
@@ -274,7 +307,8 @@ def gather(
 def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
     result = load_run(runs_folder / entry["run"])
     facts = result.record["data"]
-    dataset = Dataset(facts["name"], facts["title"], facts["origin"])
+    place = entry.get("in_place_of")
+    dataset = Dataset(facts["name"], facts["title"], facts["origin"], place)
     return PlannedRun(entry["settings"], dataset, result)
 
 
@@ -297,6 +331,8 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     folds = sorted(fold for fold in by_fold if fold is not None)
     dataset = runs[0].dataset
     kind = _KINDS[dataset.origin]
+    if dataset.in_place_of is not None:
+        kind += f", in the place of the paper's {dataset.in_place_of}"
     if len(folds) > 1:
         scales = [run.scale(split) for run in by_fold.values()]
         total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))
@@ -306,15 +342,20 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     return f"Data: {dataset.title}{fold} ({kind}); {trained}; {part}: {runs[0].scale(split)}."
 
 
-def standin_line(datasets: Sequence[Dataset], edition: str) -> str:
-    """The line inside a picture that warns of stand-ins; empty where all data are real."""
-    titles = list(dict.fromkeys(data.title for data in datasets if data.standin))
-    if not titles:
-        return ""
-    names = ", ".join(titles)
-    return f"{names[0].upper()}{names[1:]}: generated, not the paper's data (edition {edition})"
+def origin_line(datasets: Sequence[Dataset], edition: str) -> str:
+    """The line inside a picture that says which data are not the paper's; empty where all are."""
+    said = {"stand-in": "generated, not the paper's data", OTHER_REAL: "real, not the paper's data"}
+    parts = []
+    for kind, text in said.items():
+        titles = dict.fromkeys(data.title for data in datasets if data.kind == kind)
+        if titles:
+            names = ", ".join(titles)
+            parts.append(f"{names[0].upper()}{names[1:]}: {text}")
+    return f"{'; '.join(parts)} (edition {edition})" if parts else ""
 
 
-def here(title: str, kind: str) -> str:
-    """The paper's name of a data set, and which kind of data replaces it where that is not real."""
-    return title if kind == "real" else f"{title} (here: {kind})"
+def here(title: str, kind: str, dataset: str) -> str:
+    """The paper's name of a data set, and what replaces it where that is another."""
+    if kind == "real":
+        return title
+    return f"{title} (here: {dataset if kind == OTHER_REAL else kind})"

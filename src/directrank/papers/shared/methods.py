@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
+from directrank.papers.shared.format import count
+from directrank.stats.clusters import clustered_mean, group_sums
 from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
-from directrank.stats.tests import paired_randomisation
+from directrank.stats.tests import paired_randomisation, wilcoxon
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
 
@@ -165,6 +167,36 @@ def over_trials(values: np.ndarray) -> dict[str, float]:
     return {"mean": estimate.mean, "half_width": estimate.half_width, "trials": estimate.n}
 
 
+def mean_over_queries(values: pd.Series, groups: np.ndarray | None) -> Interval:
+    """The mean of query values with its 95 % t interval, errors by group where there are groups."""
+    if groups is None:
+        return mean_interval(values.to_numpy())
+    return clustered_mean(values.to_numpy(), groups).interval()
+
+
+def signed_rank_p(a: pd.Series, b: pd.Series, groups: np.ndarray | None) -> float:
+    """p of Wilcoxon's signed-rank test of paired query values.
+
+    It takes queries as independent: where they form groups, there is a t test of the mean
+    difference with errors by group in its place.
+    """
+    if groups is None:
+        return wilcoxon(a, b).p_value
+    return clustered_mean((a - b).to_numpy(), groups).p_differs()
+
+
+def groups_sentence(methods: Sequence[Method]) -> str:
+    """What a caption says of tests where test queries form groups; empty where they do not."""
+    groups = pd.concat([run.query_groups("test") for run in methods[0].runs])
+    if groups.is_unique:
+        return ""
+    return (
+        f"The test queries form {count(groups.nunique())} groups, of which queries of the same are "
+        "not independent: errors and tests are by group, and a t test of the mean difference "
+        "stands in the place of Wilcoxon's. "
+    )
+
+
 @dataclass(frozen=True)
 class Paired:
     """Values of two methods on the same queries, the first minus the second.
@@ -179,11 +211,11 @@ class Paired:
 
 
 def paired_test(
-    a: pd.Series | np.ndarray,
-    b: pd.Series | np.ndarray,
+    a: pd.Series,
+    b: pd.Series,
     stream: tuple[str | int, ...],
     *,
-    interval: Callable[[np.ndarray], Interval] = mean_interval,
+    groups: np.ndarray | None = None,
     resamples: int = 100_000,
 ) -> Paired:
     """``a`` against ``b``, values that belong together by their order; see :func:`paired_values`.
@@ -191,9 +223,10 @@ def paired_test(
     Args:
         a, b: the values.
         stream: names the random stream of the test: paper, what is compared, the methods.
-        interval: of the mean difference.
+        groups: of the queries, whose signs are flipped together; None where they are independent.
         resamples: sign patterns that the test draws.
     """
-    a, b = np.asarray(a), np.asarray(b)
-    test = paired_randomisation(a, b, numpy_stream(*stream), resamples)
-    return Paired(interval(a - b), test.p_value)
+    differences = a - b
+    flipped = differences.to_numpy() if groups is None else group_sums(differences, groups)
+    test = paired_randomisation(flipped, np.zeros(len(flipped)), numpy_stream(*stream), resamples)
+    return Paired(mean_over_queries(differences, groups), test.p_value)

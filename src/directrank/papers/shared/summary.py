@@ -16,7 +16,7 @@ from matplotlib.ticker import NullFormatter
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
 
@@ -25,6 +25,12 @@ EXACT = {"met", "not met", "misprint in the paper"}
 
 #: What a run of this study decides of a cell; the rest is known without it.
 MEASURED = ("reproduced", "half_width", *DIFFERENCES)
+
+#: What a picture says of cells that are not of the paper's data.
+NOTES = {
+    "stand-in": "Stand-ins are generated, not the papers' data",
+    OTHER_REAL: "Other real data than the papers'",
+}
 
 #: So many joint standard errors from print a cell is counted as near it.
 NEAR = 2.0
@@ -86,9 +92,9 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     for frame in axes.flat[len(drawn) :]:
         frame.set_axis_off()
     data = pd.concat([cells for _, cells in drawn], ignore_index=True)
-    if (data["data"] == "stand-in").any():
-        note = f"Stand-ins are generated, not the papers' data (edition {evidence.edition})"
-        figures.small_print(picture, note)
+    notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
+    if notes:
+        figures.small_print(picture, f"{'; '.join(notes)} (edition {evidence.edition})")
     # Square frames beside legends: the layout needs to see its own result once.
     picture.draw_without_rendering()
     caption = _caption(evidence, drawn)
@@ -188,11 +194,12 @@ def _widened(low: float, high: float, log: bool) -> tuple[float, float]:
 
 
 def _title(panel: Panel, cells: pd.DataFrame) -> str:
-    return panel.title + (" (here: stand-in)" if _standin(cells) else "")
+    replaced = [kind for kind in NOT_COMPARABLE if (cells["data"] == kind).any()]
+    return panel.title + (f" (here: {', '.join(replaced)})" if replaced else "")
 
 
-def _standin(cells: pd.DataFrame) -> bool:
-    return bool((cells["data"] == "stand-in").any())
+def _comparable(cells: pd.DataFrame) -> bool:
+    return not cells["data"].isin(NOT_COMPARABLE).any()
 
 
 def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) -> str:
@@ -205,7 +212,7 @@ def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) ->
     bars = list(dict.fromkeys(f"{panel.title}: {panel.bars}" for panel, _ in drawn if panel.bars))
     if bars:
         text += f"Bars, {'; '.join(bars)}. "
-    said = [_agreement(panel, cells) for panel, cells in drawn if not _standin(cells)]
+    said = [_agreement(panel, cells) for panel, cells in drawn if _comparable(cells)]
     text += " ".join(said)
     if datasets:
         text += f" Data: {', '.join(dict.fromkeys(datasets))}."
@@ -215,7 +222,7 @@ def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) ->
 
 
 def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
-    """How well the panel agrees with print; the cells are no stand-in's."""
+    """How well the panel agrees with print; the cells are of the paper's data."""
     if set(cells["status"]) <= EXACT:
         met = int((cells["status"] == "met").sum())
         return f"{panel.title}: {met} of {len(cells)} met."

@@ -46,6 +46,12 @@ OWN, OTHER, RECOMPUTED = (
 )
 STANDIN_GROUP = "stand-in"
 
+#: The same of real data in the place of the paper's.
+OTHER_DATA = (
+    "These data are real, and not the paper's: their levels cannot be compared with the printed "
+    "ones, and a verdict on them is one on other real data."
+)
+
 #: Groups that verdicts are counted in.
 GROUPS = (OWN, OTHER, RECOMPUTED)
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, standin_line
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import count, minus, signed, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
@@ -70,7 +70,7 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
         handles = [*axes.get_lines(), *right.get_lines()]
         labels = [line.get_label() for line in handles]
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=6)
-    figures.small_print(figure, standin_line([run.dataset], evidence.edition))
+    figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     data = curves.assign(
         method=method, architecture=cell.variant, dataset=run.dataset.title, data=run.dataset.kind
     )
@@ -216,7 +216,7 @@ def _gradients(
         handles.values(), handles, loc="outside upper center", ncols=len(handles), frameon=False
     )
     some = list(runs.values())
-    figures.small_print(figure, standin_line([some[0].dataset], evidence.edition))
+    figures.small_print(figure, origin_line([some[0].dataset], evidence.edition))
     caption = (
         f"{what}. Means over queries, by the objective that is optimised, in R4.L; "
         f"{spread([run.n_trials for run in some], 'trial')}, a fold's first where there are "
@@ -277,7 +277,7 @@ def ties(evidence: Evidence) -> FigureResult:
     axes[0].invert_yaxis()
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
     runs = [run for some in everything.values() for cell in some.values() for run in cell.runs]
-    figures.small_print(figure, standin_line([runs[0].dataset], evidence.edition))
+    figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
     shares = data.groupby("architecture")["tied_pairs"].mean()
     largest = data.loc[data["ndcg@5"].abs().idxmax()]
     caption = (

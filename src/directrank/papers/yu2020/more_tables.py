@@ -6,7 +6,14 @@ import pandas as pd
 
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import number, signed
-from directrank.papers.shared.methods import Method, by_method, paired_values
+from directrank.papers.shared.methods import (
+    Method,
+    by_method,
+    groups_sentence,
+    paired_groups,
+    paired_values,
+    signed_rank_p,
+)
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.papers.shared.training import training_sentence
@@ -19,7 +26,6 @@ from directrank.papers.yu2020.tables import (
     runs_of,
     with_origin,
 )
-from directrank.stats.tests import wilcoxon
 from directrank.system.errors import DataError
 
 
@@ -34,13 +40,15 @@ def table_ablation(evidence: Evidence) -> TableResult:
     for name, cell in cells.items():
         for heading, metric in metrics.items():
             values, reference = paired_values([cell, base], metric)
+            groups = paired_groups([cell], values)
+            p = signed_rank_p(values, reference, groups) if cell is not base else 1.0
             rows.append(
                 {
                     "setting": name,
                     "metric": heading,
                     "mean": cell.mean(metric),
                     "difference": cell.mean(metric) - base.mean(metric),
-                    "p_value": wilcoxon(values, reference).p_value if cell is not base else 1.0,
+                    "p_value": p,
                     "queries": len(values),
                     "folds": len(cell.runs),
                     "batch_queries": cell.runs[0].result.spec["training"]["batch_queries"],
@@ -68,7 +76,7 @@ def table_ablation(evidence: Evidence) -> TableResult:
         "output, a falling learning rate, dropout), and several queries per step, each query with "
         "statistics of its own or all with common ones. Difference in nDCG@5 from the first row, "
         "with Wilcoxon's p; seconds per epoch, monitoring apart, on the machine that ran it. "
-        f"{evidence.sources(runs_of(list(cells.values())))}"
+        f"{groups_sentence(list(cells.values()))}{evidence.sources(runs_of(list(cells.values())))}"
     )
     columns = ["", *metrics, "difference", "p", "s / epoch"]
     layout = Layout(caption, columns, [Section("", lines)])
@@ -105,7 +113,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         "The paper's methods on OHSUMED, which it does not use: per fold the architecture, width "
         "and learning rate with the best validation nDCG@5. Means of the folds' means; bold: the "
         "best of the column; asterisk: Wilcoxon's signed-rank test against it over the pooled test "
-        f"queries, p < 0.01. {training_sentence(runs_of(cells))} "
+        f"queries, p < 0.01. {groups_sentence(cells)}{training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     return TableResult(data, Layout(caption, columns, sections))

@@ -14,7 +14,14 @@ import pandas as pd
 from directrank.papers.shared.differences import add_differences, add_status, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import number, signed
-from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.methods import (
+    Method,
+    groups_sentence,
+    mean_over_queries,
+    paired_groups,
+    paired_values,
+    signed_rank_p,
+)
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.papers.yu2020.grid import (
@@ -30,8 +37,6 @@ from directrank.papers.yu2020.grid import (
     reported,
     select,
 )
-from directrank.stats.intervals import mean_interval
-from directrank.stats.tests import wilcoxon
 from directrank.system.errors import DataError
 
 #: Below this p value a method gets the paper's asterisk.
@@ -65,18 +70,19 @@ def compared(cells: Sequence[Method], metrics: Mapping[str, str]) -> pd.DataFram
     for heading, metric in metrics.items():
         means = {cell.name: cell.mean(metric) for cell in cells}
         values = dict(zip(means, paired_values(cells, metric), strict=True))
+        groups = paired_groups(cells, next(iter(values.values())))
         best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
         for cell in cells:
             own = values[cell.name]
             is_best = cell.name == best
-            p_value = math.nan if is_best else wilcoxon(own, values[best]).p_value
+            p_value = math.nan if is_best else signed_rank_p(own, values[best], groups)
             rows.append(
                 {
                     "method": cell.name,
                     "architecture": cell.variant,
                     "metric": heading,
                     "mean": means[cell.name],
-                    "half_width": mean_interval(own.to_numpy()).half_width,
+                    "half_width": mean_over_queries(own, groups).half_width,
                     "queries": len(own),
                     "folds": len(cell.runs),
                     "best": is_best,
@@ -109,7 +115,8 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         "column among the table's methods; asterisk: Wilcoxon's signed-rank test against it over "
         "the pooled test queries, p < 0.01. MAP@k is what the released code computes, which "
         "divides by the sum of the k largest graded labels and is no mean of average precisions; "
-        f"AP@k is the text's (equation 7). {evidence.sources(runs_of(cells))}"
+        f"AP@k is the text's (equation 7). {groups_sentence(cells)}"
+        f"{evidence.sources(runs_of(cells))}"
     )
     columns = ["", *NDCG, *MAP_CODE]
     ours = data[data["mean"].notna()]
@@ -140,7 +147,7 @@ def table_nerr(evidence: Evidence) -> TableResult:
         "says that it agrees with nDCG and prints nothing; nDCG@10 beside it. "
         f"{_grid_caption(everything, cells)} Bold: the best of the column; asterisk: Wilcoxon's "
         "signed-rank test against it over the pooled test queries, p < 0.01. "
-        f"{evidence.sources(runs_of(cells))}"
+        f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
     columns = ["", *NERR, "nDCG@10"]
     sections = [
