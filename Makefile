@@ -38,10 +38,10 @@ $(READY): requirements.lock pyproject.toml
 reproduce: $(READY)  ## the demo edition: figures/demo, paper_tables/demo
 	$(BIN)/snakemake --cores $(CORES)
 
-real: $(READY)  ## the edition of real data; needs OHSUMED.zip in data/raw (or DIRECTRANK_RAW)
+real: $(READY)  ## the edition of real data; needs four archives in data/raw (or DIRECTRANK_RAW)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/real.yaml
 
-real-%: $(READY)  ## one paper's part of it, such as real-qin2010
+real-%: $(READY)  ## one paper's part of it, such as real-qin2010, or a collection's of one protocol, such as real-msrd
 	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/real.yaml
 
 paper: $(READY)  ## the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)

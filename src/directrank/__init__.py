@@ -10,14 +10,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from directrank import losses, metrics
     from directrank.data.prepared import open_dataset
+    from directrank.study.published import open_results
 
-__all__ = ["__version__", "losses", "metrics", "open_dataset"]
+__all__ = ["__version__", "losses", "metrics", "open_dataset", "open_results"]
 
 
 def __getattr__(name: str) -> Any:
     # Loaded on first use: `import directrank` must not cost what the caller does not need.
     if name == "open_dataset":
         return import_module("directrank.data.prepared").open_dataset
+    if name == "open_results":
+        return import_module("directrank.study.published").open_results
     if name in ("losses", "metrics"):
         return import_module(f"directrank.{name}")
     raise AttributeError(f"module 'directrank' has no attribute '{name}'")

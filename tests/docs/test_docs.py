@@ -141,3 +141,14 @@ def test_the_documentation_builds_without_a_warning(tmp_path):
             r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', read(page)
         )
         assert not sources, (page, sources)
+
+
+def test_the_test_of_a_published_difference_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    page = read(ROOT / "docs/per_query.md")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(example.strip().splitlines()) <= 13
+    exec(compile(example, "per_query.md", "exec"), {})
+    difference, equivalent = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"[+-]0\.\d{4} ± 0\.\d{4}, p = [01]\.\d{3}", difference)
+    assert equivalent.startswith("equivalent within 0.01: p = ")

@@ -100,3 +100,53 @@ def test_what_is_not_there_is_refused_with_a_remedy(entry, message):
 def test_collections_are_refused_where_a_paper_makes_nothing_for_each():
     with pytest.raises(ConfigError, match=r"remove papers\.bruch2019\.collections"):
         load(edition("bruch2019", collections=["ohsumed"]), ROOT)
+
+
+def in_the_place_of_web30k(**more: Any) -> dict[str, Any]:
+    datasets = {"web30k": {"instead": "msrd_sample"}} | more
+    return edition("bruch2019", products=["figure2"]) | {"datasets": datasets}
+
+
+def test_a_real_collection_stands_in_the_place_of_one_that_cannot_be_had():
+    study = load(in_the_place_of_web30k(), ROOT)
+    (source,) = study.data.values()
+    assert (source.key, source.source) == ("msrd_sample", "archive")
+    assert {(spec["data"]["name"], spec["fold"]) for spec in study.runs.values()} == {
+        ("msrd_sample", None)
+    }
+    plan = study.products["bruch2019", "figure2"]
+    places = {cell["in_place_of"] for cells in plan["experiments"].values() for cell in cells}
+    assert places == {"MSLR-WEB30K"}
+
+
+def test_folds_are_those_that_the_other_collection_has():
+    study = load(in_the_place_of_web30k(web30k={"instead": "ohsumed"}), ROOT)
+    assert {spec["fold"] for spec in study.runs.values()} == {1}
+
+
+def test_a_data_set_has_a_source_or_another_in_its_place():
+    both = {"source": "standin", "instead": "msrd_sample"}
+    with pytest.raises(ConfigError, match="web30k"):
+        load(in_the_place_of_web30k(web30k=both), ROOT)
+    with pytest.raises(ConfigError, match="unknown data set 'msrd_smaple'"):
+        load(in_the_place_of_web30k(web30k={"instead": "msrd_smaple"}), ROOT)
+
+
+def test_a_product_that_describes_data_sets_does_not_describe_another_ones():
+    config = in_the_place_of_web30k(istella={"source": "standin"})
+    config["papers"] = {"pobrotyn2021": {"products": ["table2", "table3"]}}
+    study = load(config, ROOT)
+    assert set(study.products["pobrotyn2021", "table2"]["prepared"]) == {"istella"}
+
+
+def test_variants_are_left_out_of_every_experiment():
+    entry = {"collections": ["ohsumed"], "without": ["SoftRank", "XGBoost"]}
+    experiments = experiments_of("one_protocol", entry, ROOT)
+    for name in ("linear", "tower", "context", "trees"):
+        assert not {"SoftRank", "XGBoost"} & set(experiments[f"ohsumed_{name}"]["chosen"])
+    assert "RankNet" in experiments["ohsumed_linear"]["chosen"]
+    both = entry | {"variants": {"linear": ["SoftRank", "RankNet"]}}
+    chosen = experiments_of("one_protocol", both, ROOT)["ohsumed_linear"]["chosen"]
+    assert chosen == ["RankNet"]
+    with pytest.raises(ConfigError, match="no experiment has a variant 'SoftRnk'"):
+        experiments_of("one_protocol", entry | {"without": ["SoftRnk"]}, ROOT)

@@ -208,3 +208,25 @@ def test_what_comes_with_the_clone_is_read_from_it(tiny):
     assert of_paper
     assert set(of_paper) < set(tiny.published_values())
     assert all(name.startswith(shlex.quote(str(ROOT))) for name in tiny.report_templates())
+
+
+def test_a_collections_part_is_its_own():
+    config = read_yaml(ROOT / "config/real.yaml")
+    real = Workflow(plan.load(config, ROOT), ROOT, True)
+    assert real.collections() == ["ohsumed", "mq2008", "clueweb09", "msrd"]
+    files = real.collection_files("msrd")
+    assert "paper_tables/real/one_protocol/per_query_msrd.parquet" in files
+    assert "paper_tables/real/one_protocol/table_msrd.csv" in files
+    assert not [name for name in files if "ohsumed" in name or "collections" in name]
+    runs = {name.split("/")[3] for name in files if name.startswith("results/")}
+    assert len(runs) == 250
+    assert {real.study.runs[run]["train_queries"] for run in runs} == {2000}
+
+
+def test_what_is_drawn_from_published_values_reads_those_of_every_collection():
+    real = Workflow(plan.load(read_yaml(ROOT / "config/real.yaml"), ROOT), ROOT, True)
+    read = real.product_values(SimpleNamespace(paper="one_protocol", product="table_collections"))
+    assert [name.split("per_query_")[1] for name in read] == [
+        f"{collection}.parquet" for collection in real.collections()
+    ]
+    assert real.product_values(SimpleNamespace(paper="qin2010", product="table4")) == []

@@ -22,6 +22,7 @@ rule figure:
         results=STUDY.product_runs,
         data=STUDY.product_data,
         claims=STUDY.product_claims,
+        values=STUDY.product_values,
         published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
         png=f"figures/{EDITION}/{{paper}}/{{product}}.png",
@@ -41,13 +42,15 @@ rule figure:
         results=subpath(input.plan, ancestor=3),
         prepared=edition.prepared_folder,
         claims=edition.claims_option,
+        values=edition.values_option,
         times="",
         code=STUDY.product_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
         '"$PYTHON" -m directrank product {input.plan:q} --results {params.results:q}'
-        " --prepared {params.prepared:q} {params.claims} {params.times} --out {output.csv:q} > {log:q} 2>&1"
+        " --prepared {params.prepared:q} {params.claims} {params.times} --out {output[0]:q} {params.values}"
+        " > {log:q} 2>&1"
 
 
 use rule figure as table with:
@@ -59,6 +62,15 @@ use rule figure as table with:
         f"logs/{EDITION}/table/{{paper}}/{{product}}.log",
     benchmark:
         f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv"
+
+
+use rule figure as values with:
+    output:
+        f"paper_tables/{EDITION}/{{paper}}/{{product}}.parquet",
+    log:
+        f"logs/{EDITION}/values/{{paper}}/{{product}}.log",
+    benchmark:
+        f"logs/{EDITION}/values/{{paper}}/{{product}}.benchmark.tsv"
 
 
 use rule figure as times with:
@@ -75,6 +87,7 @@ use rule figure as times with:
         f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv"
     params:
         claims="",
+        values="",
         times="--times",
     message:
         "Measured times of {wildcards.product} of {wildcards.paper}"
@@ -154,6 +167,32 @@ rule claims_page:
     shell:
         '"$PYTHON" -m directrank claims merge {input.claims:q} --edition {params.edition:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule claims_by_collection:
+    input:
+        values=STUDY.values_of_collections(),
+        claims=f"paper_tables/{EDITION}/claims.csv",
+        times=f"paper_tables/{EDITION}/claims{TIMES}",
+        published=local(STUDY.published_values()),
+    output:
+        csv=f"paper_tables/{EDITION}/claims_by_collection.csv",
+        md=f"paper_tables/{EDITION}/claims_by_collection.md",
+    log:
+        f"logs/{EDITION}/claims_by_collection.log",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        margin=STUDY.config["margin"],
+        code=edition.code("directrank.papers.one_protocol.by_collection"),
+    message:
+        "Verdicts on every collection"
+    shell:
+        '"$PYTHON" -m directrank claims collections {input.values:q} --claims {input.claims:q}'
+        " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule report_page:

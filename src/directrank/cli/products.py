@@ -39,6 +39,14 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="the verdicts on the paper's claims, for what quotes some: …/<paper>/claims.csv",
     )
     product.add_argument(
+        "--values",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="values per query of each collection, for what is drawn from them",
+    )
+    product.add_argument(
         "--times",
         action="store_true",
         help="write the file of its measured times, --out, and nothing else",
@@ -94,6 +102,32 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     merge.add_argument("--out", type=Path, required=True, help="the file, …/claims.csv")
     merge.set_defaults(run=_merge)
 
+    collections = subparsers.add_parser(
+        "collections",
+        help="set the verdicts on every collection side by side",
+        description=(
+            "Measure claims on every collection of one protocol, beside the verdicts of the "
+            "papers' own experiments; write claims_by_collection.csv and the page of that name."
+        ),
+        epilog=(
+            "example: directrank claims collections "
+            "paper_tables/real/one_protocol/per_query_*.parquet "
+            "--claims paper_tables/real/claims.csv --margin 0.01 "
+            "--out paper_tables/real/claims_by_collection.csv"
+        ),
+    )
+    collections.add_argument(
+        "files", metavar="PARQUET", type=Path, nargs="+", help="published values per query"
+    )
+    collections.add_argument("--claims", type=Path, required=True, help="what `claims merge` wrote")
+    collections.add_argument(
+        "--margin", type=float, required=True, help="differences of a metric up to it are equal"
+    )
+    collections.add_argument(
+        "--out", type=Path, required=True, help="the file, …/claims_by_collection.csv"
+    )
+    collections.set_defaults(run=_collections)
+
     page = subparsers.add_parser(
         "count",
         help="put the count of verdicts on a page",
@@ -126,7 +160,12 @@ def _product(options: argparse.Namespace) -> None:
             print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
             return
         written = build(
-            options.plan, runs, out, prepared_folder=options.prepared, claims_file=options.claims
+            options.plan,
+            runs,
+            out,
+            prepared_folder=options.prepared,
+            claims_file=options.claims,
+            values_files=options.values,
         )
         for path in written:
             print(path)
@@ -150,6 +189,14 @@ def _merge(options: argparse.Namespace) -> None:
     write_page(merge(options.files, options.edition, options.out), page)
     print(options.out)
     print(page)
+
+
+def _collections(options: argparse.Namespace) -> None:
+    with uncollected():
+        from directrank.papers.one_protocol.by_collection import write
+
+    for path in write(options.files, options.claims, options.margin, options.out):
+        print(path)
 
 
 def _count(options: argparse.Namespace) -> None:

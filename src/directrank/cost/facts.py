@@ -45,6 +45,8 @@ class Facts:
         lengths = {split: value[value >= shortest] for split, value in self.lengths.items()}
         if "sample" in spec:
             lengths = _sampled(lengths, **spec["sample"])
+        if "train_queries" in spec:
+            lengths = {**lengths, "train": lengths["train"][: spec["train_queries"]]}
         if spec.get("train_on") == "train_and_vali":
             lengths["train"] = np.concatenate([lengths["train"], lengths["vali"]])
         return replace(self, lengths=lengths)

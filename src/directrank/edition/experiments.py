@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
             elif name in variants:
                 _refuse_unknown_variants(paper, name, experiment, variants[name])
                 experiment["chosen"] = variants[name]
+    _leave_out(paper, experiments, entry.get("without", ()))
     return experiments
 
 
@@ -129,6 +130,26 @@ def _for_collection(
     experiment["run"] = merged(experiment.get("run", {}), facts.get("run", {}))
     folds = facts.get("folds") or list(range(1, (catalog.get(collection).folds or 0) + 1))
     return plain_copy(experiment | {"data": collection} | ({"folds": folds} if folds else {}))
+
+
+def _leave_out(
+    paper: str, experiments: Mapping[str, dict[str, Any]], without: Collection[str]
+) -> None:
+    """Take variants out of what is chosen of every experiment; unknown ones are refused."""
+    known = {
+        str(label(variant)) for item in experiments.values() for variant in item.get("variants", [])
+    }
+    for name in without:
+        if name not in known:
+            raise ConfigError(
+                f"papers.{paper}.without: no experiment has a variant '{name}'",
+                suggest(name, known),
+            )
+    for experiment in experiments.values() if without else ():
+        if "variants" in experiment:
+            every = [label(variant) for variant in experiment["variants"]]
+            chosen = experiment.get("chosen", every)
+            experiment["chosen"] = [name for name in chosen if str(name) not in without]
 
 
 def _refuse_unknown_variants(

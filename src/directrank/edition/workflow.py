@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 from directrank.data import catalog, fetch, prepared
 from directrank.edition.plan import Study
@@ -26,7 +26,11 @@ from directrank.system.io import digest_of, json_text
 from directrank.system.locks import Claim
 
 #: Where the files of each kind of product lie.
-FOLDERS = {"figure": "figures", "table": "paper_tables"}
+FOLDERS: Mapping[papers.Kind, str] = {
+    "figure": "figures",
+    "table": "paper_tables",
+    "values": "paper_tables",
+}
 
 
 class Workflow:
@@ -221,16 +225,22 @@ class Workflow:
 
     # Products
 
-    def product_files(self, kind: Literal["figure", "table"], suffix: str = "") -> list[str]:
-        """Every file of the figures or tables, or those that end in ``suffix``."""
+    def product_files(self, kind: papers.Kind, suffix: str = "") -> list[str]:
+        """Every file of the figures, tables or values, or those that end in ``suffix``."""
         names = (
-            f"{FOLDERS[kind]}/{self.edition}/{paper}/{name}{ending}"
-            for paper, name in self.study.products
-            for item in [papers.product(paper, name)]
-            if item.kind == kind
-            for ending in (*item.suffixes, *([papers.TIMES] if item.timed else []))
+            name
+            for key in self.study.products
+            if papers.product(*key).kind == kind
+            for name in self._files_of(*key)
         )
         return [name for name in names if name.endswith(suffix)]
+
+    def _files_of(self, paper: str, name: str) -> list[str]:
+        """The files of one product."""
+        item = papers.product(paper, name)
+        endings = (*item.suffixes, *([papers.TIMES] if item.timed else []))
+        stem = f"{FOLDERS[item.kind]}/{self.edition}/{paper}/{name}"
+        return [stem + ending for ending in endings]
 
     def gallery_files(self) -> list[str]:
         """The page that shows every figure with its caption; none without figures."""
@@ -239,6 +249,18 @@ class Workflow:
     def claims_files(self) -> list[str]:
         """The verdicts on the papers' claims."""
         return [f"paper_tables/{self.edition}/claims.{form}" for form in ("csv", "md")]
+
+    def claims_by_collection(self) -> list[str]:
+        """The verdicts on every collection side by side; none where there are not several."""
+        if len(self.values_of_collections()) < 2:
+            return []
+        return [
+            f"paper_tables/{self.edition}/claims_by_collection.{form}" for form in ("csv", "md")
+        ]
+
+    def values_of_collections(self) -> list[str]:
+        """The published values per query of every collection."""
+        return self.product_files("values")
 
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""
@@ -272,10 +294,23 @@ class Workflow:
 
     def part_files(self, paper: str) -> list[str]:
         """All figures, tables and verdicts of one paper, and the results behind them."""
-        made = [*self.product_files("figure"), *self.product_files("table")]
+        made = [name for kind in FOLDERS for name in self.product_files(kind)]
         files = [name for name in made if name.split("/")[2] == paper]
         files += [name for name in self.claims_of_papers() if name.split("/")[2] == paper]
         return files + self.paper_runs(SimpleNamespace(paper=paper))
+
+    def collections(self) -> list[str]:
+        """The collections on which experiments are made that a paper has for each."""
+        every = (entry["collections"] for entry in self.config["papers"].values())
+        return list(dict.fromkeys(name for names in every for name in names))
+
+    def collection_files(self, collection: str) -> list[str]:
+        """All figures, tables and values of one collection, and the results behind them."""
+        keys = [key for key in self.study.products if papers.product(*key).collection == collection]
+        files = [name for key in keys for name in self._files_of(*key)]
+        plans = (self.study.products[key]["experiments"].values() for key in keys)
+        runs = {cell["run"] for cells in plans for some in cells for cell in some}
+        return files + self.run_files(sorted(runs))
 
     def plan_files(self) -> list[str]:
         """What each figure and table is made of."""
@@ -294,6 +329,14 @@ class Workflow:
         """The records of the prepared data sets that a product describes."""
         keys = self._plan(wildcards)["prepared"].values()
         return [f"data/prepared/{key}/prepared.json" for key in keys]
+
+    def product_values(self, wildcards: Any) -> list[str]:
+        """The published values per query that a product is drawn from; none for most."""
+        paper = wildcards.paper
+        collections = self.config["papers"][paper]["collections"]
+        names = papers.product(paper, wildcards.product).reads_of(collections)
+        start = f"{FOLDERS['values']}/{self.edition}/{paper}/"
+        return [start + name + ending for name in names for ending in papers.SUFFIXES["values"]]
 
     def product_claims(self, wildcards: Any) -> list[str]:
         """The verdicts that a product quotes; none for one that bears on no claim."""
@@ -365,6 +408,11 @@ def prepared_folder(wildcards: Any, input: Any) -> str:
 def claims_option(wildcards: Any, input: Any) -> str:
     """The option that names the verdicts which a product quotes; empty where it quotes none."""
     return f"--claims {shlex.quote(input.claims[0])}" if input.claims else ""
+
+
+def values_option(wildcards: Any, input: Any) -> str:
+    """The option that names published values per query; empty where a product reads none."""
+    return f"--values {' '.join(map(shlex.quote, input.values))}" if input.values else ""
 
 
 def results_folder(wildcards: Any, input: Any) -> str:

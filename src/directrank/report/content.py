@@ -33,6 +33,13 @@ MEANS = {
 }
 
 
+#: What stands in the place of a file of values.
+VALUES = (
+    "<p>Every method's value of every test query, to compute with: "
+    "<code>directrank.open_results</code> reads the file.</p>"
+)
+
+
 @dataclass(frozen=True)
 class Cell:
     """A run that a product is made of, with the settings that identify it in the product."""
@@ -158,7 +165,8 @@ def gather(
         for cell in _cells(plan):
             used.setdefault(cell["run"], []).append(anchor(plan["paper"], plan["product"]))
     loaded = {name: load_run(Path(results) / "runs" / name) for name in sorted(used)}
-    folders = {"figure": Path(figures_folder), "table": Path(tables_folder)}
+    tables = Path(tables_folder)
+    folders = {"figure": Path(figures_folder), "table": tables, "values": tables}
     papers: dict[str, list[ProductSection]] = {}
     for plan in sorted(plans, key=_place):
         section = _product_section(plan, loaded, folders, Path(out).parent)
@@ -224,7 +232,9 @@ def _product_section(
     paper, name = plan["paper"], plan["product"]
     item = product(paper, name)
     stem = folders[item.kind] / paper / name
-    body = _picture(stem) if item.kind == "figure" else _table(stem, plan)
+    body = VALUES
+    if item.kind != "values":
+        body = _picture(stem) if item.kind == "figure" else _table(stem, plan)
     files = {
         suffix.lstrip("._"): Path(os.path.relpath(f"{stem}{suffix}", here)).as_posix()
         for suffix in _suffixes(item)

@@ -43,6 +43,11 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
             "'sample' divides anew",
             "scale per query, or not at all",
         )
+    if "sample" in spec and "train_queries" in spec:
+        raise ConfigError(
+            f"{where}: 'sample' says how many queries are trained on, and so does 'train_queries'",
+            "take one of the two",
+        )
     if spec.get("train_on") == "train_and_vali":
         _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):

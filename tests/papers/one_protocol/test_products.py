@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import directrank
 from directrank import losses
 from directrank.data import catalog
 from directrank.edition.plan import load
-from directrank.papers.one_protocol.methods import SCORERS
+from directrank.papers.one_protocol.methods import SCORERS, protocol
+from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.time import name_points, pareto_front
 from directrank.papers.shared import claims, gallery
+from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build_times, products
 from directrank.stats.clusters import clustered_mean
@@ -263,23 +266,77 @@ def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     assert width == pytest.approx(expected.half_width, rel=1e-4)
 
 
-COLLECTIONS = ("ohsumed", "web30k_standin")
+COLLECTIONS = ("ohsumed", "mq2008")
 
 
-def across_plan(folder: Path, product: str, **levels: Mapping[tuple[str, str], float]) -> Path:
-    """A plan of all collections; levels of each by its name."""
-    experiments = {}
-    for name in COLLECTIONS:
-        runs = folder / "runs"
-        made = make_experiments(runs, levels.get(name, LEVELS), dataset=name, tag=name)
-        for experiment, cells in made.items():
-            experiments[experiment.replace("ohsumed", name, 1)] = cells
-    return make_plan(folder, "one_protocol", product, experiments, edition="demo")
+def published(folder: Path, name: str, levels: Any = LEVELS, **how: Any) -> Path:
+    """The published values of a collection."""
+    made = make_experiments(folder / "runs", levels, dataset=name, tag=name, **how)
+    experiments = {key.replace("ohsumed", name, 1): cells for key, cells in made.items()}
+    plan = make_plan(folder, "one_protocol", f"per_query_{name}", experiments, edition="demo")
+    (path,) = build(plan, folder / "runs", folder / f"per_query_{name}", PUBLISHED)
+    return path
+
+
+def across(
+    folder: Path, product: str, **levels: Mapping[tuple[str, str], float]
+) -> tuple[pd.DataFrame, Path]:
+    """CSV of a product over all collections, and its path without ending; levels by collection."""
+    files = [published(folder, name, levels.get(name, LEVELS)) for name in COLLECTIONS]
+    plan = make_plan(folder, "one_protocol", product, {}, edition="demo")
+    build(plan, folder / "runs", folder / product, PUBLISHED, values_files=files)
+    return pd.read_csv(folder / f"{product}.csv"), folder / product
+
+
+def test_published_values_say_what_the_runs_say(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed")
+    values = directrank.open_results(path)
+    assert values.attrs["title"] == TITLES["ohsumed"]
+    assert values.attrs["methods"][-1] == ["LambdaMART", "trees"]
+    keys = ["trial", "query_id"]
+    chosen = (values["method"] == "ListNet") & (values["scorer"] == "network")
+    ours = values[chosen & (values["fold"] == 2)].set_index(keys)[list(METRICS)].sort_index()
+    number = list(LEVELS).index(("tower", "ListNet"))
+    run = pd.read_parquet(tmp_path / f"runs/ohsumed{number}-2/per_query.parquet")
+    theirs = run[run["split"] == "test"].set_index(keys)[list(METRICS)].sort_index()
+    pd.testing.assert_frame_equal(ours, theirs, rtol=1e-6, check_index_type=False)
+    assert "group" not in values
+    assert path.read_bytes() == published(tmp_path, "ohsumed").read_bytes()
+
+
+def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None:
+    of_file = read(published(tmp_path, "ohsumed", groups_of=8))
+    plan = plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8, tag="ohsumed")
+    of_runs = protocol(gather(read_json(plan), tmp_path / "runs", PUBLISHED), "ohsumed")
+    pd.testing.assert_frame_equal(of_file.pairs, of_runs.pairs, atol=1e-6)
+    assert of_file.labels == of_runs.labels
+    assert of_file.size == of_runs.size
+    assert (of_file.decisions == of_runs.decisions).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"nonsense", "no Parquet file"),
+        ("frame", "no values per query"),
+    ],
+)
+def test_a_file_that_holds_no_published_values_is_refused(
+    tmp_path: Path, content: Any, message: str
+) -> None:
+    path = tmp_path / "x.parquet"
+    if content == "frame":
+        pd.DataFrame({"a": [1]}).to_parquet(path)
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        directrank.open_results(path)
 
 
 def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path) -> None:
     turned = LEVELS | {("trees", "LambdaMART"): 0.20}
-    data, stem = built(tmp_path, across_plan(tmp_path, "table_collections", web30k_standin=turned))
+    data, stem = across(tmp_path, "table_collections", mq2008=turned)
     assert set(data["dataset"]) == {TITLES[name] for name in COLLECTIONS}
     trees = data[data["method"] == "LambdaMART"]
     assert len(data) == 2 * len(LEVELS)
@@ -294,14 +351,14 @@ def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path
 
 def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:
     fewer = {key: level for key, level in LEVELS.items() if key != ("tower", "RMSE")}
-    data, _ = built(tmp_path, across_plan(tmp_path, "figure_collections", ohsumed=fewer))
+    data, _ = across(tmp_path, "figure_collections", ohsumed=fewer)
     assert len(data) == len(LEVELS) - 1
     assert data["mean_rank"].is_monotonic_increasing
-    assert {"rank_on_ohsumed", "rank_on_web30k_standin"} <= set(data.columns)
+    assert {"rank_on_ohsumed", "rank_on_mq2008"} <= set(data.columns)
 
 
 def test_wins_of_two_losses_add_up_to_all_collections_and_scorers(tmp_path: Path) -> None:
-    data, _ = built(tmp_path, across_plan(tmp_path, "figure_collections_wins"))
+    data, _ = across(tmp_path, "figure_collections_wins")
     wins = data.pivot(index="loss", columns="other", values="wins")
     assert set(wins.index) == {"RankNet", "ListNet", "RMSE"}
     assert wins.loc["RankNet", "RMSE"] == 1
@@ -309,9 +366,10 @@ def test_wins_of_two_losses_add_up_to_all_collections_and_scorers(tmp_path: Path
 
 
 def test_a_single_collection_is_not_enough(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, "table_collections")
+    plan = make_plan(tmp_path, "one_protocol", "table_collections", {}, edition="demo")
+    files = [published(tmp_path, "ohsumed")]
     with pytest.raises(DataError, match="fewer than two collections"):
-        build(plan, tmp_path / "runs", tmp_path / "table_collections", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "x", PUBLISHED, values_files=files)
 
 
 def test_every_product_names_its_data_set():
@@ -321,7 +379,7 @@ def test_every_product_names_its_data_set():
         assert product.needs == tuple(f"{product.collection}_{scorer}" for scorer in SCORERS)
         assert f"_{product.collection}" in name
         assert catalog.get(product.collection).title in product.title
-        assert name.startswith(product.kind)
+        assert name.startswith("per_query" if product.kind == "values" else product.kind)
 
 
 def test_names_of_points_that_lie_together_do_not_overlap():

@@ -5,12 +5,10 @@ No paper has this comparison, so nothing published stands beside it and no claim
 
 from __future__ import annotations
 
-from typing import Literal
-
-from directrank.papers.shared.product import Product
+from directrank.papers.shared.product import Kind, Product
 
 #: What is made of each collection: kind, ending of the name, what it is, and the function for it.
-_PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
+_PARTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
     ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
     ("figure", "_time", "quality against training time", "time:figure_time"),
@@ -20,7 +18,7 @@ _PARTS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
 )
 
 #: What is made of all collections together, likewise.
-_ACROSS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
+_ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "mean ranks of all methods", "across:figure_ranks"),
     ("figure", "_wins", "how often each loss is ahead of each other", "across:figure_wins"),
     ("table", "", "every loss with every scorer, and trees", "across:table"),
@@ -29,19 +27,34 @@ _ACROSS: tuple[tuple[Literal["figure", "table"], str, str, str], ...] = (
 #: The experiments on a collection.
 _NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees"))
 
-PRODUCTS: dict[str, Product] = {
-    f"{kind}_{{collection}}{ending}": Product(
-        kind,
-        f"One protocol, {{collection}}: {what}",
-        _NEEDS,
-        function,
-        {"dataset": "{collection}"},
-        timed=ending == "_time",
-    )
-    for kind, ending, what, function in _PARTS
-} | {
-    f"{kind}_collections{ending}": Product(
-        kind, f"One protocol over collections: {what}", _NEEDS, function, across=True
-    )
-    for kind, ending, what, function in _ACROSS
-}
+#: The file of published values of a collection.
+VALUES = "per_query_{collection}"
+
+PRODUCTS: dict[str, Product] = (
+    {
+        f"{kind}_{{collection}}{ending}": Product(
+            kind,
+            f"One protocol, {{collection}}: {what}",
+            _NEEDS,
+            function,
+            {"dataset": "{collection}"},
+            timed=ending == "_time",
+        )
+        for kind, ending, what, function in _PARTS
+    }
+    | {
+        VALUES: Product(
+            "values",
+            "One protocol, {collection}: every method's value of every test query",
+            _NEEDS,
+            "per_query:per_query",
+            {"dataset": "{collection}"},
+        )
+    }
+    | {
+        f"{kind}_collections{ending}": Product(
+            kind, f"One protocol over collections: {what}", (), function, across=True, reads=VALUES
+        )
+        for kind, ending, what, function in _ACROSS
+    }
+)

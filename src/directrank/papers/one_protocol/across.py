@@ -19,19 +19,21 @@ from directrank.papers.one_protocol.methods import (
     PRIMARY,
     SCORERS,
     SIGNIFICANT,
-    Protocol,
+    Comparison,
     p_text,
-    protocol,
 )
+from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, standin_line
+from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.ranks import Friedman, critical_difference, friedman
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
+
+_VARIANTS = {title: variant for variant, title in SCORERS.items()}
 
 #: With so many collections or fewer every resample of them is counted.
 EXACT = 5
@@ -44,10 +46,12 @@ class Across:
     """The methods that were run on every collection.
 
     Attributes:
+        edition: its name.
         studies: one per collection.
     """
 
-    studies: Sequence[Protocol]
+    edition: str
+    studies: Sequence[Comparison]
 
     @cached_property
     def labels(self) -> list[str]:
@@ -95,13 +99,13 @@ class Across:
     def decided(self) -> np.ndarray:
         """What each collection says of a method beside another.
 
-        Words of :attr:`Protocol.decisions`, ``[collections, methods, methods]``; empty on the
+        Words of :attr:`Comparison.decisions`, ``[collections, methods, methods]``; empty on the
         diagonal.
         """
         turned = {"better": "worse", "worse": "better"}
         words = np.full((len(self.studies), len(self.labels), len(self.labels)), "", dtype=object)
         for study, places, table in zip(self.studies, self.places, words, strict=True):
-            every = np.full((len(study.methods),) * 2, "", dtype=object)
+            every = np.full((len(study.labels),) * 2, "", dtype=object)
             a, b = study.pairs["a"].to_numpy(), study.pairs["b"].to_numpy()
             every[a, b] = study.decisions.to_numpy()
             every[b, a] = [turned.get(word, word) for word in study.decisions]
@@ -109,13 +113,17 @@ class Across:
         return words
 
     def scorer(self, number: int) -> str:
-        """The kind of scorer of a method."""
-        return self.studies[0].methods[self.places[0][number]].variant
+        """The kind of scorer of a method, by its name in experiments."""
+        return _VARIANTS[self.studies[0].names["scorer"].iloc[self.places[0][number]]]
+
+    def loss(self, number: int) -> str:
+        """A method's name without its scorer."""
+        return str(self.studies[0].names["method"].iloc[self.places[0][number]])
 
     def caption(self) -> str:
         """Which collections, of what size, in sentences."""
         sizes = listed([f"{study.dataset.title} ({study.size})" for study in self.studies])
-        return f"Collections: {sizes}. Edition {self.studies[0].evidence.edition}."
+        return f"Collections: {sizes}. Edition {self.edition}."
 
 
 def across(evidence: Evidence) -> Across:
@@ -124,10 +132,8 @@ def across(evidence: Evidence) -> Across:
     Raises:
         DataError: fewer than two collections, or than three methods that all of them have.
     """
-    ending = f"_{next(iter(SCORERS))}"
-    names = [name.removesuffix(ending) for name in evidence.experiments if name.endswith(ending)]
-    result = Across([protocol(evidence, name) for name in names])
-    if len(names) < 2 or len(result.labels) < 3:
+    result = Across(evidence.edition, [read(file) for file in evidence.values_files])
+    if len(result.studies) < 2 or len(result.labels) < 3:
         raise DataError(
             "there are fewer than two collections, or than three methods that each of them has",
             "list more under papers.one_protocol.collections, or leave this product out",
@@ -230,7 +236,7 @@ def figure_ranks(evidence: Evidence) -> FigureResult:
     axes.grid(axis="y", visible=False)
     scorer_legend(figure)
     datasets = [one.dataset for one in study.studies]
-    figures.small_print(figure, standin_line(datasets, evidence.edition))
+    figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
         f"Mean rank of {len(order)} methods in NDCG@10 over {len(study.studies)} collections, 1 "
         "the best, with the 95% bootstrap interval over collections; grey: the rank on each. On "
@@ -245,7 +251,7 @@ def figure_wins(evidence: Evidence) -> FigureResult:
     study = across(evidence)
     of_scorers = {
         scorer: {
-            study.studies[0].methods[study.places[0][number]].name: number
+            study.loss(number): number
             for number in range(len(study.labels))
             if study.scorer(number) == scorer
         }
@@ -283,7 +289,7 @@ def figure_wins(evidence: Evidence) -> FigureResult:
     axes.set_yticks(range(len(names)), names, fontsize=5.5)
     axes.grid(False)
     datasets = [one.dataset for one in study.studies]
-    figures.small_print(figure, standin_line(datasets, evidence.edition))
+    figures.small_print(figure, origin_line(datasets, evidence.edition))
     several = len([some for some in of_scorers.values() if some])
     caption = (
         "In how many per cent of the collections and scorers the line's loss has a higher NDCG@10 "

@@ -15,13 +15,17 @@ from matplotlib.figure import Figure
 
 from directrank.data import catalog
 from directrank.papers.shared import figures, tables
-from directrank.papers.shared.evidence import PREPARED, PUBLISHED, Evidence, gather
+from directrank.papers.shared.evidence import OTHER_REAL, PREPARED, PUBLISHED, Evidence, gather
 from directrank.papers.shared.quotes import quoted
-from directrank.papers.shared.verdicts import STANDIN
+from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
+from directrank.study import published
 from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import imported_modules
 from directrank.system.schema import suggest
+
+#: Kind of data → what a caption says of it where they are not the paper's.
+ORIGINS = {"stand-in": STANDIN, OTHER_REAL: OTHER_DATA}
 
 #: Stands for a collection in the entry of a product that is made for each.
 PLACEHOLDER = "{collection}"
@@ -48,6 +52,16 @@ class FigureResult:
     times: pd.DataFrame | None = None
 
 
+Kind = Literal["figure", "table", "values"]
+
+#: The endings of the files of each kind of product.
+SUFFIXES: Mapping[Kind, tuple[str, ...]] = {
+    "figure": (".png", ".pdf", ".svg", ".csv"),
+    "table": (".csv", ".md", ".tex"),
+    "values": (published.SUFFIX,),
+}
+
+
 @dataclass(frozen=True)
 class TableResult:
     """A table: its numbers one per row, and the layout that is read.
@@ -64,11 +78,24 @@ class TableResult:
 
 
 @dataclass(frozen=True)
-class Product:
-    """One figure (or panel) or table of a paper.
+class ValuesResult:
+    """Values per query for others to compute with; see :mod:`directrank.study.published`.
 
     Attributes:
-        kind: ``figure`` or ``table``.
+        data: the values.
+        about: what they are of.
+    """
+
+    data: pd.DataFrame
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Product:
+    """One figure (or panel), table or file of values of a paper.
+
+    Attributes:
+        kind: ``figure``, ``table`` or ``values``.
         title: what it is called, e.g. ``Figure 2 of Bruch et al. (2019): …``.
         needs: the names of the experiments that it is drawn from.
         function: ``module:function`` below the paper's package. It takes :class:`Evidence` and
@@ -82,11 +109,13 @@ class Product:
         claims: the claims that it bears on. Its text quotes the verdicts on them, which are
             measured before it is drawn.
         collection: the collection that it is about, of a product that is made for each.
-        across: whether it is of all collections that an edition lists, where these are several;
-            its needs then have ``{collection}`` in the place of each one's name.
+        across: whether it is of all collections that an edition lists, where these are several.
+            It is drawn from each one's product :attr:`reads`, and from no run.
+        reads: the product of kind ``values`` that it is drawn from, with ``{collection}`` in the
+            place of each one's name.
     """
 
-    kind: Literal["figure", "table"]
+    kind: Kind
     title: str
     needs: tuple[str, ...]
     function: str
@@ -98,19 +127,18 @@ class Product:
     claims: tuple[str, ...] = ()
     collection: str | None = None
     across: bool = False
+    reads: str | None = None
 
-    def needs_of(self, collections: Sequence[str]) -> tuple[str, ...]:
-        """:attr:`needs` where an edition lists these collections."""
-        if not self.across:
-            return self.needs
-        return tuple(need.replace(PLACEHOLDER, name) for name in collections for need in self.needs)
+    def reads_of(self, collections: Sequence[str]) -> list[str]:
+        """The products that it is drawn from where an edition lists these collections."""
+        if self.reads is None:
+            return []
+        return [self.reads.replace(PLACEHOLDER, name) for name in collections]
 
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The files' endings; measured times have a file of their own, see :data:`TIMES`."""
-        return (
-            (".png", ".pdf", ".svg", ".csv") if self.kind == "figure" else (".csv", ".md", ".tex")
-        )
+        return SUFFIXES[self.kind]
 
 
 def paper_module(paper: str) -> ModuleType:
@@ -222,6 +250,7 @@ def build(
     published_folder: str | Path = PUBLISHED,
     prepared_folder: str | Path = PREPARED,
     claims_file: str | Path | None = None,
+    values_files: Sequence[str | Path] = (),
 ) -> list[Path]:
     """Draw the product of a plan and write its files.
 
@@ -234,39 +263,47 @@ def build(
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
         claims_file: the verdicts on the paper's claims, for a product that bears on some.
+        values_files: published values per query, for a product that is drawn from these.
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
-        ``.tex`` of a table.
+        ``.tex`` of a table, ``.parquet`` of values.
 
     Raises:
         DirectrankError: an unknown product, or results, verdicts or published values that are
             missing.
     """
-    evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
+    evidence = gather(
+        read_json(plan_file), runs_folder, published_folder, prepared_folder, values_files
+    )
     item = product(evidence.paper, evidence.product)
-    for experiment in () if item.across else item.needs:
+    for experiment in item.needs:
         evidence.runs(experiment)
-    said = _said_of_claims(item, claims_file)
     stem = Path(out_stem)
+    if item.kind == "values":
+        result: ValuesResult = call(evidence.paper, item.function, evidence, **item.options)
+        path = stem.with_name(stem.name + published.SUFFIX)
+        published.write_results(path, result.data, result.about)
+        return [path]
+    said = _said_of_claims(item, claims_file)
     with figures.style():
-        result = draw(evidence)
-        if "data" in result.data and (result.data["data"] == "stand-in").any():
-            said = [STANDIN, *said]
+        drawn = draw(evidence)
+        kinds = set(drawn.data.get("data", ()))
+        said = [*(text for kind, text in ORIGINS.items() if kind in kinds), *said]
         files: dict[str, bytes | str | pd.DataFrame]
-        if isinstance(result, FigureResult):
+        if isinstance(drawn, FigureResult):
             # A picture's caption is plain text.
-            caption = " ".join([result.caption, *said]).replace("**", "")
-            rendered = figures.render(result.figure, item.title, caption)
+            caption = " ".join([drawn.caption, *said]).replace("**", "")
+            rendered = figures.render(drawn.figure, item.title, caption)
             files = {f".{kind}": content for kind, content in rendered.items()}
         else:
             label = f"{evidence.paper}-{evidence.product}"
-            layout = replace(result.layout, notes=[*result.layout.notes, *said])
+            layout = replace(drawn.layout, notes=[*drawn.layout.notes, *said])
             files = {
                 ".md": tables.markdown(layout, item.title),
                 ".tex": tables.latex(layout, label),
             }
-    files[".csv"] = result.data
+    files[".csv"] = drawn.data
     paths = []
     for suffix in item.suffixes:
         paths.append(stem.with_name(stem.name + suffix))
@@ -275,19 +312,23 @@ def build(
 
 
 def build_times(
-    plan_file: str | Path, runs_folder: str | Path, out: str | Path, **folders: str | Path
+    plan_file: str | Path,
+    runs_folder: str | Path,
+    out: str | Path,
+    published_folder: str | Path = PUBLISHED,
+    prepared_folder: str | Path = PREPARED,
 ) -> Path:
     """Write the measured times of a timed product to ``out``, a CSV file.
 
     Args:
         plan_file, runs_folder: as for :func:`build`.
         out: the file.
-        folders: ``published_folder`` and ``prepared_folder``, as for :func:`build`.
+        published_folder, prepared_folder: as for :func:`build`.
 
     Raises:
         ConfigError: the product has no measured times.
     """
-    evidence = gather(read_json(plan_file), runs_folder, **folders)
+    evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
     with figures.style():
         times = draw(evidence).times
     if times is None:

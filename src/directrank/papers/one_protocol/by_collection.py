@@ -1,0 +1,301 @@
+"""The papers' claims on every real collection: do they hold on data they were not made for?
+
+Where a paper's own experiments were run on a collection, the verdict is theirs. Elsewhere it is
+from the comparison under one protocol: the same methods, other budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.one_protocol.methods import METRICS, SCORERS
+from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.shared.claims import OVERALL, published_claims, read_claims
+from directrank.papers.shared.evidence import PUBLISHED
+from directrank.papers.shared.findings import MORE, SAME, Claimed, Finding, Outcome, paired, value
+from directrank.papers.shared.format import count, listed
+from directrank.papers.shared.judging import conclude, judge, row
+from directrank.papers.shared.tables import markdown_rows
+from directrank.papers.shared.verdicts import MEANING, UNMEASURED, VERDICTS
+from directrank.system.io import write_csv, write_text
+from directrank.system.seeds import numpy_stream
+
+#: Which experiments a verdict rests on.
+OWN, ONE_PROTOCOL = "the paper's experiments", "one protocol"
+
+#: Sign patterns of a randomisation test.
+RESAMPLES = 10_000
+
+#: “Comparable”, as for Yu2020's own table.
+COMPARABLE = 0.02
+
+NDCG = ("NDCG@5", "NDCG@10")
+
+COLUMNS = (
+    "edition", "claim", "paper", "statement", "dataset", "verdict", "source", "comparison",
+    "claimed", "outcome", "effect", "low", "high", "p_holm", "p_range_holm", "detectable", "remark",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pairs of methods that a claim compares: each of ``better`` with each of ``worse``.
+
+    Attributes:
+        better, worse: losses, or trees.
+        scorers: with which the losses were trained, as experiments name them.
+        claimed: of the first minus the second.
+        metrics: headings of :data:`directrank.papers.one_protocol.methods.METRICS`.
+    """
+
+    better: Sequence[str]
+    worse: Sequence[str]
+    scorers: Sequence[str]
+    claimed: Claimed = MORE
+    metrics: Sequence[str] = NDCG
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A claim in terms of the comparison under one protocol.
+
+    Attributes:
+        parts: what it compares.
+        missing: what of the statement the comparison does not have.
+    """
+
+    parts: Sequence[Part]
+    missing: Sequence[str] = ()
+
+
+_BASELINES = ("ListMLE", "ListNet", "ApproxNDCG", "WassRank")
+_TYPE1 = ("twin Precision type 1", "twin AP type 1", "twin nERR@10 type 1")
+
+#: Claim → what it comes to.
+READINGS: Mapping[str, Reading] = {
+    "C02": Reading([Part(["LambdaMART"], ["ApproxNDCG"], ["tower"])]),
+    "C03": Reading([Part(["ApproxNDCG"], ["ListMLE", "RankNet"], ["tower"])]),
+    "C08": Reading(
+        [Part(["ApproxNDCG"], ["SoftRank", "ListNet"], ["linear"])],
+        ["AdaRank.NDCG", "Ranking SVM"],
+    ),
+    "C11": Reading([Part(["LambdaMART"], _BASELINES, ["tower"])]),
+    "C12": Reading([Part(["LambdaMART", *_BASELINES[1:]], ["ListMLE"], ["tower"])]),
+    "C13": Reading([Part(["ApproxNDCG"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
+    "C14": Reading([Part(["twin NDCG type 1"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
+    "C15": Reading(
+        [
+            *(
+                Part([f"twin {name} type 2"], [f"twin {name} type 1"], ["tower"])
+                for name in ("Precision", "AP", "nERR@10")
+            ),
+            *(
+                Part([f"twin {name} type 3"], [f"twin {name} type 1"], ["tower"])
+                for name in ("Precision", "AP", "NDCG", "nERR@10")
+            ),
+        ]
+    ),
+    "C16": Reading(
+        [
+            Part(["twin AP type 3", "twin NDCG type 3"], ["ApproxNDCG"], ["tower"]),
+            Part(
+                ["LambdaMART"],
+                ["twin AP type 3", "twin NDCG type 3"],
+                ["tower"],
+                value(0.0, COMPARABLE),
+            ),
+        ]
+    ),
+    "C19": Reading([Part(["NeuralNDCG", "NeuralNDCGᵀ"], ["ApproxNDCG"], ["context"])]),
+    "C20": Reading(
+        [
+            Part(
+                ["NeuralNDCG"],
+                ["LambdaRank", "ListNet", "ListMLE", "RankNet", "RMSE", "ApproxNDCG"],
+                ["context"],
+            )
+        ]
+    ),
+    "C23": Reading([Part(["LambdaRank"], ["RankNet"], ["linear", "tower"])]),
+    "D09": Reading(
+        [Part(["ListMLE"], ["ListNet", "ApproxNDCG", "WassRank"], ["tower"], MORE, ["MAP"])]
+    ),
+    "D10": Reading([Part(["ListNet", "ApproxNDCG", "WassRank"], _TYPE1, ["tower"])]),
+    "D13": Reading([Part(["NeuralNDCG"], ["LambdaRank"], ["context"], SAME)]),
+    "D21": Reading(
+        [
+            Part(["twin NDCG type 1"], ["twin Precision type 1", "twin AP type 1"], ["tower"]),
+            *(
+                Part(
+                    [f"twin Precision type {kind}", f"twin AP type {kind}"],
+                    [f"twin NDCG type {kind}"],
+                    ["tower"],
+                )
+                for kind in (2, 3)
+            ),
+        ]
+    ),
+    "D22": Reading([Part(["twin NDCG type 1"], ["ApproxNDCG"], ["tower"], SAME)]),
+}
+
+
+def outcome(collection: Published, claim: str) -> Outcome:
+    """What the published values of a collection say of a claim of :data:`READINGS`."""
+    reading = READINGS[claim]
+    places = {name: place for place, name in enumerate(map(tuple, collection.names.to_numpy()))}
+    findings, missing = [], list(reading.missing)
+    for part in reading.parts:
+        for better, worse, scorer in _pairs(part):
+            first, second = (places.get(key) for key in (_key(better, scorer), _key(worse, scorer)))
+            if first is None or second is None:
+                missing.append(f"{better} against {worse}")
+                continue
+            findings += [
+                _finding(collection, claim, first, second, heading, part.claimed)
+                for heading in part.metrics
+            ]
+    return Outcome(findings, list(dict.fromkeys(missing)))
+
+
+def _pairs(part: Part) -> Iterator[tuple[str, str, str]]:
+    for scorer in part.scorers:
+        for better in part.better:
+            for worse in part.worse:
+                yield better, worse, scorer
+
+
+def _key(name: str, scorer: str) -> tuple[str, str]:
+    """How a method is called in the file of values: a loss with a scorer, or trees."""
+    return name, SCORERS["trees" if name == "LambdaMART" else scorer]
+
+
+def _finding(
+    collection: Published, claim: str, first: int, second: int, heading: str, claimed: Claimed
+) -> Finding:
+    values = collection.metrics[METRICS[heading]]
+    names = f"{collection.labels[first]} − {collection.labels[second]}"
+    stream = numpy_stream("by_collection", collection.dataset.name, claim, names, heading)
+    measurement = paired(
+        values[first].to_numpy(),
+        values[second].to_numpy(),
+        f"{count(len(values))} queries",
+        stream,
+        RESAMPLES,
+        collection.groups,
+    )
+    return Finding(f"{names}, {heading}", claimed, collection.dataset, "", [measurement])
+
+
+def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -> pd.DataFrame:
+    """The verdict on every claim of :data:`READINGS`, and on each that a paper's own experiments
+    gave one, on every collection.
+
+    Args:
+        files: published values per query, one per collection.
+        claims_file: the verdicts of the papers' own experiments in the same edition.
+        margin: differences of a metric up to it are equivalent.
+
+    Returns:
+        The columns :data:`COLUMNS`, a row per claim and collection.
+    """
+    own = read_claims(claims_file)
+    own = own[own["comparison"] == OVERALL].set_index("claim")
+    collections = [read(file) for file in files]
+    titles = [collection.dataset.title for collection in collections]
+    published = published_claims(PUBLISHED)
+    chosen = [
+        claim
+        for claim in published.to_dict("records")
+        if claim["claim"] in READINGS or own["dataset"].get(claim["claim"]) in titles
+    ]
+    rows = []
+    for claim in chosen:
+        for collection in collections:
+            about: dict[str, Any] = {
+                "edition": collection.edition,
+                **{key: claim[key] for key in ("claim", "paper", "statement")},
+                "dataset": collection.dataset.title,
+            }
+            rows.append({**about, **_verdict(own, collection, claim["claim"], margin)})
+    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+
+
+def _verdict(
+    own: pd.DataFrame, collection: Published, claim: str, margin: float
+) -> Mapping[str, Any]:
+    """The verdict of the paper's own experiments on a collection, or of the comparison."""
+    if claim in own.index and own.loc[claim, "dataset"] == collection.dataset.title:
+        return {**own.loc[claim].to_dict(), "source": OWN, "comparison": ""}
+    if claim not in READINGS:
+        return {"verdict": UNMEASURED}
+    found = outcome(collection, claim)
+    judged = judge(found.findings, margin, ())
+    verdict = conclude(found, judged)
+    if verdict.decisive is None:
+        return {"verdict": UNMEASURED, "remark": verdict.remark}
+    return {
+        **row(verdict.decisive, margin),
+        "verdict": verdict.verdict,
+        "source": ONE_PROTOCOL,
+        "outcome": verdict.outcome,
+        "remark": verdict.remark,
+    }
+
+
+def markdown(data: pd.DataFrame) -> str:
+    """The page: a row per claim and a column per collection."""
+    titles = list(dict.fromkeys(data["dataset"]))
+    rows = []
+    for claim, part in data.groupby("claim", sort=False):
+        by_title = part.set_index("dataset")
+        cells = [_cell(by_title.loc[title]) for title in titles]
+        rows.append([claim, part["statement"].iloc[0], *cells])
+    meanings = "; ".join(f"*{word}*: {meaning}" for word, meaning in MEANING.items())
+    lines = [
+        "# The papers' claims on every real collection",
+        "",
+        *(f"- {sentence}" for sentence in in_words(data)),
+        "",
+        f"An asterisk marks the verdict of {OWN}; all others are of {ONE_PROTOCOL}: the same "
+        "methods, each with four configurations and three seeds, on the same folds. Tests are "
+        "corrected over the comparisons of a claim on a collection (Holm), and by group where "
+        "queries form groups. The CSV file has the comparison that decided each, its effect with "
+        "its interval, and the smallest difference that the collection could have shown.",
+        "",
+        *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
+        "",
+        f"{meanings}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def in_words(data: pd.DataFrame) -> list[str]:
+    """Per collection how many of the claims that were measured on it have each verdict."""
+    said = []
+    for title, part in data.groupby("dataset", sort=False):
+        measured = part[part["verdict"] != UNMEASURED]
+        counts = measured["verdict"].value_counts()
+        texts = [f"{counts[word]} {word}" for word in VERDICTS if word in counts]
+        said.append(f"**{title}**, {len(measured)} claims: {listed(texts)}.")
+    return said
+
+
+def _cell(cell: pd.Series) -> str:
+    return cell["verdict"] + (r"\*" if cell["source"] == OWN else "")
+
+
+def write(
+    files: Sequence[str | Path], claims_file: str | Path, margin: float, out: str | Path
+) -> list[Path]:
+    """Write the table to ``out`` and the page beside it; arguments as of :func:`table`."""
+    data = table(files, claims_file, margin)
+    paths = [Path(out), Path(out).with_suffix(".md")]
+    write_csv(paths[0], data)
+    write_text(paths[1], markdown(data))
+    return paths

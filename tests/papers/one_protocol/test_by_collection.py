@@ -1,0 +1,133 @@
+"""The papers' claims on every collection, from made-up published values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.papers.one_protocol import by_collection
+from directrank.papers.one_protocol.methods import METRICS, SCORERS
+from directrank.papers.one_protocol.per_query import read
+from directrank.papers.shared.claims import COLUMNS, OVERALL, merge, published_claims
+from directrank.papers.shared.judging import conclude, judge
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    UNMEASURED,
+)
+from directrank.study.published import write_results
+from directrank.system.io import write_csv
+from papers_synthetic import PUBLISHED
+
+LOSSES = sorted(
+    {
+        name
+        for reading in by_collection.READINGS.values()
+        for part in reading.parts
+        for name in (*part.better, *part.worse)
+    }
+    - {"LambdaMART"}
+)
+
+
+def published(
+    folder: Path,
+    name: str,
+    levels: dict[str, float],
+    queries: int = 400,
+    spread: float = 0.01,
+    without: tuple[str, ...] = (),
+) -> Path:
+    """Values of every loss with every scorer, and of trees, at these levels or 0.5."""
+    rng = np.random.default_rng(5)
+    of_query = rng.normal(0.0, 0.1, queries)
+    methods = [
+        (loss, SCORERS[scorer]) for scorer in ("linear", "tower", "context") for loss in LOSSES
+    ]
+    methods = [key for key in [*methods, ("LambdaMART", "trees")] if key[0] not in without]
+    frames = []
+    for method, scorer in methods:
+        base = levels.get(method, 0.5) + of_query + rng.normal(0.0, spread, queries)
+        frames.append(
+            pd.DataFrame({"fold": 1, "trial": 0, "query_id": np.arange(queries)}).assign(
+                method=method, scorer=scorer, **dict.fromkeys(METRICS.values(), base)
+            )
+        )
+    about = {"edition": "mine", "collection": name, "title": name.upper(), "origin": "real"}
+    path = folder / f"per_query_{name}.parquet"
+    write_results(path, pd.concat(frames), about | {"methods": methods})
+    return path
+
+
+def verdict(path: Path, claim: str) -> str:
+    found = by_collection.outcome(read(path), claim)
+    return conclude(found, judge(found.findings, 0.01, ())).verdict
+
+
+def test_every_reading_is_of_a_published_claim_and_of_methods_under_the_protocol() -> None:
+    assert set(by_collection.READINGS) <= set(published_claims(PUBLISHED)["claim"])
+
+
+def test_a_claim_holds_where_the_methods_stand_as_it_says(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed", {"LambdaRank": 0.55, "LambdaMART": 0.6})
+    assert verdict(path, "C23") == HOLDS
+    assert verdict(path, "C02") == HOLDS
+    assert verdict(path, "D22") == HOLDS  # the same level
+    assert verdict(path, "D13") == CONTRADICTED  # LambdaRank is above NeuralNDCG
+
+
+def test_the_other_way_round_it_is_contradicted(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed", {"RankNet": 0.55})
+    assert verdict(path, "C23") == CONTRADICTED
+
+
+def test_few_queries_cannot_tell(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed", {}, queries=12, spread=0.2)
+    assert verdict(path, "D22") == CANNOT_TELL
+
+
+def test_what_the_comparison_lacks_is_said(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed", {"ApproxNDCG": 0.6}, without=("SoftRank",))
+    found = by_collection.outcome(read(path), "C08")
+    assert found.missing == ["AdaRank.NDCG", "Ranking SVM", "ApproxNDCG against SoftRank"]
+    assert verdict(path, "C08") == CANNOT_TELL
+
+
+def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> None:
+    files = [
+        published(tmp_path, name, {"LambdaRank": 0.55, "LambdaMART": 0.6})
+        for name in ("ohsumed", "mq2008")
+    ]
+    claims = tmp_path / "claims.csv"
+    merged = merge([], "mine", claims, PUBLISHED).drop(columns="timed").astype({"dataset": object})
+    own = (merged["claim"].isin(["C23", "C09"])) & (merged["comparison"] == OVERALL)
+    merged.loc[own, ["verdict", "dataset"]] = [CONTRADICTED, "OHSUMED"]
+    write_csv(claims, merged[list(COLUMNS)])
+    by_collection.write(files, claims, 0.01, tmp_path / "claims_by_collection.csv")
+    data = pd.read_csv(tmp_path / "claims_by_collection.csv").set_index(["claim", "dataset"])
+    assert data.loc[("C23", "OHSUMED"), ["verdict", "source"]].tolist() == [
+        CONTRADICTED,
+        by_collection.OWN,
+    ]
+    assert data.loc[("C23", "MQ2008"), ["verdict", "source"]].tolist() == [
+        HOLDS,
+        by_collection.ONE_PROTOCOL,
+    ]
+    # The comparison cannot be asked about this one.
+    assert data.loc[("C09", "OHSUMED"), "verdict"] == CONTRADICTED
+    assert data.loc[("C09", "MQ2008"), "verdict"] == UNMEASURED
+    page = (tmp_path / "claims_by_collection.md").read_text("utf-8")
+    assert r"contradicted\*" in page
+    assert "**MQ2008**, 17 claims: " in page
+
+
+@pytest.mark.parametrize("claim", by_collection.READINGS)
+def test_every_claim_is_answered(tmp_path: Path, claim: str) -> None:
+    path = published(tmp_path, "ohsumed", {}, queries=30)
+    found = by_collection.outcome(read(path), claim)
+    assert found.findings
+    assert not set(found.missing) - {"AdaRank.NDCG", "Ranking SVM"}
