@@ -30,7 +30,7 @@ KEPT = 1 << 16
 
 
 def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
-    """See :func:`directrank.relaxations.sigmoid.soft_counts`."""
+    """See :func:`directrank.relaxations.real_valued.soft_counts`."""
     return _SoftCounts.apply(values, front, mask)
 
 

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from directrank.lists.sorting import descending_order
+from directrank.relaxations.sorted_lists import SortedRanking, ranks_of
 
 
-class StableRanking:
+class StableRanking(SortedRanking):
     """Ranks by descending score; tied documents keep their order of appearance.
 
     Args:
@@ -21,27 +22,6 @@ class StableRanking:
 
     def __init__(self, scores: Tensor, mask: Tensor) -> None:
         self.order = descending_order(scores, mask)
-
-    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        gains = self._sorted(gains, k)
-        return (gains * weight(_ranks(gains))).sum(1)
-
-    def count(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        return self._sorted(chosen, k).sum(1)
-
-    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        chosen = self._sorted(chosen, k)
-        return (chosen * chosen.cumsum(1) / _ranks(chosen)).sum(1)
-
-    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        stops = self._sorted(stops, k)
-        reached = torch.ones_like(stops)
-        reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
-        return (stops * reached / _ranks(stops)).sum(1)
 
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:
         return values.gather(1, self.order[:, :k])
@@ -86,14 +66,14 @@ class ExpectedTies:
     @cached_property
     def _start(self) -> Tensor:
         """Documents before the tie group of each sorted position, ``[B, L]``."""
-        place = _ranks(self._size).expand_as(self._size)
+        place = ranks_of(self._size).expand_as(self._size)
         first = torch.full_like(place, float("inf")).scatter_reduce(1, self.group, place, "amin")
         return first.gather(1, self.group) - 1
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
         gains = gains.gather(1, self.order)
-        weights = self._top(weight(_ranks(gains).expand_as(gains)), k)
+        weights = self._top(weight(ranks_of(gains).expand_as(gains)), k)
         return (gains * self._over_group(weights) / self._size).sum(1)
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
@@ -107,7 +87,7 @@ class ExpectedTies:
         (r - start - 1) / (m - 1) given that it is at rank r.
         """
         chosen = chosen.gather(1, self.order)
-        ranks = _ranks(chosen).expand_as(chosen)
+        ranks = ranks_of(chosen).expand_as(chosen)
         in_group = self._over_group(chosen)
         earlier = chosen.cumsum(1).gather(1, (self._start - 1).clamp_min(0).long())
         earlier = earlier * (self._start > 0)
@@ -126,7 +106,7 @@ class ExpectedTies:
         """
         stops = stops.gather(1, self.order)
         B, L = stops.shape
-        member = (_ranks(stops) - self._start).unsqueeze(2)  # t, at each sorted position
+        member = (ranks_of(stops) - self._start).unsqueeze(2)  # t, at each sorted position
         place = torch.arange(L, dtype=stops.dtype, device=stops.device)  # p - 1 = 0 .. L-1
         go_on = torch.ones(B, L + 1, dtype=stops.dtype, device=stops.device)  # A_0 .. A_L
         reach = torch.ones(B, dtype=stops.dtype, device=stops.device)  # Π over the groups before
@@ -149,13 +129,8 @@ class ExpectedTies:
         return total
 
     def _top(self, values: Tensor, k: int | None) -> Tensor:
-        return values if k is None else values * (_ranks(values) <= k)
+        return values if k is None else values * (ranks_of(values) <= k)
 
     def _over_group(self, values: Tensor) -> Tensor:
         """The sum of ``values`` over the tie group of each sorted position."""
         return torch.zeros_like(values).scatter_add(1, self.group, values).gather(1, self.group)
-
-
-def _ranks(values: Tensor) -> Tensor:
-    """1 … L in the type of ``values``."""
-    return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
-from directrank.lists.pairs import differences, itself
-from directrank.relaxations.protocol import no_cutoff
+from directrank.relaxations.real_valued import RealValuedRanking, soft_counts
 
 
 def sigmoid(
@@ -25,69 +21,18 @@ def sigmoid(
     return SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
 
 
-class SigmoidRanking:
-    """``r_i = 1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``, with Qin2010's smooth truncation (eq. 16).
+class SigmoidRanking(RealValuedRanking):
+    """``r_i = 1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``.
 
     Args:
         scores: ``[B, L]``.
         mask: bool ``[B, L]``.
         alpha: steepness of the ranks; a tensor ``[B, 1]`` sets it per list.
-        beta: steepness of comparisons of ranks: with a cut-off ``sigmoid(beta (k + 1/2 - r))``,
-            with another rank ``sigmoid(beta (r_i - r_j))``.
+        beta: see :class:`directrank.relaxations.real_valued.RealValuedRanking`.
     """
 
     def __init__(
         self, scores: Tensor, mask: Tensor, *, alpha: float | Tensor = 10.0, beta: float = 10.0
     ) -> None:
-        self.scores = alpha * scores
-        self.mask = mask
-        self.beta = beta
-
-    def ranks(self, front: Tensor) -> Tensor:
-        """The ranks of the documents marked in ``front``, ``[B, L]``; elsewhere without meaning."""
-        return 1 + soft_counts(self.scores, front, self.mask)
-
-    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        ranks = self.ranks(gains != 0)
-        return (gains * weight(ranks) * self._within(ranks, k)).sum(1)
-
-    def count(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        if k is None:
-            raise no_cutoff()
-        return (chosen * self._within(self.ranks(chosen != 0), k)).sum(1)
-
-    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 14 where k is None."""
-        front = chosen != 0
-        ranks = self.ranks(front)
-        retrieved = 1 + soft_counts(-self.beta * ranks, front, front)
-        return (chosen * self._within(ranks, k) * retrieved / ranks).sum(1)
-
-    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`."""
-        ranks = self.ranks(stops != 0)
-        before = torch.sigmoid(self.beta * differences(ranks))
-        passed = 1 - before * stops.unsqueeze(1)
-        reached = passed.masked_fill(itself(ranks.shape[1], ranks.device), 1.0).prod(2)
-        return (stops * self._within(ranks, k) * reached / ranks).sum(1)
-
-    def _within(self, ranks: Tensor, k: int | None) -> Tensor | float:
-        return 1.0 if k is None else torch.sigmoid(self.beta * (k + 0.5 - ranks))
-
-
-@accelerated
-def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
-    """``Σ_{j≠i} sigmoid(v_j - v_i)`` over the documents j of the mask, for the front documents i.
-
-    Args:
-        values: ``[B, L]``.
-        front: bool ``[B, L]``, the documents i whose sum is asked for.
-        mask: bool ``[B, L]``, the documents j.
-
-    Returns:
-        ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
-    """
-    others = mask.unsqueeze(1) & ~itself(values.shape[1], values.device)
-    return torch.sigmoid(-differences(values)).masked_fill(~others, 0.0).sum(2)
+        values = alpha * scores
+        super().__init__(lambda front: 1 + soft_counts(values, front, mask), beta=beta)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -11,6 +9,7 @@ from directrank.kernels import accelerated
 from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
+from directrank.relaxations.placed import PlacedRanking
 from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
@@ -39,7 +38,7 @@ def twin(
     )
 
 
-class TwinRanking:
+class TwinRanking(PlacedRanking):
     """``r_i = 1 + Σ_{j≠i} (1 - out_ij)``, out the indicator forward and a sigmoid backward.
 
     With ``z = s_i - s_j``, ``b = sigmoid(alpha_b z)`` and ``u = sign(y_i - y_j)`` the derivative
@@ -47,9 +46,7 @@ class TwinRanking:
     ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so
     ``dr_i/ds_i = -Σ_j g_ij`` and ``dr_i/ds_j = g_ij``. Types 2 and 3 derive from no function.
 
-    The four expectations carry Yu2020's objectives: what depends on the order of the labels alone
-    is constant, and the rank r of the document at place i enters as ``i / r`` where an indicator
-    would have no gradient.
+    The four expectations carry Yu2020's objectives.
 
     Args:
         scores: ``[B, L]``.
@@ -74,21 +71,12 @@ class TwinRanking:
     ) -> None:
         one_of(gradient, GRADIENTS, "gradient")
         self.mask = mask
-        self.order = _order(scores.detach(), mask, break_ties, generator)
-        self.place = inverse(self.order) + 1
-        exact = self.place.to(scores.dtype)
+        order = _order(scores.detach(), mask, break_ties, generator)
+        exact = (inverse(order) + 1).to(scores.dtype)
         if not break_ties:
-            exact = _middle_ranks(scores.detach(), mask, self.order, exact)
+            exact = _middle_ranks(scores.detach(), mask, order, exact)
         self.exact = exact
-        self.ranks = twin_ranks(scores, exact, labels, mask, gradient, alpha_b)
-
-    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 18."""
-        return (gains * self._top(k) * weight(self.ranks)).sum(1)
-
-    def count(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 14."""
-        return (chosen * self._top(k) * self._place_over_rank).sum(1)
+        super().__init__(order, twin_ranks(scores, exact, labels, mask, gradient, alpha_b))
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15.
@@ -98,20 +86,6 @@ class TwinRanking:
         at_place = (chosen * self._top(k) / self.place).gather(1, self.order)
         behind = at_place.flip(1).cumsum(1).flip(1).gather(1, self.place - 1)
         return (chosen * self._top(k) * self._place_over_rank * behind).sum(1)
-
-    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 16."""
-        passed = (1 - stops).gather(1, self.order)
-        reached = torch.cat([torch.ones_like(passed[:, :1]), passed[:, :-1].cumprod(1)], 1)
-        reached = reached.gather(1, self.place - 1)
-        return (stops * self._top(k) * reached / self.ranks).sum(1)
-
-    @property
-    def _place_over_rank(self) -> Tensor:
-        return self.place / self.ranks
-
-    def _top(self, k: int | None) -> Tensor | float:
-        return 1.0 if k is None else (self.place <= k).to(self.exact.dtype)
 
 
 @accelerated

@@ -1,0 +1,49 @@
+"""Metrics' expectations at exact ranks that carry a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from directrank.lists.sorting import inverse
+
+
+class PlacedRanking:
+    """The sorted list forward, so that values are the metric's own; a gradient of ranks backward.
+
+    What depends on the order alone is constant, and the rank r of the document at place i enters as
+    ``i / r`` where an indicator would have no gradient.
+
+    Args:
+        order: positions by falling score, int64 ``[B, L]``.
+        ranks: the rank of each document, ``[B, L]``, as something that has a gradient.
+    """
+
+    def __init__(self, order: Tensor, ranks: Tensor) -> None:
+        self.order = order
+        self.place = inverse(order) + 1
+        self.ranks = ranks
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 18."""
+        return (gains * self._top(k) * weight(self.ranks)).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 14."""
+        return (chosen * self._top(k) * self._place_over_rank).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 16."""
+        passed = (1 - stops).gather(1, self.order)
+        reached = torch.cat([torch.ones_like(passed[:, :1]), passed[:, :-1].cumprod(1)], 1)
+        reached = reached.gather(1, self.place - 1)
+        return (stops * self._top(k) * reached / self.ranks).sum(1)
+
+    @property
+    def _place_over_rank(self) -> Tensor:
+        return self.place / self.ranks
+
+    def _top(self, k: int | None) -> Tensor | float:
+        return 1.0 if k is None else (self.place <= k).to(self.ranks.dtype)

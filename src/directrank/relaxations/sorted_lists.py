@@ -1,0 +1,42 @@
+"""Metrics' sums over lists that are sorted, or softly so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+class SortedRanking:
+    """What a document contributes stands at its rank; a subclass says how it gets there."""
+
+    def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        gains = self._sorted(gains, k)
+        return (gains * weight(ranks_of(gains))).sum(1)
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        return self._sorted(chosen, k).sum(1)
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        chosen = self._sorted(chosen, k)
+        return (chosen * chosen.cumsum(1) / ranks_of(chosen)).sum(1)
+
+    def cascade(self, stops: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        stops = self._sorted(stops, k)
+        reached = torch.ones_like(stops)
+        reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
+        return (stops * reached / ranks_of(stops)).sum(1)
+
+    def _sorted(self, values: Tensor, k: int | None) -> Tensor:
+        """The ``values`` ``[B, L]`` of documents at the first k ranks, or at all, ``[B, r]``."""
+        raise NotImplementedError
+
+
+def ranks_of(values: Tensor) -> Tensor:
+    """1, 2, … as many as there are columns, in the type of ``values``."""
+    return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
