@@ -27,16 +27,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
+    "laplace_ranks": "directrank.kernels.soft_ranks:laplace_ranks",
     "layers": "directrank.kernels.layers:forward",
     "likelihood": "directrank.kernels.listmle:likelihood",
     "listnet": "directrank.kernels.listnet:listnet",
+    "projected_ranks": "directrank.kernels.soft_ranks:projected_ranks",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "sorted_expectation": "directrank.kernels.neural_sort:sorted_expectation",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
     ("ndcg", "neural_sort"): "directrank.kernels.neural_sort:ndcg",
+    ("ndcg", "pirank"): "directrank.kernels.pirank:ndcg",
     ("ndcg", "rank_binomial"): "directrank.kernels.softrank:ndcg",
     ("ndcg", "sigmoid"): "directrank.kernels.sigmoid:ndcg",
+    ("ndcg", "smooth_i"): "directrank.kernels.smooth_i:ndcg",
 }
 
 

@@ -24,15 +24,21 @@ if TYPE_CHECKING:
     from directrank.losses._approx_ap import approx_ap
     from directrank.losses._approx_ndcg import approx_ndcg
     from directrank.losses._approx_precision import approx_precision
+    from directrank.losses._blackbox_ndcg import blackbox_ndcg
     from directrank.losses._compose import compose
     from directrank.losses._composed import composed
+    from directrank.losses._fast_soft_ndcg import fast_soft_ndcg
+    from directrank.losses._gumbel_approx_ndcg import gumbel_approx_ndcg
     from directrank.losses._lambda_family import lambda_family
     from directrank.losses._lambdarank import lambdarank
+    from directrank.losses._lapsum_ndcg import lapsum_ndcg
     from directrank.losses._listmle import listmle
     from directrank.losses._listnet import listnet
     from directrank.losses._neural_ndcg import neural_ndcg, neural_ndcg_transposed
+    from directrank.losses._pirank import pirank
     from directrank.losses._ranknet import ranknet
     from directrank.losses._rmse import rmse
+    from directrank.losses._smooth_ndcg import smooth_ndcg
     from directrank.losses._softrank import softrank
     from directrank.losses._twin import twin_ap, twin_ndcg, twin_nerr, twin_precision
     from directrank.losses._wassrank import wassrank
@@ -56,6 +62,12 @@ REGISTRY: dict[str, str] = {
     "twin_ap": "directrank.losses._twin:twin_ap",
     "twin_ndcg": "directrank.losses._twin:twin_ndcg",
     "twin_nerr": "directrank.losses._twin:twin_nerr",
+    "smooth_ndcg": "directrank.losses._smooth_ndcg:smooth_ndcg",
+    "fast_soft_ndcg": "directrank.losses._fast_soft_ndcg:fast_soft_ndcg",
+    "lapsum_ndcg": "directrank.losses._lapsum_ndcg:lapsum_ndcg",
+    "blackbox_ndcg": "directrank.losses._blackbox_ndcg:blackbox_ndcg",
+    "pirank": "directrank.losses._pirank:pirank",
+    "gumbel_approx_ndcg": "directrank.losses._gumbel_approx_ndcg:gumbel_approx_ndcg",
     "composed": "directrank.losses._composed:composed",
 }
 
@@ -64,19 +76,25 @@ __all__ = [
     "approx_ap",
     "approx_ndcg",
     "approx_precision",
+    "blackbox_ndcg",
     "compose",
     "composed",
+    "fast_soft_ndcg",
     "get",
+    "gumbel_approx_ndcg",
     "lambda_family",
     "lambdarank",
+    "lapsum_ndcg",
     "listmle",
     "listnet",
     "modules_of",
     "needs_of",
     "neural_ndcg",
     "neural_ndcg_transposed",
+    "pirank",
     "ranknet",
     "rmse",
+    "smooth_ndcg",
     "softrank",
     "twin_ap",
     "twin_ndcg",

@@ -14,6 +14,7 @@ from directrank import kernels, metrics, relaxations
 from directrank.lists.inputs import checked
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
+from directrank.relaxations.protocol import ByScores
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
@@ -68,7 +69,7 @@ def compose(
         scores, labels, mask = checked(scores, labels, mask)
         ranking = relax(scores, labels, mask, generator, **settings)
         value, _ = formula(ranking, Judgements(labels, mask), **options)
-        return -value
+        return ranking.by_scores(-value) if isinstance(ranking, ByScores) else -value
 
     def loss(
         scores: Tensor,

@@ -23,6 +23,11 @@ REGISTRY: dict[str, str] = {
     "twin": "directrank.relaxations.twin:twin",
     "neural_sort": "directrank.relaxations.neural_sort:neural_sort",
     "rank_binomial": "directrank.relaxations.rank_binomial:rank_binomial",
+    "smooth_i": "directrank.relaxations.smooth_i:smooth_i",
+    "fast_soft_rank": "directrank.relaxations.fast_soft_rank:fast_soft_rank",
+    "lapsum": "directrank.relaxations.lapsum:lapsum",
+    "blackbox": "directrank.relaxations.blackbox:blackbox",
+    "pirank": "directrank.relaxations.pirank:pirank",
 }
 
 __all__ = ["REGISTRY", "Ranking", "get", "modules_of", "random"]

@@ -116,7 +116,7 @@ def sorted_expectation(
     return expected(probabilities, weights)
 
 
-def sorting_matrix(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
+def sorting_matrix(scores: Tensor, mask: Tensor, tau: float, rows: int | None = None) -> Tensor:
     """Row-stochastic relaxation of the permutation that sorts scores descending.
 
     Row r is ``softmax(((n + 1 - 2r) s - A) / tau)`` with ``A_i = Σ_j |s_i - s_j|``, n and the sums
@@ -126,12 +126,15 @@ def sorting_matrix(scores: Tensor, mask: Tensor, tau: float) -> Tensor:
         scores: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
         tau: temperature; towards 0 rows become one-hot.
+        rows: only the first so many; None takes all.
 
     Returns:
         ``[B, r, i]``; rows beyond the list and columns of masked documents are 0.
     """
     n = mask.sum(1, keepdim=True)
-    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
+    L = scores.shape[1]
+    last = L if rows is None else min(rows, L)
+    ranks = torch.arange(1, last + 1, dtype=scores.dtype, device=scores.device)
     distances = (differences(scores).abs() * mask.unsqueeze(1)).sum(2)
     slopes = (n + 1 - 2 * ranks).unsqueeze(2)
     logits = (slopes * scores.unsqueeze(1) - distances.unsqueeze(1)) / tau

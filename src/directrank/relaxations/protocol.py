@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -38,6 +38,15 @@ class Ranking(Protocol):
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """``Σ_i stops_i · 1{r_i ≤ k} · (1/r_i) · Π_{j: r_j < r_i} (1 - stops_j)``."""
+        ...
+
+
+@runtime_checkable
+class ByScores(Protocol):
+    """A ranking whose ranks are no function of the scores that could be differentiated."""
+
+    def by_scores(self, loss: Tensor) -> Tensor:
+        """A ``loss [B]`` of its ranks, with a gradient by the scores."""
         ...
 
 

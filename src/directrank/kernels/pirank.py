@@ -1,0 +1,147 @@
+"""NDCG under the first rows of NeuralSort's matrix on a CPU: a row after the other, none kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.batch import Batch, per_list
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.numbers import exp, largest, like
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+from directrank.lists.sorting import descending_order
+
+_discount = discount
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    tau: float | Tensor = 5.0,
+    straight_through: bool = True,
+) -> Tensor:
+    """Minus NDCG under NeuralSort's rows; see :func:`directrank.losses.pirank`."""
+    scores, labels, mask = checked(scores, labels, mask)
+    batch = Batch(scores, labels, mask)
+    B, L = batch.shape
+    order = descending_order(scores, mask)
+    if batch.has_holes:
+        order = (mask.cumsum(1) - 1).gather(1, order)
+    value, gradient = batch.per_list(), batch.zeros()
+    ranks = torch.arange(1, (L if k is None else min(k, L)) + 1, dtype=scores.dtype)
+    batch.run(
+        _ndcg,
+        B * L * len(ranks),
+        batch.flat(scores),
+        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
+        batch.leading(order),
+        _discount(discount, ranks).numpy(),
+        per_list(tau, B),
+        bool(straight_through),
+        value,
+        gradient,
+    )
+    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+
+@inlined
+def _distances(v, place, n, distances):
+    """``Σ_j |v_i - v_j|``, from sums along the sorted list."""
+    total, above = 0.0, 0.0
+    for i in range(n):
+        total += v[i]
+    for p in range(n):
+        own = float(v[place[p]])
+        above += own
+        distances[place[p]] = 2 * above - total + (n - 2 * (p + 1)) * own
+
+
+@inlined
+def _through_distances(v, place, n, weights, push):
+    """Add the gradient of ``Σ_i weights_i distances_i`` to ``push``; ties have none of each other.
+
+    It is ``Σ_i (weights_i + weights_j) sign(v_j - v_i)``.
+    """
+    total, above = 0.0, 0.0
+    for i in range(n):
+        total += weights[i]
+    p = 0
+    while p < n:
+        tied, stop = 0.0, p
+        while stop < n and v[place[stop]] == v[place[p]]:
+            tied += weights[place[stop]]
+            stop += 1
+        below = total - above - tied
+        for q in range(p, stop):
+            own = weights[place[q]]
+            push[place[q]] += below - above + own * (n - stop - p)
+        above += tied
+        p = max(stop, p + 1)  # a score that is not a number is not its own equal
+
+
+@compiled
+def _ndcg(
+    begin,
+    end,
+    starts,
+    lengths,
+    scores,
+    gains,
+    order,
+    discounts,
+    tau,
+    straight_through,
+    value,
+    gradient,
+):
+    """``Σ_r D(r) (P gains)_r`` ``[B]`` and its gradient ``[N]``.
+
+    ``order [N]`` counts from each list's first document; ``discounts [R]`` are those of ranks, as
+    far as they count; ``tau`` is ``[B]``. Where it is ``straight_through`` the value is that of the
+    sorted list.
+    """
+    room = np.empty((5, lengths[begin:end].max() + 1), scores.dtype)
+    v, distances, shares, of_distances, push = room[0], room[1], room[2], room[3], room[4]
+    one, zero = like(scores.dtype.type(0), 1.0), like(scores.dtype.type(0), 0.0)
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        own, g = scores[first : first + n], gains[first : first + n]
+        place, pushed = order[first : first + n], gradient[first : first + n]
+        if not np.any(g):
+            continue
+        inverse_tau = like(one, 1 / tau[b])
+        for i in range(n):
+            v[i] = own[i] * inverse_tau
+            of_distances[i] = zero
+            push[i] = zero
+        _distances(v, place, n, distances)
+        soft, exact = 0.0, 0.0
+        for r in range(min(n, len(discounts))):
+            slope = like(one, n - 1.0 - 2 * r)
+            for i in range(n):
+                shares[i] = slope * v[i] - distances[i]
+            top, sums, met = largest(shares, n), zero, zero
+            for i in range(n):
+                shares[i] = exp(shares[i] - top)
+                sums += shares[i]
+                met += shares[i] * g[i]
+            met /= sums
+            soft += discounts[r] * met
+            exact += discounts[r] * g[place[r]]
+            weight = discounts[r] / sums
+            for i in range(n):
+                force = weight * shares[i] * (g[i] - met)
+                push[i] += slope * force
+                of_distances[i] -= force
+        value[b] = exact if straight_through else soft
+        _through_distances(v, place, n, of_distances, push)
+        for i in range(n):
+            pushed[i] = push[i] * inverse_tau

@@ -1,0 +1,108 @@
+"""NDCG under SmoothI's rank indicators on a CPU: a rank after the other, and none is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels.batch import Batch, per_list
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.numbers import exp, largest, like
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+
+_discount = discount
+
+#: A smaller factor of a document counts as 0, before it becomes denormal, which is slow.
+LEAST = 1e-30
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    alpha: float | Tensor = 1.0,
+    delta: float = 0.1,
+    stop_gradient: bool = True,
+) -> Tensor:
+    """Minus NDCG under rank indicators; see :func:`directrank.losses.smooth_ndcg`.
+
+    Only where the product of factors is a constant of the gradient.
+    """
+    if not stop_gradient:
+        return NotImplemented
+    scores, labels, mask = checked(scores, labels, mask)
+    batch = Batch(scores, labels, mask)
+    B, L = batch.shape
+    value, gradient = batch.per_list(), batch.zeros()
+    ranks = torch.arange(1, (L if k is None else min(k, L)) + 1, dtype=scores.dtype)
+    batch.run(
+        _ndcg,
+        B * L * len(ranks),
+        batch.flat(scores),
+        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
+        _discount(discount, ranks).numpy(),
+        per_list(alpha, B),
+        float(delta),
+        value,
+        gradient,
+    )
+    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+
+@inlined
+def _write(scores, lowest, push, n, gradient):
+    """The gradient by scores of one by their heights above the least, which ties share."""
+    together, number = 0.0, 0
+    for i in range(n):
+        together += push[i]
+        number += scores[i] == lowest
+    for i in range(n):
+        gradient[i] = push[i] - (together / number if scores[i] == lowest else 0.0)
+
+
+@compiled
+def _ndcg(begin, end, starts, lengths, scores, gains, discounts, alpha, delta, value, gradient):
+    """``Σ_r D(r) Σ_j I^r_j gains_j`` ``[B]`` and its gradient ``[N]``.
+
+    ``discounts [R]`` are those of ranks, as far as they count; ``alpha`` is ``[B]``.
+    """
+    room = np.empty((4, lengths[begin:end].max() + 1), scores.dtype)
+    heights, left, shares, push = room[0], room[1], room[2], room[3]
+    one, zero = like(scores.dtype.type(0), 1.0), like(scores.dtype.type(0), 0.0)
+    keeps, least = like(one, 1 - delta), like(one, LEAST)
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        own, g = scores[first : first + n], gains[first : first + n]
+        if not np.any(g):
+            continue
+        lowest, steep = own.min(), like(one, alpha[b])
+        for i in range(n):
+            heights[i] = steep * (own[i] - lowest)
+            left[i] = one
+            push[i] = zero
+        total = 0.0
+        for r in range(min(n, len(discounts))):
+            for i in range(n):
+                shares[i] = heights[i] * left[i]
+            top, sums, met = largest(shares, n), zero, zero
+            for i in range(n):
+                shares[i] = exp(shares[i] - top)
+                sums += shares[i]
+                met += shares[i] * g[i]
+            met /= sums
+            total += discounts[r] * met
+            inverse, weight = one / sums, discounts[r] * steep
+            for i in range(n):
+                share = shares[i] * inverse
+                push[i] += weight * share * (g[i] - met) * left[i]
+                factor = left[i] * (keeps - share)
+                left[i] = factor if abs(factor) > least else zero
+        value[b] = total
+        _write(own, lowest, push, n, gradient[first : first + n])

@@ -1,0 +1,50 @@
+"""NDCG at exact ranks, differentiated as a black box (Rolínek et al., 2020)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
+
+
+@needs(per_list=("lam",))
+def blackbox_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    lam: float | Tensor = 10.0,
+    margin: float = 0.0,
+    gain: str = "exp2",
+) -> Tensor:
+    """Minus NDCG at exact ranks r, per query.
+
+    Ranks have no slope, and what stands for it is that of an interpolation: the gradient is
+    ``(r(s + lam g) - r(s)) / lam``, g the gradient by the ranks.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list. Beyond it no document is pulled up.
+        lam: how far to interpolate: scores move by ``lam g``; a tensor ``[B, 1]`` sets it per
+            query.
+        margin: the lead that a relevant document needs to be ranked before another; it is in the
+            value, too.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.blackbox_ndcg(scores, labels)
+    tensor([-1., -1.])
+    """
+    metric = {"name": "ndcg", "k": k, "gain": gain}
+    ranks = {"name": "blackbox", "lam": lam, "margin": margin}
+    return compose(metric, ranks)(scores, labels, mask)

@@ -1,0 +1,56 @@
+"""NDCG at ranks projected onto the permutahedron (Blondel et al., 2020)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
+
+
+@needs(per_list=("tau",))
+def fast_soft_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    tau: float | Tensor = 1.0,
+    regularisation: str = "l2",
+    beta: float = 10.0,
+    gain: str = "exp2",
+) -> Tensor:
+    """Minus NDCG at the projection of ``-s / tau`` onto the hull of all rankings, per query.
+
+    The ranks cost one sort and a pass of isotonic regression over the sorted list.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))``; None takes the
+            whole list.
+        tau: strength of the regularisation; towards 0 ranks become exact. A tensor ``[B, 1]`` sets
+            it per query.
+        regularisation: ``l2`` or ``entropic``.
+        beta: steepness of the truncation.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.fast_soft_ndcg(scores, labels)
+    tensor([-0.7331, -1.0000])
+    """
+    metric = {"name": "ndcg", "k": k, "gain": gain}
+    projection = {
+        "name": "fast_soft_rank",
+        "tau": tau,
+        "regularisation": regularisation,
+        "beta": beta,
+    }
+    return compose(metric, projection)(scores, labels, mask)

@@ -1,0 +1,58 @@
+"""ApproxNDCG of stochastic scores (Bruch et al., 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
+
+
+@needs(draws="samples")
+def gumbel_approx_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    alpha: float = 10.0,
+    beta: float = 10.0,
+    gain: str = "exp2",
+    samples: int = 8,
+    noise: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """The mean of ApproxNDCG at scores with Gumbel noise, per query.
+
+    Noisy scores are sorted as a Plackett-Luce model whose log-weights they are draws orders: the
+    expected loss of a ranker that draws, and a smoother one.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))``; None takes the
+            whole list.
+        alpha: steepness of the ranks.
+        beta: steepness of the truncation.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        samples: how many draws the loss is the mean of; 0 leaves the noise out.
+        noise: scale of the noise (the paper's β).
+        generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.gumbel_approx_ndcg(scores, labels, noise=0.0)
+    tensor([-0.9528, -1.0000])
+    """
+    metric = {"name": "ndcg", "k": k, "gain": gain}
+    loss = compose(
+        metric, {"name": "sigmoid", "alpha": alpha, "beta": beta}, samples=samples, noise=noise
+    )
+    return loss(scores, labels, mask, generator)

@@ -1,0 +1,48 @@
+"""PiRank (Swezey et al., 2021): NDCG of the first rows of NeuralSort's matrix."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
+
+
+@needs(per_list=("tau",))
+def pirank(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    tau: float | Tensor = 5.0,
+    straight_through: bool = True,
+    gain: str = "exp2",
+) -> Tensor:
+    """``-(1/maxDCG@k) Σ_{r≤k} (P G(y))_r D(r)``, P NeuralSort's matrix unscaled, per query.
+
+    The paper's loss is 1 more. With the straight-through estimator the value is exact NDCG@k, and P
+    has the gradient.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off, which makes it cheaper; None takes the whole list.
+        tau: temperature of NeuralSort; a tensor ``[B, 1]`` sets it per query.
+        straight_through: take the exact permutation forward.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.pirank(scores, labels)
+    tensor([-1., -1.])
+    """
+    metric = {"name": "ndcg", "k": k, "gain": gain}
+    sorting = {"name": "pirank", "tau": tau, "straight_through": straight_through}
+    return compose(metric, sorting)(scores, labels, mask)

@@ -1,0 +1,57 @@
+"""NDCG under SmoothI's rank indicators (Thonet et al., 2022)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from directrank.losses._compose import compose
+from directrank.losses._needs import needs
+
+
+@needs(per_list=("alpha",))
+def smooth_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    alpha: float | Tensor = 1.0,
+    delta: float = 0.1,
+    stop_gradient: bool = True,
+    gain: str = "exp2",
+) -> Tensor:
+    """``-(1/maxDCG@k) Σ_{r≤k} D(r) Σ_j I^r_j G(y_j)``, I SmoothI's indicators, per query.
+
+    ``I^r_j = softmax_j(alpha S_j Π_{l<r} (1 - I^l_j - delta))`` with ``S = s - min(s)``: a softmax
+    that passes over the documents of the ranks before. A document may have more or less than one
+    rank in all, so that the loss may fall below -1. See
+    :func:`directrank.relaxations.smooth_i.smooth_i` for what differs from the authors' NDCG.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off, which makes it cheaper; None takes the whole list.
+        alpha: steepness of the softmax; a tensor ``[B, 1]`` sets it per query.
+        delta: how far below 0 the factor of a document that has been taken lies.
+        stop_gradient: take the product for a constant in the gradient, as the paper does.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.smooth_ndcg(scores, labels)
+    tensor([-0.8678, -1.0649])
+    """
+    metric = {"name": "ndcg", "k": k, "gain": gain}
+    indicators = {
+        "name": "smooth_i",
+        "alpha": alpha,
+        "delta": delta,
+        "stop_gradient": stop_gradient,
+    }
+    return compose(metric, indicators)(scores, labels, mask)

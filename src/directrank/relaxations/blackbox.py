@@ -1,0 +1,77 @@
+"""Exact ranks differentiated as a black box (Rolínek et al., 2020; Vlastelica et al., 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.lists.gradient import with_gradient
+from directrank.lists.sorting import descending_order, inverse
+from directrank.relaxations.placed import PlacedRanking
+
+
+def blackbox(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    generator: torch.Generator | None = None,
+    *,
+    lam: float | Tensor = 10.0,
+    margin: float = 0.0,
+) -> BlackboxRanking:
+    """Blackbox ranks as a relaxation; arguments as :class:`BlackboxRanking`."""
+    return BlackboxRanking(scores, labels, mask, lam=lam, margin=margin)
+
+
+class BlackboxRanking(PlacedRanking):
+    """Exact ranks; the gradient of a loss by the scores is a finite difference of the ranks.
+
+    With g the loss's gradient by the ranks r(s) it is ``(r(s + lam g) - r(s)) / lam``: the slope of
+    a piecewise linear interpolation of the loss (Vlastelica et al. 2020, algorithm 1). A document
+    whose rank should fall gives its score a push, and what matters is whom it passes. ``lam`` is on
+    the scale of each list's own loss, whatever the lists' losses are summed or averaged to after.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``, for the margin.
+        mask: bool ``[B, L]``.
+        lam: how far to interpolate; a tensor ``[B, 1]`` sets it per list.
+        margin: the lead that a relevant document (with a label above 0) needs over others: half of
+            it is taken from its score before ranking, and added to theirs (Rolínek et al. 2020).
+    """
+
+    def __init__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        *,
+        lam: float | Tensor = 10.0,
+        margin: float = 0.0,
+    ) -> None:
+        self.scores, self.mask, self.lam = scores, mask, lam
+        self.shifted = scores.detach() + margin * (0.5 - (labels > 0).to(scores.dtype))
+        order = descending_order(self.shifted, mask)
+        ranks = _ranks(order, scores.dtype)
+        super().__init__(order, ranks.requires_grad_(scores.requires_grad))
+
+    def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`.
+
+        ``Σ_i chosen_i (rank among the chosen)_i / r_i``, the numerator constant (Rolínek et al.).
+        """
+        among = chosen.gather(1, self.order).cumsum(1).gather(1, self.place - 1)
+        return (chosen * self._top(k) * among / self.ranks).sum(1)
+
+    def by_scores(self, loss: Tensor) -> Tensor:
+        """A ``loss [B]`` of these ranks as one of the scores, with the gradient said above."""
+        if not loss.requires_grad:
+            return loss
+        (slopes,) = torch.autograd.grad(loss.sum(), self.ranks)
+        moved = descending_order(self.shifted + self.lam * slopes, self.mask)
+        steps = (_ranks(moved, slopes.dtype) - self.ranks.detach()) / self.lam
+        return with_gradient(self.scores, loss.detach(), steps.masked_fill(~self.mask, 0.0))
+
+
+def _ranks(order: Tensor, dtype: torch.dtype) -> Tensor:
+    return (inverse(order) + 1).to(dtype)

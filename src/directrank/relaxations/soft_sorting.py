@@ -1,0 +1,35 @@
+"""Metrics' sums over a distribution of documents at each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from directrank.relaxations.protocol import no_cutoff
+from directrank.relaxations.sorted_lists import SortedRanking
+
+
+class SoftSorting(SortedRanking):
+    """At each rank is the mean over a distribution of documents, independent of other ranks.
+
+    So a rank's gain, relevance and chance to stop are expected ones, and metrics sum them as those
+    of a sorted list. That a document has one rank in all is not asked for.
+
+    Args:
+        first: a function of a cut-off k that gives the distributions of the first k ranks, of all
+            ranks where it is None: ``[B, r, i]``; 0 at masked documents and at ranks beyond the
+            list.
+    """
+
+    def __init__(self, first: Callable[[int | None], Tensor]) -> None:
+        self.first = first
+
+    def count(self, chosen: Tensor, k: int | None) -> Tensor:
+        """See :class:`directrank.relaxations.Ranking`."""
+        if k is None:
+            raise no_cutoff()
+        return super().count(chosen, k)
+
+    def _sorted(self, values: Tensor, k: int | None) -> Tensor:
+        return (self.first(k) @ values.unsqueeze(2)).squeeze(2)
