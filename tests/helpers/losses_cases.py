@@ -24,11 +24,24 @@ LOSSES: dict[str, dict] = {
     "twin_ap": {},
     "twin_ndcg": {},
     "twin_nerr": {},
+    "smooth_ndcg": {},
+    "fast_soft_ndcg": {},
+    "lapsum_ndcg": {},
+    "blackbox_ndcg": {},
+    "pirank": {},
+    "gumbel_approx_ndcg": {"noise": 0.0, "samples": 2},  # without noise nothing is random
 }
 
 #: Losses that are minus a relaxed metric: 0 where the query has no relevant document.
 METRIC_LOSSES = [
     name for name in LOSSES if name.startswith(("approx", "neural", "twin", "softrank"))
+] + [
+    "smooth_ndcg",
+    "fast_soft_ndcg",
+    "lapsum_ndcg",
+    "blackbox_ndcg",
+    "pirank",
+    "gumbel_approx_ndcg",
 ]
 
 #: Losses that are sums over pairs of documents with different labels.

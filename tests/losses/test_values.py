@@ -55,7 +55,7 @@ def test_losses_equal_independent_code(name, options, B, L, scale):
     "name", [name for name in LOSSES if name not in ("rmse", "listmle", "lambda_family")]
 )
 def test_float32_agrees_with_float64(name):
-    options = {"k": 5} if name == "approx_precision" else {}
+    options = LOSSES[name]
     scores, labels, mask = random_lists(6, 60, seed=8)
     exact, exact_gradient = value_and_gradient(losses.get(name), scores, labels, mask, **options)
     value, gradient = value_and_gradient(
