@@ -62,6 +62,12 @@ CASES = [
     *(("twin_ndcg", {"gradient": kind, "alpha_b": 1.7}) for kind in ("type1", "type2", "type3")),
     ("twin_ap", {"break_ties": False}),
     ("twin_nerr", {"gradient": "type2"}),
+    *(("fast_soft_ndcg", {"regularisation": kind, "tau": 0.2}) for kind in ("l2", "entropic")),
+    ("lapsum_ndcg", {"k": 4, "beta": 2.0}),
+    ("smooth_ndcg", {"gain": "linear"}),
+    ("smooth_ndcg", {"alpha": 30.0, "delta": 0.02, "k": 5}),
+    ("pirank", {"tau": 1.0}),
+    ("pirank", {"straight_through": False, "k": 5}),
 ]
 
 

@@ -141,7 +141,7 @@ def _ndcg(
                 force = weight * shares[i] * (g[i] - met)
                 push[i] += slope * force
                 of_distances[i] -= force
-        value[b] = exact if straight_through else soft
+        value[b] = exact if straight_through and soft == soft else soft  # NaN stays so
         _through_distances(v, place, n, of_distances, push)
         for i in range(n):
             pushed[i] = push[i] * inverse_tau

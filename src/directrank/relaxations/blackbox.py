@@ -52,7 +52,7 @@ class BlackboxRanking(PlacedRanking):
         self.scores, self.mask, self.lam = scores, mask, lam
         self.shifted = scores.detach() + margin * (0.5 - (labels > 0).to(scores.dtype))
         order = descending_order(self.shifted, mask)
-        ranks = _ranks(order, scores.dtype)
+        ranks = _ranks(order, scores.dtype) + (self.shifted - self.shifted)  # NaN stays so
         super().__init__(order, ranks.requires_grad_(scores.requires_grad))
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
