@@ -302,6 +302,16 @@ def test_soft_ranks_equal_their_formulas(scale, L):
         torch.testing.assert_close(*parts, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(("B", "L"), [(0, 4), (3, 0), (0, 0), (2, 1)])
+def test_formulas_take_lists_without_documents(name, B, L, monkeypatch):
+    monkeypatch.setattr("directrank.kernels.find", lambda *_: None)
+    scores, masked = torch.zeros(B, L), torch.zeros(B, L, dtype=torch.bool)
+    value, gradient = value_and_gradient(losses.get(name), scores, scores + 1, masked)
+    assert value.tolist() == [0] * B
+    assert (gradient == 0).all()
+
+
 def test_blocks_that_grow_by_one_at_a_time_are_found():
     """The last document violates more the more it has been pooled with."""
     falling = -(torch.arange(300.0, dtype=torch.float64) ** 0.5 * 25)[None]

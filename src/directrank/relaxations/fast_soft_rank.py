@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -68,55 +69,80 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
     L = values.shape[1]
     places = torch.arange(1, L + 1, dtype=values.dtype, device=values.device).expand_as(values)
     if regularisation == "l2":
-        blocks = _pooled(lambda blocks: _means(-falling.detach() - places, blocks), real)
-        ranks = (_means(places, blocks) + _means(falling, blocks)).gather(1, blocks) - falling
+        blocks = _pooled(lambda blocks: blocks.means(-falling.detach() - places), real)
+        ranks = blocks.spread(blocks.means(places)) + _BlockMeans.apply(falling, blocks) - falling
     else:
         logs = places.log()
         blocks = _pooled(
-            lambda blocks: _log_sums(-falling.detach(), blocks) - _log_sums(logs, blocks), real
+            lambda blocks: blocks.log_sums(-falling.detach()) - blocks.log_sums(logs), real
         )
-        shares = (-falling - _log_sums(-falling, blocks).gather(1, blocks)).exp()
-        ranks = shares * _sums(places, blocks).gather(1, blocks)
+        least = blocks.spread(blocks.reduced(-falling.detach(), "max"))
+        shares = (-falling - least).exp()
+        ranks = blocks.spread(blocks.means(places)) * shares / _BlockMeans.apply(shares, blocks)
     return torch.empty_like(ranks).scatter(1, order, ranks)
 
 
-def _pooled(levels: Callable[[Tensor], Tensor], real: Tensor) -> Tensor:
-    """Blocks of sorted positions whose ``levels`` rise: pools adjacent violators, all at once.
+class _Blocks:
+    """Blocks of neighbouring positions of sorted lists, numbered along each; the last are empty.
 
     Args:
-        levels: gives the level of each block, ``[B, L]``, for the block of each position.
-        real: bool ``[B, L]``; documents come first.
-
-    Returns:
-        The number of each position's block, counted from 0, int64 ``[B, L]``.
+        numbers: of each position's block, from 0 and rising by at most 1, int64 ``[B, L]``.
     """
-    L = real.shape[1]
-    numbers = torch.arange(L, device=real.device)
-    blocks = numbers.expand(real.shape)
-    while L > 1:
+
+    def __init__(self, numbers: Tensor) -> None:
+        self.numbers = numbers
+        self.sizes = torch.zeros_like(numbers).scatter_add(1, numbers, torch.ones_like(numbers))
+
+    def reduced(self, values: Tensor, how: str) -> Tensor:
+        """The ``sum`` or ``max`` of each block's values, ``[B, L]``."""
+        # Adding by index would not be deterministic on a GPU. Unsafe: no lists are allowed, too.
+        lengths = self.sizes.flatten()
+        reduced = torch.segment_reduce(values.flatten(), how, lengths=lengths, unsafe=True)
+        return reduced.view(values.shape)
+
+    def means(self, values: Tensor) -> Tensor:
+        """The mean of each block's values, ``[B, L]``."""
+        return self.reduced(values, "sum") / self.sizes.clamp_min(1)
+
+    def log_sums(self, values: Tensor) -> Tensor:
+        """The logarithm of the sum of exponentials of each block's values, ``[B, L]``."""
+        top = self.reduced(values, "max")
+        return self.reduced((values - self.spread(top)).exp(), "sum").log() + top
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Each block's value at each of its positions, ``[B, L]``."""
+        return values.gather(1, self.numbers)
+
+
+class _BlockMeans(torch.autograd.Function):
+    """The mean of its block at each position, which is a projection, and so its own adjoint."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, blocks: _Blocks) -> Tensor:
+        ctx.blocks = blocks
+        return blocks.spread(blocks.means(values))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
+        return ctx.blocks.spread(ctx.blocks.means(grad_output)), None
+
+
+def _pooled(levels: Callable[[_Blocks], Tensor], real: Tensor) -> _Blocks:
+    """The blocks whose ``levels`` rise: pools adjacent violators, all at once.
+
+    Args:
+        levels: gives the level of each block, ``[B, L]``.
+        real: bool ``[B, L]``; documents come first.
+    """
+    places = torch.arange(real.shape[1], device=real.device)
+    blocks = _Blocks(places.expand(real.shape))
+    while len(places) > 1:
         level = levels(blocks)
-        last = (blocks * real).amax(1, keepdim=True)
-        joins = (level[:, :-1] >= level[:, 1:]) & (numbers[1:] <= last)
+        last = (blocks.numbers * real).amax(1, keepdim=True)
+        joins = (level[:, :-1] >= level[:, 1:]) & (places[1:] <= last)
         if not bool(joins.any()):
             break
         joined = torch.nn.functional.pad(joins, (1, 0)).cumsum(1)
-        blocks = blocks - joined.gather(1, blocks)
+        blocks = _Blocks(blocks.numbers - blocks.spread(joined))
     return blocks
-
-
-def _sums(values: Tensor, blocks: Tensor) -> Tensor:
-    """The sum of each block's values, ``[B, L]``; 0 of blocks that there are not."""
-    return torch.zeros_like(values).scatter_add(1, blocks, values)
-
-
-def _means(values: Tensor, blocks: Tensor) -> Tensor:
-    """The mean of each block's values, ``[B, L]``."""
-    return _sums(values, blocks) / _sums(torch.ones_like(values), blocks).clamp_min(1)
-
-
-def _log_sums(values: Tensor, blocks: Tensor) -> Tensor:
-    """The logarithm of the sum of exponentials of each block's values, ``[B, L]``."""
-    top = torch.full_like(values, -torch.inf).scatter_reduce(1, blocks, values.detach(), "amax")
-    top = top.clamp_min(torch.finfo(values.dtype).min)
-    sums = _sums((values - top.gather(1, blocks)).exp(), blocks)
-    return sums.clamp_min(torch.finfo(values.dtype).tiny).log() + top
