@@ -21,8 +21,8 @@ def pirank(
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_{r≤k} (P G(y))_r D(r)``, P NeuralSort's matrix unscaled, per query.
 
-    The paper's loss, at depth 1, is 1 more. With the straight-through estimator the value is exact NDCG@k, and P
-    has the gradient.
+    The paper's loss, at depth 1, is 1 more. With the straight-through estimator the value is exact
+    NDCG@k, and P has the gradient.
 
     Args:
         scores: ``[B, L]``.
