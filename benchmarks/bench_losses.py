@@ -1,4 +1,4 @@
-"""Time and memory of the losses, beside allRank and Rax on the same tensors.
+"""Time and memory of the losses, beside allRank, Rax and authors' code on the same tensors.
 
     python benchmarks/bench_losses.py                    everything, on 2 threads: three minutes
     python benchmarks/bench_losses.py --losses ranknet approx_ndcg --shapes 128x240
@@ -8,6 +8,7 @@ The other libraries are measured where they are found:
     pip install --no-deps --target DIR allrank==1.4.3        then DIRECTRANK_ALLRANK=DIR
     python -m venv DIR && DIR/bin/pip install jax==0.6.2 jaxlib==0.6.2 rax==0.4.0
                                                               then DIRECTRANK_RAX=DIR/bin/python
+    checkouts of the code of papers' authors: see authors_losses.py
 
 A time is forward and backward of the mean loss on a leaf of scores: the least of repetitions, for
 which the libraries take turns, so that a busy moment of the machine decides nothing. Compilation is
@@ -35,6 +36,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import authors_losses
 import numpy as np
 import torch
 from torch import Tensor
@@ -56,6 +58,8 @@ LOSSES = [
     "approx_ndcg", "approx_ap", "approx_precision",
     "twin_precision", "twin_ap", "twin_ndcg", "twin_nerr",
     "neural_ndcg", "neural_ndcg_transposed", "neural_ap", "neural_err", "neural_precision",
+    "smooth_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "blackbox_ndcg", "pirank",
+    "gumbel_approx_ndcg",
 ]  # fmt: skip
 #: allRank's Sinkhorn takes 50 rounds and cannot be told otherwise.
 OPTIONS = {
@@ -185,9 +189,19 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
     }
 
 
+def authors(name: str, shape: str) -> Callable[[], None] | None:
+    """A step of the code of a paper's authors, on lists without padding."""
+    loss = authors_losses.losses().get(name)
+    scores, labels, mask = tensors(shape)
+    if loss is None or not mask.all() or scores.shape[1] > LONGEST[""]:
+        return None
+    return step_of(loss, scores, labels)
+
+
 CONTESTANTS: dict[str, Callable[[str, str], Callable[[], None] | None]] = {
     "directrank": ours,
     "allRank": allrank,
+    "authors": authors,
 }
 
 

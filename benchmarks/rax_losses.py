@@ -28,6 +28,7 @@ LONGEST = 1250
 def losses() -> dict:
     """Our names → Rax's losses of the same kind, as functions of scores, labels and mask."""
     approx_ndcg = rax.approx_t12n(rax.ndcg_metric, temperature=0.1)
+    gumbel = rax.gumbel_t12n(approx_ndcg, samples=8)
     return {
         "listnet": lambda s, y, m: rax.softmax_loss(s, y, where=m),
         "listmle": lambda s, y, m: rax.listmle_loss(s, y, where=m, key=jax.random.PRNGKey(0)),
@@ -36,6 +37,7 @@ def losses() -> dict:
             s, y, where=m, lambdaweight_fn=rax.dcg_lambdaweight
         ),
         "approx_ndcg": lambda s, y, m: -approx_ndcg(s, y, where=m),
+        "gumbel_approx_ndcg": lambda s, y, m: gumbel(s, y, where=m, key=jax.random.PRNGKey(0)),
     }
 
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
+from directrank.kernels.soft_ranks import sorted_lists
 from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.inputs import checked
-from directrank.lists.sorting import descending_order
 
 _discount = discount
 
@@ -31,9 +31,6 @@ def ndcg(
     scores, labels, mask = checked(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     B, L = batch.shape
-    order = descending_order(scores, mask)
-    if batch.has_holes:
-        order = (mask.cumsum(1) - 1).gather(1, order)
     value, gradient = batch.per_list(), batch.zeros()
     ranks = torch.arange(1, (L if k is None else min(k, L)) + 1, dtype=scores.dtype)
     batch.run(
@@ -41,7 +38,7 @@ def ndcg(
         B * L * len(ranks),
         batch.flat(scores),
         batch.flat(normalised_gains(labels, mask, gain, discount, k)),
-        batch.leading(order),
+        sorted_lists(batch, scores, mask),
         _discount(discount, ranks).numpy(),
         per_list(tau, B),
         bool(straight_through),

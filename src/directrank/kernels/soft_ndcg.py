@@ -1,0 +1,170 @@
+"""NDCG at projected and at Laplace ranks on a CPU: a sort, and passes over the sorted list."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from torch import Tensor
+
+from directrank.kernels.batch import Batch, per_list
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.pairs import front_first, ideal_dcg
+from directrank.kernels.soft_rank_parts import (
+    laplace,
+    laplace_gradient,
+    project,
+    project_gradient,
+)
+from directrank.kernels.soft_ranks import WORK, sorted_lists
+from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
+from directrank.lists.inputs import one_of
+
+#: The kinds of ranks, by number.
+KINDS = ("l2", "entropic", "laplace")
+ENTROPIC, LAPLACE = 1, 2
+
+
+def fast_soft_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    tau: float | Tensor = 1.0,
+    regularisation: str = "l2",
+    beta: float = 10.0,
+) -> Tensor:
+    """Minus NDCG at projected ranks; see :func:`directrank.losses.fast_soft_ndcg`."""
+    if regularisation not in KINDS[:LAPLACE]:
+        return NotImplemented
+    return _loss(regularisation, scores, labels, mask, k, gain, discount, tau, beta)
+
+
+def lapsum_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    tau: float | Tensor = 0.1,
+    beta: float = 10.0,
+) -> Tensor:
+    """Minus NDCG at Laplace ranks; see :func:`directrank.losses.lapsum_ndcg`."""
+    return _loss("laplace", scores, labels, mask, k, gain, discount, tau, beta)
+
+
+def _loss(
+    kind: str,
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float | Tensor,
+    beta: float,
+) -> Tensor:
+    one_of(discount, DISCOUNTS, "discount")
+    batch = Batch(scores, labels, mask)
+    B, L = batch.shape
+    value, gradient = batch.per_list(), batch.zeros()
+    batch.run(
+        _ndcg,
+        WORK * B * L,
+        batch.flat(batch.scores),
+        batch.flat(gains(batch.labels, gain)),
+        sorted_lists(batch, batch.scores, mask),
+        per_list(tau, B),
+        KINDS.index(kind),
+        math.inf if k is None else float(k),
+        float(beta),
+        discount == "letor",
+        discount_sums(discount, L, k),
+        value,
+        gradient,
+    )
+    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+
+@inlined
+def _discount_at(rank, cut, beta, letor):
+    """The (``letor`` or ``log2``) discount of a rank, smoothly cut off, and its derivative.
+
+    ``cut`` is infinite without a cut-off.
+    """
+    if letor:
+        logarithm = math.log2(max(rank, 2.0))
+        derivative = 1 / rank if rank >= 2 else 0.0
+    else:
+        logarithm = math.log2(1 + rank)
+        derivative = 1 / (1 + rank)
+    discount = 1 / logarithm
+    derivative *= -discount * discount / math.log(2.0)
+    if cut < np.inf:
+        within = 1 / (1 + math.exp(-beta * (cut + 0.5 - rank)))
+        derivative = within * (derivative - beta * (1 - within) * discount)
+        discount *= within
+    return discount, derivative
+
+
+@compiled
+def _ndcg(
+    begin,
+    end,
+    starts,
+    lengths,
+    scores,
+    gains,
+    order,
+    tau,
+    kind,
+    cut,
+    beta,
+    letor,
+    cumulative,
+    value,
+    gradient,
+):
+    """NDCG ``[B]`` at soft ranks and its gradient ``[N]``.
+
+    ``order [N]`` counts from each list's first document; ``tau`` is ``[B]``; ``cut`` is infinite
+    without a cut-off; ``cumulative [L + 1]`` holds sums of the (``letor`` or ``log2``) discounts up
+    to the cut-off.
+    """
+    L = lengths[begin:end].max()
+    front, ends = np.empty(L + 1, np.int64), np.empty(L + 1, np.int64)
+    room = np.empty((5, L + 1), scores.dtype)
+    values, ranks, weights, outer, decays = room[0], room[1], room[2], room[3], room[4]
+    room_of_blocks = np.empty((4, L + 1), np.float64)
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        n_front = front_first(gains[first : first + n], front)
+        for i in range(n_front):
+            weights[i] = gains[first + front[i]]
+        best = ideal_dcg(weights, n_front, n, cumulative)
+        if best <= 0:
+            continue
+        for i in range(n):
+            values[i] = scores[first + i] / tau[b]
+            outer[i] = 0
+        place, own = order[first : first + n], gradient[first : first + n]
+        if kind == LAPLACE:
+            laplace(values, place, n, decays, ranks)
+        else:
+            project(values, place, n, kind == ENTROPIC, ends, room_of_blocks, ranks)
+        total = 0.0
+        for i in range(n_front):
+            discount, derivative = _discount_at(ranks[front[i]], cut, beta, letor)
+            total += weights[i] * discount
+            outer[front[i]] = weights[i] * derivative / (best * tau[b])
+        value[b] = total / best
+        if kind == LAPLACE:
+            laplace_gradient(place, n, decays, outer, own)
+        else:
+            project_gradient(place, n, kind == ENTROPIC, ends, ranks, outer, own)
