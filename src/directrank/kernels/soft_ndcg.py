@@ -140,7 +140,7 @@ def _ndcg(
     front, ends = np.empty(L + 1, np.int64), np.empty(L + 1, np.int64)
     room = np.empty((5, L + 1), scores.dtype)
     values, ranks, weights, outer, decays = room[0], room[1], room[2], room[3], room[4]
-    room_of_blocks = np.empty((4, L + 1), np.float64)
+    room_of_blocks = np.empty((3, L + 1), np.float64)
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]

@@ -66,46 +66,49 @@ def _log_of_sum(x, y):
 
 
 @inlined
+def _violates(of_values, of_places, top, entropic):
+    """Whether the level of the last block but one is not below that of the last."""
+    if entropic:
+        return of_values[top - 1] - of_places[top - 1] >= of_values[top] - of_places[top]
+    return of_values[top - 1] * of_places[top] >= of_values[top] * of_places[top - 1]
+
+
+@inlined
 def _pool(values, place, n, entropic, ends, room):
     """Pool adjacent violators; ``ends[p]`` becomes where the block of the place p ends.
 
-    Blocks lie on a stack, each with its end, and the sums over its values and places, or their
-    logarithms, of which its level is the quotient.
+    Blocks lie on a stack, each with its end, and the sums over its values and places whose quotient
+    is its level, or the logarithms of such sums.
     """
-    end, of_values, of_places, level = room[0], room[1], room[2], room[3]
+    end, of_values, of_places = room[0], room[1], room[2]
     top = -1
     for p in range(n):
         top += 1
         own = -float(values[place[p]])
-        end[top] = p + 1
-        if entropic:
-            of_values[top], of_places[top] = own, math.log(p + 1.0)
-            level[top] = own - of_places[top]
-        else:
-            of_values[top], of_places[top] = own - (p + 1.0), 1.0
-            level[top] = of_values[top]
-        while top > 0 and level[top - 1] >= level[top]:
+        of_values[top] = own if entropic else own - (p + 1.0)
+        of_places[top] = math.log(p + 1.0) if entropic else 1.0
+        while top > 0 and _violates(of_values, of_places, top, entropic):
             top -= 1
-            end[top] = p + 1
             if entropic:
                 of_values[top] = _log_of_sum(of_values[top], of_values[top + 1])
                 of_places[top] = _log_of_sum(of_places[top], of_places[top + 1])
-                level[top] = of_values[top] - of_places[top]
             else:
                 of_values[top] += of_values[top + 1]
                 of_places[top] += of_places[top + 1]
-                level[top] = of_values[top] / of_places[top]
+        end[top] = p + 1
     begin = 0
     for block in range(top + 1):
-        ends[begin : int(end[block])] = int(end[block])
-        begin = int(end[block])
+        stop = int(end[block])
+        for p in range(begin, stop):
+            ends[p] = stop
+        begin = stop
 
 
 @inlined
 def project(values, place, n, entropic, ends, room, ranks):
     """Projected ranks; ``ends [n]`` becomes where the block of each place ends.
 
-    ``room`` is float64 ``[4, n]`` at least.
+    ``room`` is float64 ``[3, n]`` at least.
     """
     _pool(values, place, n, entropic, ends, room)
     start = 0

@@ -115,7 +115,7 @@ def _project(begin, end, starts, lengths, values, order, entropic, ends, ranks):
 
     ``order`` and ``ends`` count from each list's first document.
     """
-    room = np.empty((4, lengths[begin:end].max() + 1), np.float64)
+    room = np.empty((3, lengths[begin:end].max() + 1), np.float64)
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
         last = first + n
