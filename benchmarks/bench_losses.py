@@ -381,7 +381,8 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
         f"Least milliseconds on {threads} threads of {processor()}, torch {torch.__version__};"
         " the ratio is the fastest other library's time over ours. AP, precision and the twin"
         " losses, which no other library has, stand beside its ApproxNDCG, and AP, ERR and"
-        " precision under NeuralSort beside its NeuralNDCG. Peak memory in MB. The"
+        " precision under NeuralSort beside its NeuralNDCG. The code of papers' authors is given"
+        " lists without padding; where it ends at ranks, NDCG is added. Peak memory in MB. The"
         " loss `nothing` adds the scores up: what PyTorch's passes and the gradient take at least.",
         "",
         "| " + " | ".join(key.replace("_", " ") for key in rows[0]) + " |",

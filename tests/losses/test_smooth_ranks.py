@@ -367,6 +367,21 @@ def test_what_is_not_a_number_stays_so_in_its_list_alone(name, compiled, monkeyp
     assert torch.equal(value[[0, 1, 2, 3, 5]], clean[[0, 1, 2, 3, 5]])
 
 
+@pytest.mark.parametrize(
+    ("name", "modules"),
+    [
+        ("smooth_ndcg", ["kernels.smooth_i", "relaxations.soft_sorting"]),
+        ("fast_soft_ndcg", ["kernels.soft_ndcg", "kernels.soft_ranks", "relaxations.real_valued"]),
+        ("lapsum_ndcg", ["kernels.soft_ndcg", "kernels.soft_ranks", "kernels.sigmoid"]),
+        ("blackbox_ndcg", ["kernels.blackbox", "relaxations.placed"]),
+        ("pirank", ["kernels.pirank", "relaxations.neural_sort", "relaxations.soft_sorting"]),
+        ("gumbel_approx_ndcg", ["kernels.sigmoid", "relaxations.gumbel"]),
+    ],
+)
+def test_a_loss_depends_on_its_kernels_and_rankings(name, modules):
+    assert {f"directrank.{module}" for module in modules} <= set(losses.modules_of(name))
+
+
 def test_the_projection_has_no_other_regularisation():
     with pytest.raises(DirectrankError, match="known are: l2, entropic"):
         losses.fast_soft_ndcg(SCORES, LABELS, regularisation="l3")
