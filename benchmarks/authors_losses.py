@@ -51,7 +51,7 @@ def _fast_soft(folder: Path) -> Loss:
     sys.path.append(str(folder / "torchsort"))
     import torchsort
 
-    return lambda s, y: _at_ranks(torchsort.soft_rank(-s), y)
+    return lambda s, y: _at_ranks(torchsort.soft_rank(-s, regularization_strength=0.1), y)
 
 
 def _lapsum(folder: Path) -> Loss:
@@ -75,7 +75,7 @@ def _lapsum(folder: Path) -> Loss:
 
 def _blackbox(folder: Path) -> Loss:
     theirs = _module(folder / "blackbox-backprop/blackbox_backprop/ranking.py")
-    return lambda s, y: _at_ranks(s.shape[1] * theirs.TrueRanker.apply(s, 10.0 / s.shape[1]), y)
+    return lambda s, y: _at_ranks(s.shape[1] * theirs.TrueRanker.apply(s, 100.0 / s.shape[1]), y)
 
 
 def _pirank(folder: Path) -> Loss:

@@ -154,13 +154,18 @@ def test_laplace_ranks_are_sums_over_all_pairs():
         torch.testing.assert_close(found[mask], expected[mask])
 
 
-def test_documents_closer_than_tau_share_a_block_and_others_have_their_rank():
+def test_close_documents_share_a_block_and_those_far_apart_have_their_rank():
     scores = torch.tensor([[3.0, 2.5, 2.1, 0.0, -2.0]], dtype=torch.float64)
     mask = torch.ones_like(scores, dtype=torch.bool)
     found = projected_ranks(scores, descending_order(scores, mask), mask, "l2")[0]
     middle = (3.0 + 2.5 + 2.1) / 3
     expected = [2 - (3 - middle), 2 - (2.5 - middle), 2 - (2.1 - middle), 4, 5]
     assert found.tolist() == pytest.approx(expected)
+    # The fourth is 1.2 from the others, but its place is 2 from the middle of theirs.
+    pooled = torch.tensor([[0.0, 0.0, 0.0, -1.2]], dtype=torch.float64)
+    mask = torch.ones_like(pooled, dtype=torch.bool)
+    found = projected_ranks(pooled, descending_order(pooled, mask), mask, "l2")[0]
+    assert found.tolist() == pytest.approx([2.2, 2.2, 2.2, 3.4])
 
 
 def test_rank_indicators_are_distributions_over_the_documents():

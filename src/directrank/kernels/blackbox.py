@@ -26,7 +26,7 @@ def ndcg(
     k: int | None = None,
     gain: str = "exp2",
     discount: str = "log2",
-    lam: float | Tensor = 10.0,
+    lam: float | Tensor = 100.0,
     margin: float = 0.0,
 ) -> Tensor:
     """Minus NDCG at exact ranks; see :func:`directrank.losses.blackbox_ndcg`."""

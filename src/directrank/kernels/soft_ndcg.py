@@ -33,7 +33,7 @@ def fast_soft_ndcg(
     k: int | None = None,
     gain: str = "exp2",
     discount: str = "log2",
-    tau: float | Tensor = 1.0,
+    tau: float | Tensor = 0.1,
     regularisation: str = "l2",
     beta: float = 10.0,
 ) -> Tensor:

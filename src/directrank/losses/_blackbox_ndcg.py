@@ -15,7 +15,7 @@ def blackbox_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    lam: float | Tensor = 10.0,
+    lam: float | Tensor = 100.0,
     margin: float = 0.0,
     gain: str = "exp2",
 ) -> Tensor:

@@ -15,7 +15,7 @@ def fast_soft_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float | Tensor = 1.0,
+    tau: float | Tensor = 0.1,
     regularisation: str = "l2",
     beta: float = 10.0,
     gain: str = "exp2",
@@ -43,8 +43,8 @@ def fast_soft_ndcg(
     >>> from directrank import losses
     >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
     >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    >>> losses.fast_soft_ndcg(scores, labels)
-    tensor([-0.7331, -1.0000])
+    >>> losses.fast_soft_ndcg(scores, labels, tau=0.3)
+    tensor([-0.8804, -1.0000])
     """
     metric = {"name": "ndcg", "k": k, "gain": gain}
     projection = {

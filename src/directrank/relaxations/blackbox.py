@@ -16,7 +16,7 @@ def blackbox(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    lam: float | Tensor = 10.0,
+    lam: float | Tensor = 100.0,
     margin: float = 0.0,
 ) -> BlackboxRanking:
     """Blackbox ranks as a relaxation; arguments as :class:`BlackboxRanking`."""
@@ -46,7 +46,7 @@ class BlackboxRanking(PlacedRanking):
         labels: Tensor,
         mask: Tensor,
         *,
-        lam: float | Tensor = 10.0,
+        lam: float | Tensor = 100.0,
         margin: float = 0.0,
     ) -> None:
         self.scores, self.mask, self.lam = scores, mask, lam

@@ -22,7 +22,7 @@ def fast_soft_rank(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    tau: float | Tensor = 1.0,
+    tau: float | Tensor = 0.1,
     regularisation: str = "l2",
     beta: float = 10.0,
 ) -> RealValuedRanking:
@@ -53,8 +53,8 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
     Isotonic regression solves it (section 5 of the paper): in falling order of the values,
     neighbours whose ranks would not rise form a block, and so do neighbouring blocks. In a block B
     at the places P a document has the rank ``mean(P) - (v_i - mean(v_B))``, or, entropic,
-    ``sum(P) · softmax(-v_B)_i``. So under ``l2`` documents less than 1 apart share a block, and one
-    that is farther from all others has its exact rank.
+    ``sum(P) · softmax(-v_B)_i``. So under ``l2`` neighbours less than 1 apart share a block, and a
+    document has its exact rank if each other, m places away, is more than m away.
 
     Args:
         values: v, ``[B, L]``.

@@ -20,8 +20,8 @@ def smooth_i(
 ) -> SoftSorting:
     """The documents of a rank by a softmax, from which those of the ranks before are taken out.
 
-    Precision and average precision are the authors'. Their NDCG has the gain of a rank's mean label
-    where ours, as under every relaxation, has its mean gain; in the limit the two are one.
+    Precision is the authors'. Their NDCG has the gain of a rank's mean label where ours, as under
+    every relaxation, has its mean gain; in the limit the two are one.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
