@@ -79,6 +79,9 @@ CASES = [
     ("smooth_ndcg", {"alpha": 30.0, "delta": 0.02, "k": 5}),
     ("pirank", {"tau": 1.0}),
     ("pirank", {"straight_through": False, "k": 5}),
+    ("lambda_loss", {"scheme": "ndcg_loss1", "k": 7}),
+    ("lambda_loss", {"scheme": "ndcg_loss2", "sigma": 3.0}),
+    ("lambda_loss", {"scheme": "ndcg_loss2pp", "mu": 0.5, "gain": "linear"}),
 ]
 
 

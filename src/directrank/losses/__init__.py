@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from directrank.losses._fast_soft_ndcg import fast_soft_ndcg
     from directrank.losses._gumbel_approx_ndcg import gumbel_approx_ndcg
     from directrank.losses._lambda_family import lambda_family
+    from directrank.losses._lambda_loss import lambda_loss
     from directrank.losses._lambdarank import lambdarank
     from directrank.losses._lapsum_ndcg import lapsum_ndcg
     from directrank.losses._listmle import listmle
@@ -48,6 +49,7 @@ REGISTRY: dict[str, str] = {
     "rmse": "directrank.losses._rmse:rmse",
     "ranknet": "directrank.losses._ranknet:ranknet",
     "lambda_family": "directrank.losses._lambda_family:lambda_family",
+    "lambda_loss": "directrank.losses._lambda_loss:lambda_loss",
     "lambdarank": "directrank.losses._lambdarank:lambdarank",
     "listnet": "directrank.losses._listnet:listnet",
     "listmle": "directrank.losses._listmle:listmle",
@@ -83,6 +85,7 @@ __all__ = [
     "get",
     "gumbel_approx_ndcg",
     "lambda_family",
+    "lambda_loss",
     "lambdarank",
     "lapsum_ndcg",
     "listmle",
