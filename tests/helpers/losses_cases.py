@@ -31,6 +31,7 @@ LOSSES: dict[str, dict] = {
     "pirank": {},
     "gumbel_approx_ndcg": {"noise": 0.0, "samples": 2},  # without noise nothing is random
     "lambda_loss": {},
+    "k_song": {},
 }
 
 #: Losses that are minus a relaxed metric: 0 where the query has no relevant document.

@@ -81,6 +81,8 @@ CASES = [
     ("pirank", {"straight_through": False, "k": 5}),
     ("lambda_loss", {"scheme": "ndcg_loss1", "k": 7}),
     ("lambda_loss", {"scheme": "ndcg_loss2", "sigma": 3.0}),
+    ("k_song", {}),
+    ("k_song", {"k": 4, "margin": 0.3, "beta": 5.0}),
     ("lambda_loss", {"scheme": "ndcg_loss2pp", "mu": 0.5, "gain": "linear"}),
 ]
 

@@ -26,6 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
 #: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
+    "hinged_dcg": "directrank.kernels.k_song:hinged_dcg",
     "lambda_loss": "directrank.kernels.lambda_loss:lambda_loss",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
     "laplace_ranks": "directrank.kernels.soft_ranks:laplace_ranks",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from directrank.losses._composed import composed
     from directrank.losses._fast_soft_ndcg import fast_soft_ndcg
     from directrank.losses._gumbel_approx_ndcg import gumbel_approx_ndcg
+    from directrank.losses._k_song import k_song
     from directrank.losses._lambda_family import lambda_family
     from directrank.losses._lambda_loss import lambda_loss
     from directrank.losses._lambdarank import lambdarank
@@ -70,6 +71,7 @@ REGISTRY: dict[str, str] = {
     "blackbox_ndcg": "directrank.losses._blackbox_ndcg:blackbox_ndcg",
     "pirank": "directrank.losses._pirank:pirank",
     "gumbel_approx_ndcg": "directrank.losses._gumbel_approx_ndcg:gumbel_approx_ndcg",
+    "k_song": "directrank.losses._k_song:k_song",
     "composed": "directrank.losses._composed:composed",
 }
 
@@ -84,6 +86,7 @@ __all__ = [
     "fast_soft_ndcg",
     "get",
     "gumbel_approx_ndcg",
+    "k_song",
     "lambda_family",
     "lambda_loss",
     "lambdarank",

@@ -1,0 +1,92 @@
+"""SONG and K-SONG: NDCG at ranks counted by squared hinges (Qiu et al., ICML 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.kernels import accelerated
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+from directrank.lists.pairs import differences
+from directrank.lists.sorting import descending_order
+from directrank.system.errors import ConfigError
+
+
+def k_song(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    margin: float = 1.0,
+    beta: float = 2.0,
+    gain: str = "exp2",
+) -> Tensor:
+    """``-(1/maxDCG@k) Σ_i ψ_i G(y_i) / log2(1 + Σ_j max(0, margin - (s_i - s_j))²)``, per query.
+
+    The sum over j counts the document itself, so that with a margin of 1 it is no less than the
+    document's rank, and minus the loss no more than its NDCG. Without a cut-off all ``ψ_i`` are 1,
+    and this is SONG.
+
+    K-SONG's ``ψ_i = sigmoid(beta (s_i - λ))`` has the threshold λ of equation 6, which parts the
+    first k documents from the others. The authors follow the minimum of a smoothed form by steps of
+    gradient descent; here it is what their code follows as smoothing vanishes, half-way between the
+    scores at ranks k and k + 1. ψ is a constant of the gradient, as in their practical version. Of
+    a list of no more than k documents none is cut off.
+
+    The authors keep moving averages of the sums over j, because they see a sample of a query's
+    documents at a time. A call here is given whole lists, whose sums are exact: their estimator
+    with a factor γ of 1, which forgets what was before, and for SONG the gradient itself. No state
+    is kept.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        margin: of the squared hinge, above 0.
+        beta: steepness of the cut-off.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    Raises:
+        ConfigError: a margin that is not above 0.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.k_song(scores, labels)
+    tensor([-0.6737, -1.0000])
+    """
+    if margin <= 0:
+        raise ConfigError(f"k_song: margin {margin}", "it must be above 0")
+    scores, labels, mask = checked(scores, labels, mask)
+    weights = normalised_gains(labels, mask, gain, "log2", k)
+    if k is not None and k < scores.shape[1]:
+        weights = weights * _within(k, scores.detach(), mask, beta)
+    return -hinged_dcg(scores, weights, mask, margin)
+
+
+def _within(k: int, scores: Tensor, mask: Tensor, beta: float) -> Tensor:
+    """How far each document is within the first k, ``[B, L]``."""
+    threshold = scores.gather(1, descending_order(scores, mask)[:, k - 1 : k + 1]).mean(1, True)
+    longer = mask.sum(1, keepdim=True) > k
+    return torch.where(longer, torch.sigmoid(beta * (scores - threshold)), 1.0)
+
+
+@accelerated
+def hinged_dcg(scores: Tensor, weights: Tensor, mask: Tensor, margin: float) -> Tensor:
+    """``Σ_i weights_i / log2(1 + Σ_j max(0, margin - (s_i - s_j))²)``, ``[B]``.
+
+    Args:
+        scores: ``[B, L]``.
+        weights: ``[B, L]``, 0 at masked positions.
+        mask: bool ``[B, L]``.
+        margin: of the squared hinge.
+    """
+    short = (margin - differences(scores)).clamp_min(0) * mask.unsqueeze(1)
+    return (weights * discount("log2", short.square().sum(2))).masked_fill(~mask, 0.0).sum(1)
