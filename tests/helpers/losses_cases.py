@@ -32,7 +32,15 @@ LOSSES: dict[str, dict] = {
     "gumbel_approx_ndcg": {"noise": 0.0, "samples": 2},  # without noise nothing is random
     "lambda_loss": {},
     "k_song": {},
+    "xe_ndcg": {},
+    "pl_rank": {},
+    "yeti_loss": {},
+    "stochastic_rank": {},
 }
+
+#: Losses that draw a number for each place of the batch. Where documents move to other places, they
+#: are tested with their draws given, in ``test_drawn.py``.
+DRAWN = ["xe_ndcg", "pl_rank", "yeti_loss", "stochastic_rank"]
 
 #: Losses that are minus a relaxed metric: 0 where the query has no relevant document.
 METRIC_LOSSES = [
@@ -74,7 +82,8 @@ def random_lists(
 
 
 def value_and_gradient(loss, scores: Tensor, labels: Tensor, mask: Tensor, **options):
-    """The loss ``[B]`` and the gradient of its sum ``[B, L]``."""
+    """The loss ``[B]`` and the gradient of its sum ``[B, L]``, with the same draws at each call."""
+    torch.manual_seed(0)
     scores = scores.detach().clone().requires_grad_()
     value = loss(scores, labels, mask, **options)
     (gradient,) = torch.autograd.grad(value.sum(), scores)

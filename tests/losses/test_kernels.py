@@ -17,7 +17,7 @@ from directrank.kernels import compiling, threads
 from directrank.relaxations.neural_sort import sorted_expectation
 from directrank.relaxations.sigmoid import soft_counts
 from directrank.relaxations.twin import twin_ranks
-from losses_cases import LOSSES, random_lists, value_and_gradient
+from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
 SORTING = {"name": "neural_sort", "iterations": 7}
 
@@ -81,9 +81,15 @@ CASES = [
     ("pirank", {"straight_through": False, "k": 5}),
     ("lambda_loss", {"scheme": "ndcg_loss1", "k": 7}),
     ("lambda_loss", {"scheme": "ndcg_loss2", "sigma": 3.0}),
+    ("lambda_loss", {"scheme": "ndcg_loss2pp", "mu": 0.5, "gain": "linear"}),
     ("k_song", {}),
     ("k_song", {"k": 4, "margin": 0.3, "beta": 5.0}),
-    ("lambda_loss", {"scheme": "ndcg_loss2pp", "mu": 0.5, "gain": "linear"}),
+    ("xe_ndcg", {}),
+    ("pl_rank", {"samples": 3}),
+    ("pl_rank", {"samples": 3, "k": 4}),
+    ("yeti_loss", {"samples": 3, "k": 4, "neighbours": 3}),
+    ("stochastic_rank", {"samples": 3, "sigma": 0.4}),
+    ("stochastic_rank", {"k": 4, "mu": 0.5}),
 ]
 
 
@@ -141,7 +147,10 @@ def test_kernels_equal_the_formulas_far_apart(name, options, scale, formula):
     assert_same(compiled, plain, 1e-9)
 
 
-@pytest.mark.parametrize("name", ["approx_ndcg", "ranknet", "lambdarank", "twin_ndcg"])
+@pytest.mark.parametrize(
+    "name",
+    ["approx_ndcg", "ranknet", "lambdarank", "twin_ndcg", "lambda_loss", "k_song", "pl_rank"],
+)
 def test_ties_and_negative_labels_are_ordered_as_in_the_formula(name, formula):
     scores, labels, mask = random_lists(6, 30, seed=8)
     scores, labels = scores.round(), labels - 2
@@ -352,6 +361,7 @@ def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
         ("neural_ndcg", ["kernels.neural_sort", "relaxations.neural_sort", "relaxations.gumbel"]),
         ("listmle", ["kernels.listmle"]),
         ("softrank", ["kernels.softrank", "relaxations.rank_binomial", "lists.conventions"]),
+        ("pl_rank", ["kernels.pl_rank", "kernels.draws", "relaxations.gumbel"]),
     ],
 )
 def test_a_loss_depends_on_its_kernels(name, modules):
@@ -436,7 +446,7 @@ def test_soft_counts_and_twin_ranks_equal_their_formulas(L):
 
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_padded_lists_and_lists_with_holes_run_the_same_loop(name, options):
-    if name == "listmle" or options.get("samples"):
+    if name in ("listmle", *DRAWN) or options.get("samples"):
         pytest.skip("draws a number for every position")
     scores, labels, mask = random_lists(6, 40, seed=9)
     order = torch.sort((~mask).long(), dim=1, stable=True).indices

@@ -26,6 +26,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
 #: that it does not know, and the formula is used.
 KERNELS: dict[str | tuple[str, str], str] = {
+    "costs_of_neighbours": "directrank.kernels.yeti_loss:costs_of_neighbours",
+    "cross_entropy": "directrank.kernels.xe_ndcg:cross_entropy",
+    "drawn_dcg": "directrank.kernels.pl_rank:drawn_dcg",
     "hinged_dcg": "directrank.kernels.k_song:hinged_dcg",
     "lambda_loss": "directrank.kernels.lambda_loss:lambda_loss",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",
@@ -34,6 +37,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "likelihood": "directrank.kernels.listmle:likelihood",
     "listnet": "directrank.kernels.listnet:listnet",
     "projected_ranks": "directrank.kernels.soft_ranks:projected_ranks",
+    "noisy_dcg": "directrank.kernels.stochastic_rank:noisy_dcg",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "sorted_expectation": "directrank.kernels.neural_sort:sorted_expectation",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",

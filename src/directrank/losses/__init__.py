@@ -38,12 +38,16 @@ if TYPE_CHECKING:
     from directrank.losses._listnet import listnet
     from directrank.losses._neural_ndcg import neural_ndcg, neural_ndcg_transposed
     from directrank.losses._pirank import pirank
+    from directrank.losses._pl_rank import pl_rank
     from directrank.losses._ranknet import ranknet
     from directrank.losses._rmse import rmse
     from directrank.losses._smooth_ndcg import smooth_ndcg
     from directrank.losses._softrank import softrank
+    from directrank.losses._stochastic_rank import stochastic_rank
     from directrank.losses._twin import twin_ap, twin_ndcg, twin_nerr, twin_precision
     from directrank.losses._wassrank import wassrank
+    from directrank.losses._xe_ndcg import xe_ndcg
+    from directrank.losses._yeti_loss import yeti_loss
 
 #: name → module:function
 REGISTRY: dict[str, str] = {
@@ -71,7 +75,11 @@ REGISTRY: dict[str, str] = {
     "blackbox_ndcg": "directrank.losses._blackbox_ndcg:blackbox_ndcg",
     "pirank": "directrank.losses._pirank:pirank",
     "gumbel_approx_ndcg": "directrank.losses._gumbel_approx_ndcg:gumbel_approx_ndcg",
+    "xe_ndcg": "directrank.losses._xe_ndcg:xe_ndcg",
+    "pl_rank": "directrank.losses._pl_rank:pl_rank",
     "k_song": "directrank.losses._k_song:k_song",
+    "yeti_loss": "directrank.losses._yeti_loss:yeti_loss",
+    "stochastic_rank": "directrank.losses._stochastic_rank:stochastic_rank",
     "composed": "directrank.losses._composed:composed",
 }
 
@@ -98,15 +106,19 @@ __all__ = [
     "neural_ndcg",
     "neural_ndcg_transposed",
     "pirank",
+    "pl_rank",
     "ranknet",
     "rmse",
     "smooth_ndcg",
     "softrank",
+    "stochastic_rank",
     "twin_ap",
     "twin_ndcg",
     "twin_nerr",
     "twin_precision",
     "wassrank",
+    "xe_ndcg",
+    "yeti_loss",
 ]
 
 

@@ -1,0 +1,119 @@
+"""PL-Rank-3 on a CPU: two passes over a list for each order drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from torch import Tensor
+
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.draws import Drawn
+from directrank.kernels.numbers import exp
+from directrank.lists.conventions import discount_sums
+
+#: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
+SPREAD = 300.0
+
+
+def drawn_dcg(scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, k: int | None) -> Tensor:
+    """See :func:`directrank.losses._pl_rank.drawn_dcg`."""
+    drawn = Drawn(scores, gains, mask, orders)
+    batch = drawn.batch
+    value, gradient = batch.per_list(), batch.zeros()
+    L = batch.shape[1]
+    theta = np.diff(discount_sums("log2", L, None))[: L if k is None else k]
+    arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+    batch.run(_drawn_dcg, 20 * orders.numel(), *arrays, drawn.orders, theta, value, gradient)
+    return batch.loss(value, gradient)
+
+
+@compiled
+def _drawn_dcg(begin, end, starts, lengths, scores, gains, orders, theta, value, gradient):
+    """The mean DCG of the ``orders [samples, N]``, ``[B]``, and PL-Rank-3's estimate of its
+    gradient, ``[N]``; ``theta`` are the weights of the ranks that count."""
+    L = lengths[begin:end].max()
+    room = np.empty((6, L), np.float64)
+    s, g, weights, push = room[0], room[1], room[2], room[3]
+    following, tails = room[4], room[5]
+    for b in range(begin, end):
+        value[b] = 0
+        first, n = starts[b], lengths[b]
+        cut = min(n, len(theta))
+        least, top, lowest, some = np.inf, -np.inf, 0.0, False
+        for i in range(n):
+            s[i], g[i], push[i] = scores[first + i], gains[first + i], 0.0
+            least, top, lowest = min(least, s[i]), max(top, s[i]), min(lowest, g[i])
+            some |= g[i] != 0
+        if not some or cut == 0:
+            continue
+        for i in range(n):
+            g[i] -= lowest  # changes no expected gradient
+            weights[i] = exp(s[i] - top)
+        total, near = 0.0, top - least < SPREAD
+        for t in range(len(orders)):
+            place = orders[t, first : first + n]
+            total += _follow(place, g, theta, cut, following)
+            if near:
+                _of_near(place, g, weights, theta, n, cut, following, tails, push)
+            else:
+                _of_far(place, g, s, theta, n, cut, following, tails, push)
+        ideal = 0.0
+        for r in range(cut):
+            ideal += theta[r]
+        value[b] = total / len(orders) + lowest * ideal
+        for i in range(n):
+            gradient[first + i] = push[i] / len(orders)
+
+
+@inlined
+def _follow(place, g, theta, cut, following):
+    """What is gained from each rank on; in all."""
+    total = 0.0
+    for r in range(cut - 1, -1, -1):
+        total += theta[r] * g[place[r]]
+        following[r] = total
+    return total
+
+
+@inlined
+def _of_near(place, g, weights, theta, n, cut, following, tails, push):
+    """Add the estimate of an order, by exponentials ``weights``."""
+    tail = 0.0
+    for r in range(n - 1, cut - 1, -1):
+        tail += weights[place[r]]
+    for r in range(cut - 1, -1, -1):
+        tail += weights[place[r]]
+        tails[r] = 1 / tail
+    direct, risk = 0.0, 0.0
+    for r in range(cut):
+        i = place[r]
+        direct += theta[r] * tails[r]
+        risk += following[r] * tails[r]
+        later = following[r] - theta[r] * g[i]
+        push[i] += later + weights[i] * (g[i] * direct - risk)
+    for r in range(cut, n):
+        i = place[r]
+        push[i] += weights[i] * (g[i] * direct - risk)
+
+
+@inlined
+def _of_far(place, g, s, theta, n, cut, following, tails, push):
+    """The same with logarithms for sums; ``direct`` and ``risk`` are times the current tail."""
+    tail = -np.inf
+    for r in range(n - 1, -1, -1):
+        x = s[place[r]]
+        tail = max(tail, x) + math.log1p(math.exp(min(tail, x) - max(tail, x)))
+        if r < cut:
+            tails[r] = tail
+    direct, risk = 0.0, 0.0
+    for r in range(cut):
+        i = place[r]
+        fewer = math.exp(tails[r] - tails[r - 1]) if r > 0 else 0.0
+        direct = direct * fewer + theta[r]
+        risk = risk * fewer + following[r]
+        later = following[r] - theta[r] * g[i]
+        push[i] += later + math.exp(s[i] - tails[r]) * (g[i] * direct - risk)
+    for r in range(cut, n):
+        i = place[r]
+        push[i] += math.exp(s[i] - tails[cut - 1]) * (g[i] * direct - risk)

@@ -1,0 +1,80 @@
+"""YetiLoss on a CPU: a pass over a list for each order drawn and each distance of neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor
+
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.draws import Drawn
+from directrank.kernels.numbers import exp, like
+from directrank.kernels.pairs import softplus
+from directrank.lists.conventions import discount_sums
+
+
+def costs_of_neighbours(
+    scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, neighbours: int, k: int | None
+) -> Tensor:
+    """See :func:`directrank.losses._yeti_loss.costs_of_neighbours`."""
+    drawn = Drawn(scores, gains, mask, orders)
+    batch = drawn.batch
+    value, gradient = batch.per_list(), batch.zeros()
+    theta = np.diff(discount_sums("log2", batch.shape[1], k)).astype(gradient.dtype)
+    batch.run(
+        _costs_of_neighbours,
+        10 * orders.numel() * neighbours,
+        *(batch.flat(values) for values in (batch.scores, batch.labels)),
+        drawn.orders,
+        neighbours,
+        theta,
+        value,
+        gradient,
+    )
+    return batch.loss(value, gradient)
+
+
+@compiled
+def _costs_of_neighbours(
+    begin, end, starts, lengths, scores, gains, orders, neighbours, theta, value, gradient
+):
+    """The mean over the ``orders [samples, N]`` of the weighted costs of neighbours, ``[B]``, and
+    its gradient ``[N]``; ``theta [L]`` are the weights of ranks."""
+    L = lengths[begin:end].max()
+    room = np.empty((4, L), scores.dtype)
+    s, g, push, force = room[0], room[1], room[2], room[3]
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        total = 0.0
+        for t in range(len(orders)):
+            place = orders[t, first : first + n]
+            for r in range(n):
+                s[r] = scores[first + place[r]]
+                g[r] = gains[first + place[r]]
+            push[:n] = 0
+            for apart in range(1, min(neighbours, n - 1) + 1):
+                total += _of_distance(s, g, theta, n, apart, force)
+                for r in range(n - apart):
+                    push[r] -= force[r]
+                for r in range(n - apart):
+                    push[r + apart] += force[r]
+            for r in range(n):
+                gradient[first + place[r]] += push[r]
+        value[b] = total / len(orders)
+        for i in range(n):
+            gradient[first + i] /= len(orders)
+
+
+@inlined
+def _of_distance(s, g, theta, n, apart, force):
+    """Costs and forces of documents so many ranks apart."""
+    one, zero = like(s[0], 1.0), like(s[0], 0.0)
+    others, gain, weight = s[apart:], g[apart:], theta[apart:]
+    total = zero
+    for r in range(n - apart):
+        better = (g[r] - gain[r]) * (theta[r] - weight[r])
+        lead = s[r] - others[r] if better > 0 else others[r] - s[r]
+        e = exp(-abs(lead))
+        share = one / (one + e)
+        total += abs(better) * (softplus(e, share, -abs(lead)) + max(-lead, zero))
+        force[r] = better * (e * share if lead > 0 else share)
+    return total

@@ -1,0 +1,104 @@
+"""PL-Rank-3: the gradient of NDCG expected under Plackett-Luce (Oosterhuis, SIGIR 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.kernels import accelerated
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.gradient import with_gradient
+from directrank.lists.inputs import checked
+from directrank.lists.sorting import descending_order
+from directrank.losses._needs import needs
+from directrank.relaxations.gumbel import gumbel_noise
+
+
+@needs(draws=True)
+def pl_rank(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    samples: int = 10,
+    gain: str = "exp2",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Minus the mean NDCG@k of orders drawn with the scores as log-weights, per query.
+
+    Its gradient is the estimate PL-Rank-3 from the same draws, whose expectation is the gradient of
+    the expected NDCG@k. With ``θ_r = D(r)`` up to rank k and 0 beyond, ρ the gains over the largest
+    DCG@k, and ``Z_r`` the sum of ``exp(s)`` of the documents from rank r on, an order in which
+    document i is at rank r gives it (Algorithm 1, with placement reward, direct reward and risk)
+
+    ``Σ_{x>r} θ_x ρ_x + exp(s_i) Σ_{x≤r} (θ_x ρ_i - Σ_{y≥x} θ_y ρ_y) / Z_x``.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        samples: orders that are drawn.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        generator: random stream of the orders, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.pl_rank(scores, labels, generator=torch.Generator().manual_seed(0))
+    tensor([-0.7534, -0.9631])
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    gains = normalised_gains(labels, mask, gain, "log2", k)
+    weights = scores.detach()
+    orders = [
+        descending_order(weights + gumbel_noise(weights, mask, generator), mask)
+        for _ in range(samples)
+    ]
+    return -drawn_dcg(scores, gains, mask, torch.stack(orders), k)
+
+
+@accelerated
+def drawn_dcg(scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, k: int | None) -> Tensor:
+    """The mean DCG@k of orders drawn by Plackett-Luce, ``[B]``, with the gradient of PL-Rank-3.
+
+    Args:
+        scores: ``[B, L]``.
+        gains: ``[B, L]``, 0 at masked positions.
+        mask: bool ``[B, L]``.
+        orders: int64 ``[samples, B, L]``, masked documents last.
+        k: cut-off; None takes the whole list.
+    """
+    with torch.no_grad():
+        value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
+        for order in orders:
+            s, g, real = (values.gather(1, order) for values in (scores, gains, mask))
+            dcg, by_scores = _of_order(s, g, real, k)
+            value += dcg
+            gradient.scatter_add_(1, order, by_scores)
+    return with_gradient(scores, value / len(orders), gradient / len(orders))
+
+
+def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tuple[Tensor, Tensor]:
+    """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
+    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
+    theta = discount("log2", ranks) * (ranks <= (len(ranks) if k is None else k))
+    value = (theta * gains).sum(1)
+    # A gain more for every document changes no expected gradient; sums have logarithms then.
+    gains = (gains - gains.clamp_max(0).amin(1, keepdim=True)) * mask
+    reward = theta * gains
+    following = reward.flip(1).cumsum(1).flip(1)
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    rest = scores.flip(1).logcumsumexp(1).flip(1)
+
+    def over_rest(weights: Tensor) -> Tensor:
+        """``exp(s_i) Σ_{x≤r} weights_x / Z_x``."""
+        return torch.exp(scores + torch.logcumsumexp(weights.log() - rest, 1))
+
+    gradient = following - reward + gains * over_rest(theta) - over_rest(following)
+    return value, gradient.masked_fill(~mask, 0.0)

@@ -1,0 +1,134 @@
+"""StochasticRank: NDCG smoothed with Gaussian noise (Ustimenko and Prokhorenkova, ICML 2020)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from directrank.kernels import accelerated
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.gradient import with_gradient
+from directrank.lists.inputs import checked
+from directrank.lists.sorting import descending_order
+from directrank.losses._needs import needs
+
+#: What is added to the spread of a list's scores, so that equal scores have a gradient.
+NU = 0.01
+
+
+@needs(draws=True)
+def stochastic_rank(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    sigma: float = 1.0,
+    mu: float = 0.0,
+    samples: int = 1,
+    gain: str = "exp2",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Minus the mean NDCG@k of the documents' order by noisy scores, per query.
+
+    NDCG does not depend on the place and scale of the scores, and neither does this: a list's
+    scores have their mean taken off and are divided by their standard deviation plus 0.01. So the
+    gradient is orthogonal to them, as the paper's scale-free acceptance makes it. Then document i
+    is at ``x_i = z_i - sigma mu y_i + sigma ε_i``, ε standard normal; mu above 0 moves the more
+    relevant one of documents with equal scores behind, so that no ties are learned (consistent
+    smoothing).
+
+    The gradient is estimated by coordinate conditional sampling: the other documents stay where
+    they were drawn, and for a document's own noise there is the integral,
+
+    ``Σ_{j≠i} (ρ_i - ρ_j) (θ_p - θ_{p+1}) φ((x_j - E x_i) / sigma) / sigma``
+
+    with ρ the gains over the largest DCG@k, ``θ_r = D(r)`` up to rank k and 0 beyond, p the rank of
+    j among all documents but i, and φ the normal density. It takes a pass over the first k + 1
+    documents for each document and sample.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        sigma: deviation of the noise, in standard deviations of a list's scores.
+        mu: what documents are moved back by for each grade of their label, in deviations of the
+            noise.
+        samples: draws of the noise.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.stochastic_rank(scores, labels, generator=torch.Generator().manual_seed(0))
+    tensor([-0.9639, -1.0000])
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    gains = normalised_gains(labels, mask, gain, "log2", k)
+    means = _normalised(scores, mask) - sigma * mu * labels
+    noise = torch.randn(
+        samples, *scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
+    )
+    return -noisy_dcg(means, gains, mask, sigma * noise, sigma, k)
+
+
+def _normalised(scores: Tensor, mask: Tensor) -> Tensor:
+    """Scores less their mean over their standard deviation, ``[B, L]``; 0 at masked positions."""
+    n = mask.sum(1, keepdim=True).clamp_min(1)
+    centred = (scores - scores.sum(1, keepdim=True) / n).masked_fill(~mask, 0.0)
+    variance = centred.square().sum(1, keepdim=True) / n
+    tiny = torch.finfo(scores.dtype).tiny
+    return centred / (variance.clamp_min(tiny).sqrt() + NU)
+
+
+@accelerated
+def noisy_dcg(
+    means: Tensor, gains: Tensor, mask: Tensor, noise: Tensor, sigma: float, k: int | None
+) -> Tensor:
+    """The mean DCG@k of noisy orders, ``[B]``, with the gradient of conditional sampling.
+
+    Args:
+        means: of documents, ``[B, L]``.
+        gains: ``[B, L]``, 0 at masked positions.
+        mask: bool ``[B, L]``.
+        noise: ``[samples, B, L]``.
+        sigma: its deviation.
+        k: cut-off; None takes the whole list.
+    """
+    with torch.no_grad():
+        value, gradient = means.new_zeros(len(means)), torch.zeros_like(means)
+        for drawn in means + noise:
+            order = descending_order(drawn, mask)
+            x, m, g, real = (values.gather(1, order) for values in (drawn, means, gains, mask))
+            dcg, by_means = _of_order(x, m, g, real, sigma, k)
+            value += dcg
+            gradient.scatter_add_(1, order, by_means)
+    return with_gradient(means, value / len(noise), gradient / len(noise))
+
+
+def _of_order(
+    drawn: Tensor, means: Tensor, gains: Tensor, mask: Tensor, sigma: float, k: int | None
+) -> tuple[Tensor, Tensor]:
+    """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
+    L = drawn.shape[1]
+    ranks = torch.arange(1, L + 1, dtype=drawn.dtype, device=drawn.device)
+    theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
+    reached = L if k is None else k + 1
+    steps = theta - torch.cat([theta[1:], theta.new_zeros(1)])
+    # Ahead of a document others are at their own rank among those without it, behind it one less.
+    jumps = torch.where(
+        ranks.unsqueeze(1) > ranks, steps, torch.cat([steps.new_zeros(1), steps[:-1]])
+    ).fill_diagonal_(0)[:, :reached]
+    apart = (drawn[:, None, :reached] - means.unsqueeze(2)) / sigma
+    density = torch.exp(-apart.square() / 2) / (math.sqrt(2 * math.pi) * sigma)
+    change = (gains.unsqueeze(2) - gains[:, None, :reached]) * jumps * mask[:, None, :reached]
+    gradient = (change * density).sum(2).masked_fill(~mask, 0.0)
+    return (theta * gains).sum(1), gradient

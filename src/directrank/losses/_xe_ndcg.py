@@ -1,0 +1,60 @@
+"""XE-NDCG, a cross entropy that bounds NDCG (Bruch, WWW 2021)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from directrank.kernels import accelerated
+from directrank.lists.inputs import checked
+from directrank.losses._needs import needs
+
+
+@needs(draws=True)
+def xe_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """``-Σ_i φ_i log softmax(s)_i``, ``φ_i = (2^{y_i} - γ_i) / Σ_j (2^{y_j} - γ_j)``, per query.
+
+    Each γ is drawn anew from [0, 1) at each call, as in LightGBM's ``rank_xendcg``, whose first
+    order term the gradient is; a document without relevance has a part in the target, too.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``, not negative.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        generator: random stream of γ, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a list without documents.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.xe_ndcg(scores, labels, generator=torch.Generator().manual_seed(0))
+    tensor([0.9981, 1.2375])
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    gamma = torch.rand(scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
+    return cross_entropy(scores, (torch.exp2(labels) - gamma).masked_fill(~mask, 0.0), mask)
+
+
+@accelerated
+def cross_entropy(scores: Tensor, target: Tensor, mask: Tensor) -> Tensor:
+    """The cross entropy of the scores' softmax under the target over its sum, ``[B]``.
+
+    Args:
+        scores: ``[B, L]``.
+        target: ``[B, L]``, 0 at masked positions; where its sum is not above 0, so is the value.
+        mask: bool ``[B, L]``.
+    """
+    total = target.sum(1, keepdim=True)
+    share = target / total.masked_fill(total <= 0, torch.inf)
+    lowest = torch.finfo(scores.dtype).min
+    chance = torch.log_softmax(scores.masked_fill(~mask, lowest), 1).masked_fill(~mask, 0.0)
+    return -(share * chance).sum(1)

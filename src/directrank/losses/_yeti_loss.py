@@ -1,0 +1,107 @@
+"""YetiLoss: the pairs of neighbours in noisy orders (Lyzhin et al., ICML 2023)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from directrank.kernels import accelerated
+from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.inputs import checked
+from directrank.lists.sorting import descending_order
+from directrank.losses._needs import needs
+from directrank.system.errors import ConfigError
+
+
+@needs(draws=True)
+def yeti_loss(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    neighbours: int = 1,
+    samples: int = 10,
+    noise: float = 1.0,
+    gain: str = "exp2",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """``Σ w_ij log(1 + exp(-(s_i - s_j)))`` over pairs with ``y_i > y_j``, per query.
+
+    ``w_ij`` is a mean over orders of the documents by their scores with logistic noise, the noise
+    of YetiRank: what a swap of i and j would change of NDCG@k where the order has them next to each
+    other, or at most so many ``neighbours`` apart, and 0 elsewhere. It is a constant of the
+    gradient (section 3.1; CatBoost's ``YetiRank:mode=NDCG``). Without noise and with all neighbours
+    it is :func:`directrank.losses.lambdarank`.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        k: cut-off; None takes the whole list.
+        neighbours: how many ranks apart the documents of a pair are at most.
+        samples: orders that are drawn.
+        noise: scale of the noise.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
+
+    Returns:
+        The loss per query, ``[B]``; 0 where there is no gain or no pair.
+
+    Raises:
+        ConfigError: less than one neighbour.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.yeti_loss(scores, labels, generator=torch.Generator().manual_seed(0))
+    tensor([0.1451, 0.0793])
+    """
+    if neighbours < 1:
+        raise ConfigError(f"yeti_loss: {neighbours} neighbours", "there must be 1 or more")
+    scores, labels, mask = checked(scores, labels, mask)
+    gains = normalised_gains(labels, mask, gain, "log2", k)
+    clean = scores.detach()
+    orders = [
+        descending_order(clean + noise * _logistic(clean, generator), mask) for _ in range(samples)
+    ]
+    return costs_of_neighbours(scores, gains, mask, torch.stack(orders), neighbours, k)
+
+
+def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Standard logistic noise of the scores' shape."""
+    uniform = torch.rand(
+        scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
+    )
+    return torch.logit(uniform.clamp_min_(torch.finfo(scores.dtype).tiny))
+
+
+@accelerated
+def costs_of_neighbours(
+    scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, neighbours: int, k: int | None
+) -> Tensor:
+    """The mean over ``orders`` of the costs of neighbours by the clean scores, ``[B]``.
+
+    Args:
+        scores: ``[B, L]``.
+        gains: ``[B, L]``, 0 at masked positions.
+        mask: bool ``[B, L]``.
+        orders: int64 ``[samples, B, L]``, masked documents last.
+        neighbours: how many ranks apart the documents of a pair are at most.
+        k: cut-off; None takes the whole list.
+    """
+    L = scores.shape[1]
+    ranks = torch.arange(1, L + 1, dtype=scores.dtype, device=scores.device)
+    theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
+    scores, gains, mask = (
+        values.expand(len(orders), -1, -1).gather(2, orders) for values in (scores, gains, mask)
+    )
+    value = scores.new_zeros(scores.shape[:2])
+    for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
+        lead = scores[..., :-apart] - scores[..., apart:]
+        better = gains[..., :-apart] - gains[..., apart:]
+        weight = better.abs() * (theta[:-apart] - theta[apart:]) * mask[..., apart:]
+        value = value + (weight * softplus(-torch.sign(better) * lead, threshold=40)).sum(2)
+    return value.mean(0)
