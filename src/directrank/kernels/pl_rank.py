@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from torch import Tensor
@@ -16,28 +17,31 @@ from directrank.lists.conventions import discount_sums
 SPREAD = 300.0
 
 
-def drawn_dcg(scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, k: int | None) -> Tensor:
+def drawn_dcg(
+    scores: Tensor, gains: Tensor, mask: Tensor, orders: Iterable[Tensor], k: int | None
+) -> Tensor:
     """See :func:`directrank.losses._pl_rank.drawn_dcg`."""
-    drawn = Drawn(scores, gains, mask, orders)
+    drawn = Drawn(scores, gains, mask)
     batch = drawn.batch
-    value, gradient = batch.per_list(), batch.zeros()
+    value, gradient = np.zeros_like(batch.per_list()), batch.zeros()
     L = batch.shape[1]
     theta = np.diff(discount_sums("log2", L, None))[: L if k is None else k]
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
-    batch.run(_drawn_dcg, 20 * orders.numel(), *arrays, drawn.orders, theta, value, gradient)
-    return batch.loss(value, gradient)
+    for samples, order in enumerate(orders, start=1):  # noqa: B007
+        places = drawn.order(order)
+        batch.run(_drawn_dcg, 20 * scores.numel(), *arrays, places, theta, value, gradient)
+    return batch.loss(value / samples, gradient / samples)
 
 
 @compiled
-def _drawn_dcg(begin, end, starts, lengths, scores, gains, orders, theta, value, gradient):
-    """The mean DCG of the ``orders [samples, N]``, ``[B]``, and PL-Rank-3's estimate of its
-    gradient, ``[N]``; ``theta`` are the weights of the ranks that count."""
+def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, gradient):
+    """Add the DCG of an ``order [N]`` to ``value [B]`` and the estimate to ``gradient [N]``;
+    ``theta`` are the weights of the ranks that count."""
     L = lengths[begin:end].max()
     room = np.empty((6, L), np.float64)
     s, g, weights, push = room[0], room[1], room[2], room[3]
     following, tails = room[4], room[5]
     for b in range(begin, end):
-        value[b] = 0
         first, n = starts[b], lengths[b]
         cut = min(n, len(theta))
         least, top, lowest, some = np.inf, -np.inf, 0.0, False
@@ -50,20 +54,17 @@ def _drawn_dcg(begin, end, starts, lengths, scores, gains, orders, theta, value,
         for i in range(n):
             g[i] -= lowest  # changes no expected gradient
             weights[i] = exp(s[i] - top)
-        total, near = 0.0, top - least < SPREAD
-        for t in range(len(orders)):
-            place = orders[t, first : first + n]
-            total += _follow(place, g, theta, cut, following)
-            if near:
-                _of_near(place, g, weights, theta, n, cut, following, tails, push)
-            else:
-                _of_far(place, g, s, theta, n, cut, following, tails, push)
-        ideal = 0.0
+        place = order[first : first + n]
+        total = _follow(place, g, theta, cut, following)
         for r in range(cut):
-            ideal += theta[r]
-        value[b] = total / len(orders) + lowest * ideal
+            total += lowest * theta[r]
+        value[b] += total
+        if top - least < SPREAD:
+            _of_near(place, g, weights, theta, n, cut, following, tails, push)
+        else:
+            _of_far(place, g, s, theta, n, cut, following, tails, push)
         for i in range(n):
-            gradient[first + i] = push[i] / len(orders)
+            gradient[first + i] += push[i]
 
 
 @inlined

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from torch import Tensor
@@ -15,37 +16,44 @@ from directrank.lists.sorting import descending_order
 
 
 def noisy_dcg(
-    means: Tensor, gains: Tensor, mask: Tensor, noise: Tensor, sigma: float, k: int | None
+    means: Tensor,
+    gains: Tensor,
+    mask: Tensor,
+    noise: Iterable[Tensor],
+    sigma: float,
+    k: int | None,
 ) -> Tensor:
     """See :func:`directrank.losses._stochastic_rank.noisy_dcg`."""
-    samples = len(noise)
-    noisy = (means + noise).detach()
-    orders = descending_order(noisy.flatten(0, 1), mask.repeat(samples, 1)).view(noise.shape)
-    drawn = Drawn(means, gains, mask, orders)
-    batch = drawn.batch
-    value, gradient = batch.per_list(), batch.zeros()
+    lists = Drawn(means, gains, mask)
+    batch = lists.batch
+    value, gradient = np.zeros_like(batch.per_list()), batch.zeros()
     L = batch.shape[1]
-    batch.run(
-        _noisy_dcg,
-        samples * batch.shape[0] * L * (L if k is None else min(k + 1, L)),
-        *(batch.flat(values) for values in (batch.scores, batch.labels)),
-        drawn.flat(noisy),
-        drawn.orders,
-        float(sigma),
-        np.diff(discount_sums("log2", L + 1, k)),
-        L if k is None else k + 1,
-        value,
-        gradient,
-    )
-    return batch.loss(value, gradient)
+    reach = L if k is None else min(k + 1, L)
+    theta = np.diff(discount_sums("log2", L + 1, k))
+    arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+    for samples, draw in enumerate(noise, start=1):  # noqa: B007
+        drawn = means.detach() + draw
+        batch.run(
+            _noisy_dcg,
+            means.numel() * reach,
+            *arrays,
+            lists.flat(drawn),
+            lists.order(descending_order(drawn, mask)),
+            float(sigma),
+            theta,
+            reach,
+            value,
+            gradient,
+        )
+    return batch.loss(value / samples, gradient / samples)
 
 
 @compiled
 def _noisy_dcg(
-    begin, end, starts, lengths, means, gains, drawn, orders, sigma, theta, reach, value, gradient
+    begin, end, starts, lengths, means, gains, drawn, order, sigma, theta, reach, value, gradient
 ):
-    """The mean DCG of the ``orders [samples, N]`` of the scores ``drawn``, ``[B]``, and the
-    estimate of its gradient by the ``means``, ``[N]``.
+    """Add the DCG of an ``order [N]``, by the scores ``drawn``, to ``value [B]`` and the estimate
+    of its gradient by the ``means`` to ``gradient [N]``.
 
     ``theta [L + 1]`` are the weights of ranks, 0 behind the cut-off, and ``reach`` the number of
     the first ranks that a document may pass to some effect.
@@ -55,24 +63,26 @@ def _noisy_dcg(
     x, g, steps = room[0], room[1], room[2]
     for r in range(L):
         steps[r] = theta[r] - theta[r + 1]
-    scale = 1 / (math.sqrt(2 * math.pi) * sigma * len(orders))
+    scale = 1 / (math.sqrt(2 * math.pi) * sigma)
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
         within = min(n, reach)
-        total = 0.0
-        for t in range(len(orders)):
-            place = orders[t, first : first + n]
-            for r in range(n):
-                x[r] = drawn[t, first + place[r]] / sigma
-                g[r] = gains[first + place[r]]
-                total += theta[r] * g[r]
-            for r in range(n):
-                i, ahead = first + place[r], min(r, within)
-                mean = means[i] / sigma
-                force = _passed(x, g, steps, ahead, mean, g[r])
-                force += _passed(x[r + 1 :], g[r + 1 :], steps[r:], within - r - 1, mean, g[r])
-                gradient[i] += scale * force
-        value[b] = total / len(orders)
+        place = order[first : first + n]
+        total, some = 0.0, False
+        for r in range(n):
+            x[r] = drawn[first + place[r]] / sigma
+            g[r] = gains[first + place[r]]
+            total += theta[r] * g[r]
+            some |= g[r] != 0
+        if not some:
+            continue
+        value[b] += total
+        for r in range(n):
+            i, ahead = first + place[r], min(r, within)
+            mean = means[i] / sigma
+            force = _passed(x, g, steps, ahead, mean, g[r])
+            force += _passed(x[r + 1 :], g[r + 1 :], steps[r:], within - r - 1, mean, g[r])
+            gradient[i] += scale * force
 
 
 @inlined

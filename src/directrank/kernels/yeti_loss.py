@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from torch import Tensor
 
@@ -13,55 +15,50 @@ from directrank.lists.conventions import discount_sums
 
 
 def costs_of_neighbours(
-    scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, neighbours: int, k: int | None
+    scores: Tensor,
+    gains: Tensor,
+    mask: Tensor,
+    orders: Iterable[Tensor],
+    neighbours: int,
+    k: int | None,
 ) -> Tensor:
     """See :func:`directrank.losses._yeti_loss.costs_of_neighbours`."""
-    drawn = Drawn(scores, gains, mask, orders)
+    drawn = Drawn(scores, gains, mask)
     batch = drawn.batch
-    value, gradient = batch.per_list(), batch.zeros()
+    value, gradient = np.zeros_like(batch.per_list()), batch.zeros()
     theta = np.diff(discount_sums("log2", batch.shape[1], k)).astype(gradient.dtype)
-    batch.run(
-        _costs_of_neighbours,
-        10 * orders.numel() * neighbours,
-        *(batch.flat(values) for values in (batch.scores, batch.labels)),
-        drawn.orders,
-        neighbours,
-        theta,
-        value,
-        gradient,
-    )
-    return batch.loss(value, gradient)
+    arrays = batch.flat(batch.scores), batch.flat(batch.labels)
+    work = 10 * scores.numel() * neighbours
+    for samples, order in enumerate(orders, start=1):  # noqa: B007
+        places = drawn.order(order)
+        batch.run(_costs_of_neighbours, work, *arrays, places, neighbours, theta, value, gradient)
+    return batch.loss(value / samples, gradient / samples)
 
 
 @compiled
 def _costs_of_neighbours(
-    begin, end, starts, lengths, scores, gains, orders, neighbours, theta, value, gradient
+    begin, end, starts, lengths, scores, gains, order, neighbours, theta, value, gradient
 ):
-    """The mean over the ``orders [samples, N]`` of the weighted costs of neighbours, ``[B]``, and
-    its gradient ``[N]``; ``theta [L]`` are the weights of ranks."""
+    """Add the weighted costs of neighbours in an ``order [N]`` to ``value [B]`` and their forces to
+    ``gradient [N]``; ``theta [L]`` are the weights of ranks."""
     L = lengths[begin:end].max()
     room = np.empty((4, L), scores.dtype)
     s, g, push, force = room[0], room[1], room[2], room[3]
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
-        total = 0.0
-        for t in range(len(orders)):
-            place = orders[t, first : first + n]
-            for r in range(n):
-                s[r] = scores[first + place[r]]
-                g[r] = gains[first + place[r]]
-            push[:n] = 0
-            for apart in range(1, min(neighbours, n - 1) + 1):
-                total += _of_distance(s, g, theta, n, apart, force)
-                for r in range(n - apart):
-                    push[r] -= force[r]
-                for r in range(n - apart):
-                    push[r + apart] += force[r]
-            for r in range(n):
-                gradient[first + place[r]] += push[r]
-        value[b] = total / len(orders)
-        for i in range(n):
-            gradient[first + i] /= len(orders)
+        place = order[first : first + n]
+        for r in range(n):
+            s[r] = scores[first + place[r]]
+            g[r] = gains[first + place[r]]
+        push[:n] = 0
+        for apart in range(1, min(neighbours, n - 1) + 1):
+            value[b] += _of_distance(s, g, theta, n, apart, force)
+            for r in range(n - apart):
+                push[r] -= force[r]
+            for r in range(n - apart):
+                push[r + apart] += force[r]
+        for r in range(n):
+            gradient[first + place[r]] += push[r]
 
 
 @inlined

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -56,32 +58,34 @@ def pl_rank(
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     weights = scores.detach()
-    orders = [
+    orders = (
         descending_order(weights + gumbel_noise(weights, mask, generator), mask)
         for _ in range(samples)
-    ]
-    return -drawn_dcg(scores, gains, mask, torch.stack(orders), k)
+    )
+    return -drawn_dcg(scores, gains, mask, orders, k)
 
 
 @accelerated
-def drawn_dcg(scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, k: int | None) -> Tensor:
+def drawn_dcg(
+    scores: Tensor, gains: Tensor, mask: Tensor, orders: Iterable[Tensor], k: int | None
+) -> Tensor:
     """The mean DCG@k of orders drawn by Plackett-Luce, ``[B]``, with the gradient of PL-Rank-3.
 
     Args:
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
-        orders: int64 ``[samples, B, L]``, masked documents last.
+        orders: int64 ``[B, L]`` each, masked documents last.
         k: cut-off; None takes the whole list.
     """
     with torch.no_grad():
         value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for order in orders:
+        for samples, order in enumerate(orders, start=1):  # noqa: B007
             s, g, real = (values.gather(1, order) for values in (scores, gains, mask))
             dcg, by_scores = _of_order(s, g, real, k)
             value += dcg
             gradient.scatter_add_(1, order, by_scores)
-    return with_gradient(scores, value / len(orders), gradient / len(orders))
+    return with_gradient(scores, value / samples, gradient / samples)
 
 
 def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -74,10 +75,8 @@ def stochastic_rank(
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     means = _normalised(scores, mask) - sigma * mu * labels
-    noise = torch.randn(
-        samples, *scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
-    )
-    return -noisy_dcg(means, gains, mask, sigma * noise, sigma, k)
+    noise = (sigma * _normal(means, generator) for _ in range(samples))
+    return -noisy_dcg(means, gains, mask, noise, sigma, k)
 
 
 def _normalised(scores: Tensor, mask: Tensor) -> Tensor:
@@ -89,9 +88,19 @@ def _normalised(scores: Tensor, mask: Tensor) -> Tensor:
     return centred / (variance.clamp_min(tiny).sqrt() + NU)
 
 
+def _normal(scores: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Standard normal noise of the scores' shape."""
+    return torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
+
+
 @accelerated
 def noisy_dcg(
-    means: Tensor, gains: Tensor, mask: Tensor, noise: Tensor, sigma: float, k: int | None
+    means: Tensor,
+    gains: Tensor,
+    mask: Tensor,
+    noise: Iterable[Tensor],
+    sigma: float,
+    k: int | None,
 ) -> Tensor:
     """The mean DCG@k of noisy orders, ``[B]``, with the gradient of conditional sampling.
 
@@ -99,19 +108,20 @@ def noisy_dcg(
         means: of documents, ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
-        noise: ``[samples, B, L]``.
+        noise: ``[B, L]`` each.
         sigma: its deviation.
         k: cut-off; None takes the whole list.
     """
     with torch.no_grad():
         value, gradient = means.new_zeros(len(means)), torch.zeros_like(means)
-        for drawn in means + noise:
+        for samples, draw in enumerate(noise, start=1):  # noqa: B007
+            drawn = means + draw
             order = descending_order(drawn, mask)
             x, m, g, real = (values.gather(1, order) for values in (drawn, means, gains, mask))
             dcg, by_means = _of_order(x, m, g, real, sigma, k)
             value += dcg
             gradient.scatter_add_(1, order, by_means)
-    return with_gradient(means, value / len(noise), gradient / len(noise))
+    return with_gradient(means, value / samples, gradient / samples)
 
 
 def _of_order(

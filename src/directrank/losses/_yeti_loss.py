@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -64,10 +66,10 @@ def yeti_loss(
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     clean = scores.detach()
-    orders = [
+    orders = (
         descending_order(clean + noise * _logistic(clean, generator), mask) for _ in range(samples)
-    ]
-    return costs_of_neighbours(scores, gains, mask, torch.stack(orders), neighbours, k)
+    )
+    return costs_of_neighbours(scores, gains, mask, orders, neighbours, k)
 
 
 def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -80,7 +82,12 @@ def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
 
 @accelerated
 def costs_of_neighbours(
-    scores: Tensor, gains: Tensor, mask: Tensor, orders: Tensor, neighbours: int, k: int | None
+    scores: Tensor,
+    gains: Tensor,
+    mask: Tensor,
+    orders: Iterable[Tensor],
+    neighbours: int,
+    k: int | None,
 ) -> Tensor:
     """The mean over ``orders`` of the costs of neighbours by the clean scores, ``[B]``.
 
@@ -88,20 +95,19 @@ def costs_of_neighbours(
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
-        orders: int64 ``[samples, B, L]``, masked documents last.
+        orders: int64 ``[B, L]`` each, masked documents last.
         neighbours: how many ranks apart the documents of a pair are at most.
         k: cut-off; None takes the whole list.
     """
     L = scores.shape[1]
     ranks = torch.arange(1, L + 1, dtype=scores.dtype, device=scores.device)
     theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
-    scores, gains, mask = (
-        values.expand(len(orders), -1, -1).gather(2, orders) for values in (scores, gains, mask)
-    )
-    value = scores.new_zeros(scores.shape[:2])
-    for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
-        lead = scores[..., :-apart] - scores[..., apart:]
-        better = gains[..., :-apart] - gains[..., apart:]
-        weight = better.abs() * (theta[:-apart] - theta[apart:]) * mask[..., apart:]
-        value = value + (weight * softplus(-torch.sign(better) * lead, threshold=40)).sum(2)
-    return value.mean(0)
+    values = []
+    for samples, order in enumerate(orders, start=1):  # noqa: B007
+        s, g, real = (each.gather(1, order) for each in (scores, gains, mask))
+        for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
+            lead, better = s[:, :-apart] - s[:, apart:], g[:, :-apart] - g[:, apart:]
+            weight = better.abs() * (theta[:-apart] - theta[apart:]) * real[:, apart:]
+            cost = softplus(-torch.sign(better) * lead, threshold=40)
+            values.append((weight * cost).sum(1))
+    return sum(values[1:], values[0]) / samples
