@@ -1,121 +1,98 @@
-"""The code of papers' authors, as contestants of bench_losses.py.
+"""The side of bench_losses.py that is code of a loss' authors, from checkouts in one folder.
 
-    DIRECTRANK_AUTHORS=DIR python benchmarks/bench_losses.py --losses smooth_ndcg lapsum_ndcg
-
-``DIR`` holds checkouts of ygcinar/SmoothI, teddykoker/torchsort (``setup.py build_ext --inplace``),
-gmum/LapSum, martius-lab/blackbox-backprop and ermongroup/neuralsort, each under its own name; those
-that are missing are not measured. None knows of padding. Where they give ranks, or a matrix, NDCG
-is added in PyTorch.
+``LibAUC`` (Optimization-AI/LibAUC, 2.0.1) has K-SONG as a torch module, and
+``2022-SIGIR-plackett-luce`` (HarrieO) PL-Rank-3 and StochasticRank as NumPy functions of a list.
 """
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
 import types
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+#: Orders that are drawn of a list, as this library's losses draw by themselves.
+SAMPLES = {"pl_rank": 10, "stochastic_rank": 1}
+
+#: Longest list that they are given: LibAUC and StochasticRank make tensors of all pairs.
+LONGEST = {"k_song": 1250, "stochastic_rank": 1250}
 
 
-@cache
-def losses() -> dict[str, Loss]:
-    """Our names → the authors' losses of scores and labels, as far as they are found."""
-    folder = os.environ.get("DIRECTRANK_AUTHORS")
-    found = {}
-    for name, make in MAKERS.items() if folder else ():
-        try:
-            found[name] = make(Path(folder))
-        except (ImportError, OSError) as error:
-            print(f"the authors' {name} is not measured: {error}", file=sys.stderr)
-    return found
+def step_of(
+    name: str, folder: Path, scores: Tensor, labels: Tensor, mask: Tensor
+) -> Callable[[], object] | None:
+    """One step of a loss; None where they have none, or not for such lists."""
+    if scores.shape[1] > LONGEST.get(name, scores.shape[1]):
+        return None
+    if name == "k_song":
+        return _k_song(folder / "LibAUC", scores, labels) if bool(mask.all()) else None
+    if name in SAMPLES:
+        return _per_list(name, folder / "2022-SIGIR-plackett-luce", scores, labels, mask)
+    return None
 
 
-def _smooth(folder: Path) -> Loss:
-    theirs = _module(folder / "SmoothI/src/losses.py")
-    options = {"alpha": 1.0, "delta": 0.1, "K": 0}  # no cut-off
+def _k_song(folder: Path, scores: Tensor, labels: Tensor) -> Callable[[], object] | None:
+    """SONG of a batch, whose relevant documents come first as it wants them."""
+    if not folder.is_dir():
+        return None
+    _package("libauc", folder / "libauc")
+    _package("libauc.losses", folder / "libauc/losses")
+    _package("libauc.utils", is_distributed=lambda: False, concat_all_gather=None)
+    B, L = scores.shape
+    labels = labels.sort(dim=1, descending=True).values
+    relevant = int((labels > 0).sum(1).max())
+    ideal = (2**labels - 1) / torch.log2(torch.arange(2.0, L + 2))
+    batch = {
+        "rating": labels,
+        "user_id": torch.arange(B),
+        "num_pos_items": torch.full((B,), relevant),
+        "ideal_dcg": ideal.sum(1),
+        "user_item_id": torch.arange(B * L).view(B, L),
+    }
+    theirs = importlib.import_module("libauc.losses.ranking").NDCGLoss
+    loss = theirs(B * L, B, L, relevant, gamma0=1.0, device="cpu")
+    leaf = scores.clone().requires_grad_()
 
-    def loss(scores: Tensor, labels: Tensor) -> Tensor:
-        made = theirs.ListwiseSmoothINDCGKLoss(rank_list_length=scores.shape[1], **options)
-        return made(scores, labels)[None]
+    def step() -> None:
+        leaf.grad = None
+        loss(leaf, batch).backward()
 
-    return loss
-
-
-def _fast_soft(folder: Path) -> Loss:
-    sys.path.append(str(folder / "torchsort"))
-    import torchsort
-
-    return lambda s, y: _at_ranks(torchsort.soft_rank(-s, regularization_strength=0.1), y)
-
-
-def _lapsum(folder: Path) -> Loss:
-    from torch.utils.cpp_extension import load
-
-    source = folder / "LapSum/lapsum/lapsum/rank/cpu/soft_rank.cpp"
-    theirs = load("soft_rank_cpu", [str(source)], extra_cflags=["-O3"])
-
-    class Rank(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, scores: Tensor) -> Tensor:
-            ctx.save_for_backward(scores)
-            return 1 + theirs.forward(scores, -0.1)
-
-        @staticmethod
-        def backward(ctx, outer: Tensor) -> Tensor:
-            return theirs.vjp(*ctx.saved_tensors, outer.contiguous(), -0.1)[0]
-
-    return lambda s, y: _at_ranks(Rank.apply(s), y)
+    return step
 
 
-def _blackbox(folder: Path) -> Loss:
-    theirs = _module(folder / "blackbox-backprop/blackbox_backprop/ranking.py")
-    return lambda s, y: _at_ranks(s.shape[1] * theirs.TrueRanker.apply(s, 100.0 / s.shape[1]), y)
+def _per_list(
+    name: str, folder: Path, scores: Tensor, labels: Tensor, mask: Tensor
+) -> Callable[[], object] | None:
+    """The gradients of all lists, one after the other, without a cut-off."""
+    if not folder.is_dir():
+        return None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    module, function = {
+        "pl_rank": ("PLRank", "PL_rank_3"),
+        "stochastic_rank": ("stochasticrank", "normal_stochasticrank"),
+    }[name]
+    theirs = getattr(importlib.import_module(f"algorithms.{module}"), function)
+    lists = [
+        (2 ** y[m].numpy() - 1, s[m].numpy()) for s, y, m in zip(scores, labels, mask, strict=True)
+    ]
+    weights = 1 / np.log2(np.arange(2, scores.shape[1] + 2))
+
+    def step() -> list[np.ndarray]:
+        return [theirs(weights[: len(s)], gains, s, SAMPLES[name]) for gains, s in lists]
+
+    return step
 
 
-def _pirank(folder: Path) -> Loss:
-    on_a_cpu = ("torch.cuda.", "torch."), (", device='cuda'", "")
-    theirs = _module(folder / "neuralsort/pytorch/neuralsort.py", on_a_cpu)
-
-    def loss(scores: Tensor, labels: Tensor) -> Tensor:
-        sort = theirs.NeuralSort(tau=5.0, hard=True)
-        sorted_gains = (sort(scores) @ (2**labels - 1).unsqueeze(2)).squeeze(2)
-        discounts = 1 / torch.log2(torch.arange(2, scores.shape[1] + 2))
-        return -(sorted_gains @ discounts) / _best(labels)
-
-    return loss
-
-
-MAKERS: dict[str, Callable[[Path], Loss]] = {
-    "smooth_ndcg": _smooth,
-    "fast_soft_ndcg": _fast_soft,
-    "lapsum_ndcg": _lapsum,
-    "blackbox_ndcg": _blackbox,
-    "pirank": _pirank,
-}
-
-
-def _at_ranks(ranks: Tensor, labels: Tensor) -> Tensor:
-    """Minus NDCG."""
-    return -((2**labels - 1) / torch.log2(1 + ranks)).sum(1) / _best(labels)
-
-
-def _best(labels: Tensor) -> Tensor:
-    """The ideal DCG."""
-    gains = 2 ** labels.sort(1, descending=True).values - 1
-    return (gains / torch.log2(torch.arange(2, labels.shape[1] + 2))).sum(1)
-
-
-def _module(path: Path, changes: tuple[tuple[str, str], ...] = ()) -> types.ModuleType:
-    """The module in a file, with changes of its text."""
-    text = path.read_text(encoding="utf-8")
-    for old, new in changes:
-        text = text.replace(old, new)
-    module = types.ModuleType(path.stem)
-    exec(compile(text, str(path), "exec"), module.__dict__)
-    return module
+def _package(name: str, folder: Path | None = None, **contents: object) -> None:
+    """Have a package that imports nothing, with modules from ``folder``."""
+    if name not in sys.modules:
+        module = types.ModuleType(name)
+        module.__path__ = [] if folder is None else [str(folder)]
+        vars(module).update(contents)
+        sys.modules[name] = module

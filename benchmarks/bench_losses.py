@@ -8,7 +8,8 @@ The other libraries are measured where they are found:
     pip install --no-deps --target DIR allrank==1.4.3        then DIRECTRANK_ALLRANK=DIR
     python -m venv DIR && DIR/bin/pip install jax==0.6.2 jaxlib==0.6.2 rax==0.4.0
                                                               then DIRECTRANK_RAX=DIR/bin/python
-    checkouts of the code of papers' authors: see authors_losses.py
+    checkouts of the code of papers' authors in a folder DIR, see authors_losses.py and
+    authors_ranks.py                                          then DIRECTRANK_AUTHORS=DIR
 
 A time is forward and backward of the mean loss on a leaf of scores: the least of repetitions, for
 which the libraries take turns, so that a busy moment of the machine decides nothing. Compilation is
@@ -37,6 +38,7 @@ from functools import cache
 from pathlib import Path
 
 import authors_losses
+import authors_ranks
 import numpy as np
 import torch
 from torch import Tensor
@@ -60,6 +62,7 @@ LOSSES = [
     "neural_ndcg", "neural_ndcg_transposed", "neural_ap", "neural_err", "neural_precision",
     "smooth_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "blackbox_ndcg", "pirank",
     "gumbel_approx_ndcg",
+    "lambda_loss", "k_song", "xe_ndcg", "pl_rank", "yeti_loss", "stochastic_rank",
 ]  # fmt: skip
 #: allRank's Sinkhorn takes 50 rounds and cannot be told otherwise.
 OPTIONS = {
@@ -80,6 +83,7 @@ KIN = (
     {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"}
     | {f"twin_{metric}": "approx_ndcg" for metric in ("precision", "ap", "ndcg", "nerr")}
     | dict.fromkeys(COMPOSED, "neural_ndcg")
+    | {"xe_ndcg": "listnet", "yeti_loss": "lambdarank"}
 )
 
 #: Many times quadratic: not given a list of thousands of documents.
@@ -148,6 +152,20 @@ def allrank(name: str, shape: str) -> Callable[[], None] | None:
     return step_of(losses[name], scores, padded)
 
 
+def authors(name: str, shape: str) -> Callable[[], object] | None:
+    """A step of the code that a loss' authors published."""
+    folder = os.environ.get("DIRECTRANK_AUTHORS")
+    if not folder:
+        return None
+    scores, labels, mask = tensors(shape)
+    at_ranks = authors_ranks.losses().get(name)
+    if at_ranks is None:
+        return authors_losses.step_of(KIN.get(name, name), Path(folder), scores, labels, mask)
+    if not mask.all() or scores.shape[1] > LONGEST[""]:
+        return None
+    return step_of(at_ranks, scores, labels)
+
+
 def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
     folder = os.environ.get("DIRECTRANK_ALLRANK")
     if folder and folder not in sys.path:
@@ -183,22 +201,14 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
         # The faster of its two RankNets.
         "ranknet": lambda s, y: lambdaLoss(s, y, weighing_scheme="rankNet_scheme"),
         "lambdarank": lambda s, y: lambdaLoss(s, y, weighing_scheme="lambdaRank_scheme"),
+        "lambda_loss": lambda s, y: lambdaLoss(s, y, weighing_scheme="ndcgLoss2PP_scheme"),
         "approx_ndcg": lambda s, y: approxNDCGLoss(s, y, alpha=10.0),
         "neural_ndcg": neuralNDCG,
         "neural_ndcg_transposed": neuralNDCG_transposed,
     }
 
 
-def authors(name: str, shape: str) -> Callable[[], None] | None:
-    """A step of the code of a paper's authors, on lists without padding."""
-    loss = authors_losses.losses().get(name)
-    scores, labels, mask = tensors(shape)
-    if loss is None or not mask.all() or scores.shape[1] > LONGEST[""]:
-        return None
-    return step_of(loss, scores, labels)
-
-
-CONTESTANTS: dict[str, Callable[[str, str], Callable[[], None] | None]] = {
+CONTESTANTS: dict[str, Callable[[str, str], Callable[[], object] | None]] = {
     "directrank": ours,
     "allRank": allrank,
     "authors": authors,
@@ -252,7 +262,7 @@ class Rax:
 # -------------------------------------------------------------------------------------- measuring
 
 
-def least_time(step: Callable[[], None]) -> float:
+def least_time(step: Callable[[], object]) -> float:
     """The least milliseconds of repetitions in one turn; a single one where it takes long."""
     least, begin = float("inf"), time.perf_counter()
     while True:
@@ -349,7 +359,8 @@ def measured(name: str, shape: str, rax: Rax, remembered: list[str]) -> dict:
     if remembered:
         theirs = tuple(dict.fromkeys(KIN.get(other, other) for other in remembered))
         peaks["directrank"] = peak_memory("directrank", shape, tuple(remembered)).get(name)
-        peaks["allRank"] = peak_memory("allRank", shape, theirs).get(KIN.get(name, name))
+        for who in ("allRank", "authors"):
+            peaks[who] = peak_memory(who, shape, theirs).get(KIN.get(name, name))
     else:
         peaks = {}
     others = [value for who, value in least.items() if who != "directrank"]
@@ -380,9 +391,11 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
         "",
         f"Least milliseconds on {threads} threads of {processor()}, torch {torch.__version__};"
         " the ratio is the fastest other library's time over ours. AP, precision and the twin"
-        " losses, which no other library has, stand beside its ApproxNDCG, and AP, ERR and"
-        " precision under NeuralSort beside its NeuralNDCG. The code of papers' authors is given"
-        " lists without padding; where it ends at ranks, NDCG is added. Peak memory in MB. The"
+        " losses, which no other library has, stand beside its ApproxNDCG, AP, ERR and"
+        " precision under NeuralSort beside its NeuralNDCG, XE-NDCG beside ListNet, and YetiLoss"
+        " beside LambdaRank. PL-Rank draws ten orders, YetiLoss ten, StochasticRank one. The code"
+        " of papers' authors is given lists without padding where it knows none; where it ends at"
+        " ranks, NDCG is added. Peak memory in MB. The"
         " loss `nothing` adds the scores up: what PyTorch's passes and the gradient take at least.",
         "",
         "| " + " | ".join(key.replace("_", " ") for key in rows[0]) + " |",
