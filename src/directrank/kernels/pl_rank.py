@@ -27,10 +27,10 @@ def drawn_dcg(
     L = batch.shape[1]
     theta = np.diff(discount_sums("log2", L, None))[: L if k is None else k]
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
-    for samples, order in enumerate(orders, start=1):  # noqa: B007
+    for order in orders:
         places = drawn.order(order)
         batch.run(_drawn_dcg, 20 * scores.numel(), *arrays, places, theta, value, gradient)
-    return batch.loss(value / samples, gradient / samples)
+    return batch.loss(value, gradient)
 
 
 @compiled

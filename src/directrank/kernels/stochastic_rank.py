@@ -31,7 +31,7 @@ def noisy_dcg(
     reach = L if k is None else min(k + 1, L)
     theta = np.diff(discount_sums("log2", L + 1, k))
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
-    for samples, draw in enumerate(noise, start=1):  # noqa: B007
+    for draw in noise:
         drawn = means.detach() + draw
         batch.run(
             _noisy_dcg,
@@ -45,7 +45,7 @@ def noisy_dcg(
             value,
             gradient,
         )
-    return batch.loss(value / samples, gradient / samples)
+    return batch.loss(value, gradient)
 
 
 @compiled

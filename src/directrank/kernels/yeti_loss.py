@@ -29,10 +29,10 @@ def costs_of_neighbours(
     theta = np.diff(discount_sums("log2", batch.shape[1], k)).astype(gradient.dtype)
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
     work = 10 * scores.numel() * neighbours
-    for samples, order in enumerate(orders, start=1):  # noqa: B007
+    for order in orders:
         places = drawn.order(order)
         batch.run(_costs_of_neighbours, work, *arrays, places, neighbours, theta, value, gradient)
-    return batch.loss(value / samples, gradient / samples)
+    return batch.loss(value, gradient)
 
 
 @compiled

@@ -34,13 +34,13 @@ def lambda_loss(
     With G the gains over the largest DCG, r the current ranks and ``D(r) = 1/log2(1 + r)``, which
     are constants of the gradient:
 
-    - ``ndcg_loss1``: ``w_ij = G_i D(r_i)`` over all pairs (section 5.1);
-    - ``ndcg_loss2``: ``w_ij = δ_ij |G_i - G_j|`` over pairs with ``y_i > y_j`` (section 5.2), where
-      ``δ_ij = D(|r_i - r_j|) - D(|r_i - r_j| + 1)``;
-    - ``ndcg_loss2pp``: ``w_ij = (|D(r_i) - D(r_j)| + mu δ_ij) |G_i - G_j|`` over the same pairs
-      (section 5.3); with ``mu`` 0 it is :func:`directrank.losses.lambdarank` in binary logarithms.
+    - ``ndcg_loss1`` (NDCG-Loss1): ``w_ij = G_i D(r_i)`` over all pairs of two documents;
+    - ``ndcg_loss2`` (NDCG-Loss2): ``w_ij = δ_ij |G_i - G_j|`` over pairs with ``y_i > y_j``, where
+      ``δ_ij = D(|r_i - r_j|) - D(|r_i - r_j| + 1)`` (equation 18);
+    - ``ndcg_loss2pp`` (NDCG-Loss2++): ``w_ij = (|D(r_i) - D(r_j)| + mu δ_ij) |G_i - G_j|`` over the
+      same pairs; with ``mu`` 0 it is :func:`directrank.losses.lambdarank` in binary logarithms.
 
-    The loss of the paper has the most likely order in the place of all orders, as here.
+    Of the paper's distribution over orders, the order by score has all the weight.
 
     Args:
         scores: ``[B, L]``.

@@ -62,14 +62,14 @@ def pl_rank(
         descending_order(weights + gumbel_noise(weights, mask, generator), mask)
         for _ in range(samples)
     )
-    return -drawn_dcg(scores, gains, mask, orders, k)
+    return -drawn_dcg(scores, gains, mask, orders, k) / samples
 
 
 @accelerated
 def drawn_dcg(
     scores: Tensor, gains: Tensor, mask: Tensor, orders: Iterable[Tensor], k: int | None
 ) -> Tensor:
-    """The mean DCG@k of orders drawn by Plackett-Luce, ``[B]``, with the gradient of PL-Rank-3.
+    """DCG@k summed over orders drawn by Plackett-Luce, ``[B]``, with the gradient of PL-Rank-3.
 
     Args:
         scores: ``[B, L]``.
@@ -80,12 +80,12 @@ def drawn_dcg(
     """
     with torch.no_grad():
         value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for samples, order in enumerate(orders, start=1):  # noqa: B007
+        for order in orders:
             s, g, real = (values.gather(1, order) for values in (scores, gains, mask))
             dcg, by_scores = _of_order(s, g, real, k)
             value += dcg
             gradient.scatter_add_(1, order, by_scores)
-    return with_gradient(scores, value / samples, gradient / samples)
+    return with_gradient(scores, value, gradient)
 
 
 def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tuple[Tensor, Tensor]:

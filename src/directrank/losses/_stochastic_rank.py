@@ -76,7 +76,7 @@ def stochastic_rank(
     gains = normalised_gains(labels, mask, gain, "log2", k)
     means = _normalised(scores, mask) - sigma * mu * labels
     noise = (sigma * _normal(means, generator) for _ in range(samples))
-    return -noisy_dcg(means, gains, mask, noise, sigma, k)
+    return -noisy_dcg(means, gains, mask, noise, sigma, k) / samples
 
 
 def _normalised(scores: Tensor, mask: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def noisy_dcg(
     sigma: float,
     k: int | None,
 ) -> Tensor:
-    """The mean DCG@k of noisy orders, ``[B]``, with the gradient of conditional sampling.
+    """DCG@k summed over draws of noise, ``[B]``, with the gradient of conditional sampling.
 
     Args:
         means: of documents, ``[B, L]``.
@@ -114,14 +114,14 @@ def noisy_dcg(
     """
     with torch.no_grad():
         value, gradient = means.new_zeros(len(means)), torch.zeros_like(means)
-        for samples, draw in enumerate(noise, start=1):  # noqa: B007
+        for draw in noise:
             drawn = means + draw
             order = descending_order(drawn, mask)
             x, m, g, real = (values.gather(1, order) for values in (drawn, means, gains, mask))
             dcg, by_means = _of_order(x, m, g, real, sigma, k)
             value += dcg
             gradient.scatter_add_(1, order, by_means)
-    return with_gradient(means, value / samples, gradient / samples)
+    return with_gradient(means, value, gradient)
 
 
 def _of_order(

@@ -69,7 +69,7 @@ def yeti_loss(
     orders = (
         descending_order(clean + noise * _logistic(clean, generator), mask) for _ in range(samples)
     )
-    return costs_of_neighbours(scores, gains, mask, orders, neighbours, k)
+    return costs_of_neighbours(scores, gains, mask, orders, neighbours, k) / samples
 
 
 def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -89,7 +89,7 @@ def costs_of_neighbours(
     neighbours: int,
     k: int | None,
 ) -> Tensor:
-    """The mean over ``orders`` of the costs of neighbours by the clean scores, ``[B]``.
+    """The costs of neighbours by the clean scores, summed over ``orders``, ``[B]``.
 
     Args:
         scores: ``[B, L]``.
@@ -103,11 +103,11 @@ def costs_of_neighbours(
     ranks = torch.arange(1, L + 1, dtype=scores.dtype, device=scores.device)
     theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
     values = []
-    for samples, order in enumerate(orders, start=1):  # noqa: B007
+    for order in orders:
         s, g, real = (each.gather(1, order) for each in (scores, gains, mask))
         for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
             lead, better = s[:, :-apart] - s[:, apart:], g[:, :-apart] - g[:, apart:]
             weight = better.abs() * (theta[:-apart] - theta[apart:]) * real[:, apart:]
             cost = softplus(-torch.sign(better) * lead, threshold=40)
             values.append((weight * cost).sum(1))
-    return sum(values[1:], values[0]) / samples
+    return sum(values[1:], values[0])
