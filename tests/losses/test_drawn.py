@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from directrank import losses
+from directrank.system.errors import DirectrankError
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
 B, L = 6, 14
@@ -108,6 +109,12 @@ def test_draws_are_the_generators(name):
     stream = torch.Generator().manual_seed(5)
     first = loss(scores, labels, mask, generator=stream)
     assert not torch.equal(loss(scores, labels, mask, generator=stream), first)
+
+
+@pytest.mark.parametrize("name", [name for name in DRAWN if name != "xe_ndcg"])
+def test_no_sample_is_refused(name):
+    with pytest.raises(DirectrankError, match="1 or more"):
+        losses.get(name)(torch.zeros(2, 3), torch.ones(2, 3), samples=0)
 
 
 @pytest.mark.parametrize("name", [name for name in DRAWN if name != "pl_rank"])

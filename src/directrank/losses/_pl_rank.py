@@ -14,6 +14,7 @@ from directrank.lists.inputs import checked
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
 from directrank.relaxations.gumbel import gumbel_noise
+from directrank.system.errors import ConfigError
 
 
 @needs(draws=True)
@@ -48,6 +49,9 @@ def pl_rank(
     Returns:
         The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
 
+    Raises:
+        ConfigError: less than one sample.
+
     >>> import torch
     >>> from directrank import losses
     >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
@@ -55,6 +59,8 @@ def pl_rank(
     >>> losses.pl_rank(scores, labels, generator=torch.Generator().manual_seed(0))
     tensor([-0.7534, -0.9631])
     """
+    if samples < 1:
+        raise ConfigError(f"pl_rank: {samples} samples", "there must be 1 or more")
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     weights = scores.detach()

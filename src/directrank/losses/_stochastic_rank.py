@@ -14,6 +14,7 @@ from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
+from directrank.system.errors import ConfigError
 
 #: What is added to the spread of a list's scores, so that equal scores have a gradient.
 NU = 0.01
@@ -65,6 +66,9 @@ def stochastic_rank(
     Returns:
         The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
 
+    Raises:
+        ConfigError: less than one sample.
+
     >>> import torch
     >>> from directrank import losses
     >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
@@ -72,6 +76,8 @@ def stochastic_rank(
     >>> losses.stochastic_rank(scores, labels, generator=torch.Generator().manual_seed(0))
     tensor([-0.9639, -1.0000])
     """
+    if samples < 1:
+        raise ConfigError(f"stochastic_rank: {samples} samples", "there must be 1 or more")
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     means = _normalised(scores, mask) - sigma * mu * labels

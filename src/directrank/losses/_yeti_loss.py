@@ -52,7 +52,7 @@ def yeti_loss(
         The loss per query, ``[B]``; 0 where there is no gain or no pair.
 
     Raises:
-        ConfigError: less than one neighbour.
+        ConfigError: less than one neighbour or sample.
 
     >>> import torch
     >>> from directrank import losses
@@ -61,8 +61,10 @@ def yeti_loss(
     >>> losses.yeti_loss(scores, labels, generator=torch.Generator().manual_seed(0))
     tensor([0.1451, 0.0793])
     """
-    if neighbours < 1:
-        raise ConfigError(f"yeti_loss: {neighbours} neighbours", "there must be 1 or more")
+    if neighbours < 1 or samples < 1:
+        raise ConfigError(
+            f"yeti_loss: {neighbours} neighbours, {samples} samples", "there must be 1 or more"
+        )
     scores, labels, mask = checked(scores, labels, mask)
     gains = normalised_gains(labels, mask, gain, "log2", k)
     clean = scores.detach()
