@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from directrank import losses
+from directrank import kernels, losses
 from directrank.system.errors import DirectrankError
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
@@ -109,6 +109,16 @@ def test_draws_are_the_generators(name):
     stream = torch.Generator().manual_seed(5)
     first = loss(scores, labels, mask, generator=stream)
     assert not torch.equal(loss(scores, labels, mask, generator=stream), first)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize(("lists", "width"), [(0, 4), (3, 0), (0, 0)])
+def test_formulas_allow_empty_batches_and_lists_of_no_width(name, lists, width, monkeypatch):
+    monkeypatch.setattr(kernels, "find", lambda *arguments: None)
+    scores = torch.zeros(lists, width)
+    value, gradient = value_and_gradient(losses.get(name), scores, scores, scores > 0)
+    assert value.tolist() == [0] * lists
+    assert gradient.shape == (lists, width)
 
 
 @pytest.mark.parametrize("name", [name for name in DRAWN if name != "xe_ndcg"])

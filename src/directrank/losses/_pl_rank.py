@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from directrank.kernels import accelerated
 from directrank.lists.conventions import discount, normalised_gains
@@ -100,7 +101,7 @@ def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tup
     theta = discount("log2", ranks) * (ranks <= (len(ranks) if k is None else k))
     value = (theta * gains).sum(1)
     # A gain more for every document changes no expected gradient; sums have logarithms then.
-    gains = (gains - gains.clamp_max(0).amin(1, keepdim=True)) * mask
+    gains = (gains - pad(gains, (0, 1)).amin(1, keepdim=True)) * mask
     reward = theta * gains
     following = reward.flip(1).cumsum(1).flip(1)
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
