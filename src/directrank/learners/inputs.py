@@ -30,6 +30,19 @@ def check_splits(data: Splits) -> None:
                 f"no query of the {name} set has a relevant document",
                 "use more queries: there is nothing to learn or to choose by",
             )
+    if not _has_two_grades(data.train):
+        raise DataError(
+            "no query of the training set has two grades",
+            "use more queries: there is nothing to rank by",
+        )
+
+
+def _has_two_grades(lists: RankedLists) -> bool:
+    """Whether a query has two documents of different labels."""
+    labels = documents(lists)[1]
+    changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    begins = np.asarray(lists.offsets[1:-1]) - int(lists.offsets[0])
+    return not np.isin(changes, begins).all()
 
 
 def check_features(lists: RankedLists, n_features: int) -> None:

@@ -282,7 +282,7 @@ def test_a_query_longer_than_lightgbm_ranks_is_named(data):
     long = replace(
         data.train,
         features=np.zeros((10_003, 8), np.float32),
-        labels=np.ones(10_003, np.float32),
+        labels=(np.arange(10_003) % 2).astype(np.float32),
         offsets=np.array([0, 2, 10_003]),
         query_ids=np.array([5, 77]),
     )

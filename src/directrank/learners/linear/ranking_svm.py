@@ -13,7 +13,6 @@ from directrank.learners.inputs import check_splits
 from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
 from directrank.learners.linear.linear import features_of
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import DataError
 from directrank.system.schema import complete
 
 SETTINGS: dict[str, Any] = {
@@ -57,11 +56,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
 
 def pairwise_hinge(lists: RankedLists, mean_over: str = "pairs") -> Risk:
-    """The mean hinge loss over the pairs of different grades within a query, and a subgradient.
-
-    Raises:
-        DataError: there is no such pair.
-    """
+    """The mean hinge loss over the pairs of different grades within a query, and a subgradient."""
     features = features_of(lists)
     better, worse, weight = _pairs(lists, mean_over)
     n = len(features)
@@ -89,6 +84,4 @@ def _pairs(lists: RankedLists, mean_over: str) -> tuple[np.ndarray, np.ndarray, 
         worse.append(j + begin)
         weights.append(np.full(len(i), 1.0 if mean_over == "pairs" else 1.0 / max(len(i), 1)))
     weight = np.concatenate(weights)
-    if not len(weight):
-        raise DataError("no query of the training set has two grades", "use more queries")
     return np.concatenate(better), np.concatenate(worse), weight / weight.sum()

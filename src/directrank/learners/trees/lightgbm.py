@@ -1,13 +1,14 @@
-"""LambdaMART with LightGBM, the strongest baseline of Bruch2019 and Yu2020.
+"""Boosted trees with LightGBM: LambdaMART, the strongest baseline of Bruch2019 and Yu2020; XE-NDCG.
 
 LightGBM's ``lambdarank`` is not textbook LambdaRank: with ``norm`` on it divides |ΔNDCG| by
 0.01 + |Δs| and rescales the lambdas of each query, and it only weighs pairs of which at least one
 document is among the first ``truncation_level`` of the current ranking. Both are settings.
+``rank_xendcg`` is the cross-entropy of Bruch (2021) between a softmax of the scores and gains from
+which uniform noise is taken at each tree.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,9 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import torch
 
 from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import (
     check_features,
     check_splits,
@@ -26,16 +26,34 @@ from directrank.learners.inputs import (
     empty_queries,
     groups,
 )
+from directrank.learners.trees import boosting
+from directrank.learners.trees.boosting import Boosting, MeanMetric
+from directrank.learners.trees.settings import (
+    EARLY_STOPPING_ROUNDS,
+    LEARNING_RATE,
+    MAX_BIN,
+    N_TREES,
+    SHARE,
+)
 from directrank.lists.packed import RankedLists
-from directrank.metrics.packed import Evaluator, metrics_per_query
 from directrank.stats.means import convert_mean
 from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
 from directrank.system.schema import complete
-from directrank.system.seeds import derive_seed
 
 #: LightGBM's own limit (kMaxPosition); it ends the process' training with an error beyond it.
 MAX_DOCUMENTS = 10_000
+
+#: What holds where a setting of lambdarank is given.
+LAMBDARANK: dict[str, Any] = {
+    "properties": {
+        "objective": {
+            "const": "lambdarank",
+            "description": "truncation_level and norm are settings of lambdarank: rank_xendcg has "
+            "no pairs",
+        },
+    },
+}
 
 #: The settings of a fit. The defaults are Bruch2019's; what the paper does not say is LightGBM's
 #: default, except the sampling of features: ten trials without any randomness would have no spread.
@@ -43,25 +61,14 @@ SETTINGS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "n_trees": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1000,
-            "description": "n_trees is the largest number of trees",
+        "objective": {
+            "enum": ["lambdarank", "rank_xendcg"],
+            "default": "lambdarank",
+            "description": "objective is LightGBM's: lambdarank or rank_xendcg",
         },
-        "early_stopping_rounds": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 200,
-            "description": "early_stopping_rounds: training ends after as many trees without a "
-            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
-        },
-        "learning_rate": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-            "description": "learning_rate is the factor on every tree's output",
-        },
+        "n_trees": {**N_TREES, "default": 1000},
+        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 200},
+        "learning_rate": {**LEARNING_RATE, "default": 0.1},
         "num_leaves": {
             "type": "integer",
             "minimum": 2,
@@ -87,35 +94,28 @@ SETTINGS: dict[str, Any] = {
             "description": "min_sum_hessian_in_leaf is the least sum of second derivatives in a "
             "leaf",
         },
-        "max_bin": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 255,
-            "description": "max_bin is the largest number of histogram bins of a feature",
-        },
+        "max_bin": {**MAX_BIN, "default": 255},
         "truncation_level": {
             "type": "integer",
             "minimum": 1,
             "default": 30,
-            "description": "truncation_level: only pairs with a document ranked this high count",
+            "description": "truncation_level (lambdarank_truncation_level): only pairs with a "
+            "document ranked this high count, and the ideal DCG is cut there",
         },
         "norm": {
             "type": "boolean",
             "default": True,
-            "description": "norm turns LightGBM's normalisation of the lambdas on or off",
+            "description": "norm (lambdarank_norm) turns LightGBM's normalisation of the lambdas "
+            "on or off",
         },
         "feature_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
+            **SHARE,
             "default": 0.9,
             "description": "feature_fraction is the share of features drawn for each tree; 1 makes "
-            "all trials alike",
+            "all trials of lambdarank alike",
         },
         "bagging_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
+            **SHARE,
             "default": 1.0,
             "description": "bagging_fraction is the share of documents drawn for the trees",
         },
@@ -147,11 +147,12 @@ SETTINGS: dict[str, Any] = {
             "splits every so many trees; nothing is chosen by it",
         },
     },
+    "dependentSchemas": {"truncation_level": LAMBDARANK, "norm": LAMBDARANK},
 }
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit LambdaMART and keep the number of trees that is best on the validation set.
+    """Fit boosted trees and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) and infinities.
@@ -167,8 +168,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades, splits without a relevant document, or a query with
-            more than 10 000 documents.
+        DataError: labels that are not grades or have nothing to rank by, splits without a relevant
+            document, or a query with more than 10 000 documents.
         TrainingError: LightGBM failed, or found nothing to split on.
     """
     settings = complete(settings, SETTINGS, "learner 'lightgbm'")
@@ -178,14 +179,11 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     if selection.native:
         _check_lengths(data.vali, "validation")
     parameters = _parameters(settings, data.label_levels, job) | selection.parameters
-    recorder = _Recorder(selection, job, settings["n_trees"], _watched(data, settings, job))
-    callbacks: list[Callable[..., None]] = [recorder]
-    if settings["early_stopping_rounds"]:
-        callbacks.append(lightgbm.early_stopping(settings["early_stopping_rounds"], verbose=False))
+    trees = Boosting(settings, job)
     try:
         train = _dataset(data.train, parameters).construct()
         vali = _dataset(data.vali, parameters, reference=train).construct()
-        recorder.start()
+        trees.start()
         booster = lightgbm.train(
             parameters,
             train,
@@ -193,30 +191,24 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             valid_sets=[vali],
             valid_names=["vali"],
             feval=selection.evaluate,
-            callbacks=callbacks,
+            callbacks=[_Recorder(trees, selection, _watched(data, settings, job))],
         )
     except lightgbm.basic.LightGBMError as error:
         raise TrainingError(f"LightGBM failed: {error}", _remedy(error, settings)) from error
-    kept = booster.best_iteration if settings["early_stopping_rounds"] else booster.num_trees()
+    # Where nothing is left to split on, LightGBM goes on without growing trees.
+    kept = min(trees.kept, booster.num_trees())
     text = booster.model_to_string(num_iteration=kept)
     leaves = _count_leaves(text)
     if leaves == kept:
-        # Scores would be equal, and every metric that of the order in the file.
-        raise TrainingError(
-            f"no tree found a split in {data.train.n_documents} documents of "
-            f"{data.train.n_queries} queries",
+        raise boosting.no_split(
+            data,
             "lower min_sum_hessian_in_leaf or min_data_in_leaf, which are meant for larger data",
         )
-    return Fitted(
+    return trees.fitted(
+        kept,
+        # A tree of l leaves has l outputs and l - 1 thresholds.
+        n_parameters=2 * leaves - kept,
         predict=lambda lists: _predict(booster, lists, kept, job.threads),
-        history=recorder.rows,
-        info={
-            "best_epoch": kept,
-            "epochs": len(recorder.rows),
-            "stopped_early": len(recorder.rows) < settings["n_trees"],
-            # A tree of l leaves has l outputs and l - 1 thresholds.
-            "n_parameters": 2 * leaves - kept,
-        },
         save=lambda path: write_text(path.with_name(path.name + ".txt"), text),
     )
 
@@ -229,10 +221,6 @@ class _Selection:
     metric: Mapping[str, Any]
 
     @property
-    def label(self) -> str:
-        return metrics.label(self.metric)
-
-    @property
     def k(self) -> int:
         k = self.metric.get("k")
         return int(self.vali.lengths.max()) if k is None else int(k)
@@ -240,7 +228,9 @@ class _Selection:
     @property
     def native(self) -> bool:
         """Whether LightGBM computes this very metric: NDCG with every option at its default."""
-        return self.label == metrics.label({"name": "ndcg", "k": self.metric.get("k")})
+        return metrics.label(self.metric) == metrics.label(
+            {"name": "ndcg", "k": self.metric.get("k")}
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -248,7 +238,10 @@ class _Selection:
 
     @property
     def evaluate(self) -> Callable[..., tuple[str, float, bool]] | None:
-        return None if self.native else self._measure
+        if self.native:
+            return None
+        measure = MeanMetric(self.vali, self.metric)
+        return lambda scores, _: (measure.label, measure(scores), True)
 
     def excluding_empty(self, value: float) -> float:
         """LightGBM's mean, in which an empty query counts 1, without the empty queries."""
@@ -261,46 +254,29 @@ class _Selection:
     def _counts(self) -> tuple[int, int]:
         return len(groups(self.vali)), empty_queries(self.vali)
 
-    def _measure(self, scores: np.ndarray, _: lightgbm.Dataset) -> tuple[str, float, bool]:
-        values = metrics_per_query(scores, self.vali, [self.metric])[self.label]
-        return self.label, float(np.nanmean(values)), True
-
 
 class _Recorder:
-    """A callback that writes the history and moves the progress bar.
+    """A callback that writes down each tree, and ends training.
 
     Args:
+        trees: where trees are written down.
         selection: what chooses the number of trees.
-        job: the fit's.
-        n_trees: the largest number of trees.
         watched: other splits whose metric is recorded.
     """
 
-    # Before early stopping (30), which ends the round by raising.
-    order = 25
-    before_iteration = False
-
-    def __init__(
-        self, selection: _Selection, job: FitJob, n_trees: int, watched: Sequence[_Watched]
-    ) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self._watched = watched
+    def __init__(self, trees: Boosting, selection: _Selection, watched: Sequence[_Watched]) -> None:
+        self._trees = trees
         self._selection = selection
-        self._job = job
-        self._n_trees = n_trees
-        self._before = 0.0
-
-    def start(self) -> None:
-        self._before = time.perf_counter()
+        self._watched = watched
 
     def __call__(self, env: Any) -> None:  # lightgbm.callback.CallbackEnv
-        now = time.perf_counter()
-        value = self._selection.excluding_empty(float(env.evaluation_result_list[0][2]))
-        self.rows.append(history_row(env.iteration + 1, now - self._before, vali_metric=value))
+        value = float(env.evaluation_result_list[0][2])
+        end = self._trees.add(self._selection.excluding_empty(value))
         for watched in self._watched:
-            self.rows[-1] |= watched.measure(env.model, env.iteration + 1)
-        self._before = time.perf_counter()
-        self._job.progress(env.iteration + 1, self._n_trees, f"{self._selection.label} {value:.4f}")
+            self._trees.rows[-1] |= watched.measure(env.model, env.iteration + 1)
+        self._trees.start()
+        if end:
+            raise lightgbm.callback.EarlyStopException(self._trees.kept - 1, [])
 
 
 class _Watched:
@@ -317,9 +293,9 @@ class _Watched:
     def __init__(
         self, split: str, lists: RankedLists, metric: Mapping[str, Any], every: int, threads: int
     ) -> None:
-        self._column = f"{split}_{metrics.label(metric)}"
+        self._measure = MeanMetric(lists, metric)
+        self._column = f"{split}_{self._measure.label}"
         self._lists = lists
-        self._evaluator = Evaluator(lists, [metric])
         self._every = every
         self._threads = threads
         self._trees = 0
@@ -336,8 +312,7 @@ class _Watched:
             num_threads=self._threads,
         )
         self._trees = trees
-        (values,) = self._evaluator(torch.from_numpy(self._scores)[None]).values()
-        return {self._column: float(np.nanmean(values))}
+        return {self._column: self._measure(self._scores)}
 
 
 def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Watched]:
@@ -357,14 +332,14 @@ LIGHTGBM_NAMES = (
 
 def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:
     return {
-        "objective": "lambdarank",
+        "objective": settings["objective"],
         "label_gain": [2**level - 1 for level in range(label_levels)],
         "lambdarank_truncation_level": settings["truncation_level"],
         "lambdarank_norm": settings["norm"],
         **{name: settings[name] for name in LIGHTGBM_NAMES},
-        # LightGBM's seeds are 32-bit. That of the bins' sample stays fixed, so that without
-        # feature or document sampling all trials are the same.
-        "seed": derive_seed(job.run, job.trial, "lightgbm") % 2**31,
+        # That of the bins' sample stays fixed, so that without feature or document sampling all
+        # trials of lambdarank are the same.
+        "seed": boosting.seed(job, "lightgbm"),
         "data_random_seed": 1,
         "deterministic": True,
         "force_row_wise": True,
@@ -400,12 +375,7 @@ def _predict(
     check_features(lists, booster.num_feature())
     features = documents(lists)[0]
     scores = np.asarray(booster.predict(features, num_iteration=n_trees, num_threads=threads))
-    if not np.isfinite(scores).all():
-        raise TrainingError(
-            "the trees' outputs are not finite",
-            "raise min_sum_hessian_in_leaf or lower learning_rate",
-        )
-    return scores
+    return boosting.finite(scores, "raise min_sum_hessian_in_leaf or lower learning_rate")
 
 
 def _check_lengths(lists: RankedLists, name: str) -> None:

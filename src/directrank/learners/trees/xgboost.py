@@ -1,31 +1,43 @@
-"""Pairwise boosted trees with XGBoost (``rank:pairwise``), a baseline of Pobrotyn2021.
+"""Boosted trees with XGBoost's lambdas; ``rank:pairwise`` is a baseline of Pobrotyn2021.
 
-The package is optional (``xgboost-cpu`` is enough). The paper gives the objective only.
+The three objectives differ in what a pair's force is multiplied by: nothing (``rank:pairwise``),
+the change in NDCG (``rank:ndcg``) or in AP (``rank:map``) if the two documents changed places. With
+``score_norm`` on, XGBoost's default, even ``rank:pairwise`` is not RankNet's loss: forces are
+divided by 0.01 + |Δs|. The package is optional (``xgboost-cpu`` is enough). The paper gives the
+objective only.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from directrank import metrics
-from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import (
     check_features,
     check_splits,
     documents,
     groups,
 )
+from directrank.learners.trees import boosting
+from directrank.learners.trees.boosting import Boosting, MeanMetric
+from directrank.learners.trees.settings import (
+    EARLY_STOPPING_ROUNDS,
+    LEARNING_RATE,
+    MAX_BIN,
+    N_TREES,
+    SHARE,
+)
 from directrank.lists.packed import RankedLists
-from directrank.metrics.packed import metrics_per_query
-from directrank.system.errors import DirectrankError, TrainingError
+from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
 from directrank.system.schema import complete
-from directrank.system.seeds import derive_seed
+
+#: The greatest label whose gain 2^label - 1 ``rank:ndcg`` takes.
+MAX_LABEL = 31
 
 #: The settings of a fit. All but the objective is left open by the paper; the defaults are the
 #: library's, except number of trees, early stopping and learning rate.
@@ -33,25 +45,15 @@ SETTINGS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "n_trees": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 500,
-            "description": "n_trees is the largest number of trees",
+        "objective": {
+            "enum": ["rank:pairwise", "rank:ndcg", "rank:map"],
+            "default": "rank:pairwise",
+            "description": "objective is XGBoost's: rank:pairwise, rank:ndcg or rank:map (which "
+            "takes documents with a label above 0 as relevant)",
         },
-        "early_stopping_rounds": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 50,
-            "description": "early_stopping_rounds: training ends after as many trees without a "
-            "better validation metric, and the best number of trees is kept; 0 keeps all trees",
-        },
-        "learning_rate": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-            "description": "learning_rate is the factor on every tree's output",
-        },
+        "n_trees": {**N_TREES, "default": 500},
+        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 50},
+        "learning_rate": {**LEARNING_RATE, "default": 0.1},
         "max_depth": {
             "type": "integer",
             "minimum": 1,
@@ -64,45 +66,50 @@ SETTINGS: dict[str, Any] = {
             "default": 1.0,
             "description": "min_child_weight is the least sum of second derivatives in a leaf",
         },
-        "max_bin": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 256,
-            "description": "max_bin is the largest number of histogram bins of a feature",
-        },
+        "max_bin": {**MAX_BIN, "default": 256},
         "subsample": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
+            **SHARE,
             "default": 1.0,
             "description": "subsample is the share of documents drawn for each tree",
         },
         "feature_fraction": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
+            **SHARE,
             "default": 1.0,
             "description": "feature_fraction is the share of features drawn for each tree",
         },
         "pair_method": {
             "enum": ["topk", "mean"],
             "default": "topk",
-            "description": "pair_method: 'topk' pairs the documents ranked first with all others, "
-            "'mean' draws pairs at random, as versions before 2.0 did (the same in every trial)",
+            "description": "pair_method (lambdarank_pair_method): 'topk' pairs the documents "
+            "ranked first with all others, 'mean' draws pairs at random, as versions before 2.0 "
+            "did (the same in every trial)",
         },
         "n_pairs": {
             "type": ["integer", "null"],
             "minimum": 1,
             "default": None,
-            "description": "n_pairs: how many documents 'topk' takes, or how many pairs 'mean' "
-            "draws for each document; null is the library's own number",
+            "description": "n_pairs (lambdarank_num_pair_per_sample): how many documents 'topk' "
+            "takes, or how many pairs 'mean' draws for each document; null is the library's own "
+            "number",
+        },
+        "norm": {
+            "type": "boolean",
+            "default": True,
+            "description": "norm (lambdarank_normalization) rescales the forces of each query: for "
+            "'topk' by log2(1 + S) / S of their sum S, for 'mean' by 1 / n_pairs",
+        },
+        "score_norm": {
+            "type": "boolean",
+            "default": True,
+            "description": "score_norm (lambdarank_score_normalization) divides the force of a "
+            "pair by 0.01 + |Δs|",
         },
     },
 }
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
-    """Fit pairwise trees and keep the number of trees that is best on the validation set.
+    """Fit boosted trees and keep the number of trees that is best on the validation set.
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) but no infinities.
@@ -111,39 +118,39 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Returns:
         The model. In its history ``vali_metric`` is the mean over the queries that are not empty,
-        and ``train_loss`` is NaN: XGBoost does not report the pairwise loss. Given the same data,
+        and ``train_loss`` is NaN: XGBoost reports no loss of its lambdas. Given the same data,
         settings, run, trial and threads the model is the same to the byte.
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades, or splits without a relevant document.
+        DataError: labels that are not grades, have nothing to rank by or are too large for
+            ``rank:ndcg``, or splits without a relevant document.
         DirectrankError: the package is not installed.
         TrainingError: XGBoost failed, or found nothing to split on.
     """
     settings = complete(settings, SETTINGS, "learner 'xgboost'")
-    xgboost = _package()
+    xgboost = boosting.library("xgboost", "xgboost-cpu (or xgboost)")
     check_splits(data)
-    label = metrics.label(job.selection)
-    values: list[float] = []
+    _check_labels(data, settings["objective"])
+    measure = MeanMetric(data.vali, job.selection)
+    trees = Boosting(settings, job)
+    recorder = _recorder(xgboost, trees)
 
-    def measure(scores: np.ndarray, _: Any) -> tuple[str, float]:
+    def evaluate(scores: np.ndarray, _: Any) -> tuple[str, float]:
         # XGBoost hands the value on rounded to six decimals: the exact one is kept beside it.
-        per_query = metrics_per_query(scores, data.vali, [job.selection])[label]
-        values.append(float(np.nanmean(per_query)))
-        return label, values[-1]
+        recorder.value = measure(scores)
+        return measure.label, recorder.value
 
-    patience = settings["early_stopping_rounds"]
-    recorder = _recorder(xgboost, values, label, patience, settings["n_trees"], job)
     try:
         train = _matrix(xgboost, data.train, settings, job)
         vali = _matrix(xgboost, data.vali, settings, job, reference=train)
-        recorder.before = time.perf_counter()
+        trees.start()
         booster = xgboost.train(
             _parameters(settings, job),
             train,
             num_boost_round=settings["n_trees"],
             evals=[(vali, "vali")],
-            custom_metric=measure,
+            custom_metric=evaluate,
             callbacks=[recorder],
             verbose_eval=False,
         )
@@ -152,66 +159,39 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         raise TrainingError(
             f"XGBoost failed: {reason}", "check the settings and the features of this run"
         ) from error
-    if patience:
-        booster = booster[: int(np.argmax(values)) + 1]
-    n_trees, n_nodes = booster.num_boosted_rounds(), _count_nodes(booster)
-    if n_nodes == n_trees:
-        # Scores would be equal, and every metric that of the order in the file.
-        raise TrainingError(
-            f"no tree found a split in {data.train.n_documents} documents of "
-            f"{data.train.n_queries} queries",
-            "lower min_child_weight, which is meant for larger data",
-        )
+    booster = booster[: trees.kept]
+    n_nodes = _count_nodes(booster)
+    if n_nodes == trees.kept:
+        raise boosting.no_split(data, "lower min_child_weight, which is meant for larger data")
     text = booster.save_raw("json").decode("utf-8")
     booster.set_param({"nthread": job.threads})
-    return Fitted(
+    return trees.fitted(
+        trees.kept,
+        n_parameters=n_nodes,
         predict=lambda lists: _predict(booster, lists),
-        history=recorder.rows,
-        info={
-            "best_epoch": n_trees,
-            "epochs": len(recorder.rows),
-            "stopped_early": len(recorder.rows) < settings["n_trees"],
-            "n_parameters": n_nodes,
-        },
         save=lambda path: write_text(path.with_name(path.name + ".json"), text),
     )
 
 
-def _package() -> ModuleType:
-    try:
-        import xgboost
-    except ImportError:
-        raise DirectrankError(
-            "the learner 'xgboost' needs a package that is not installed",
-            "pip install xgboost-cpu (or xgboost)",
-        ) from None
-    return xgboost
+def _check_labels(data: Splits, objective: str) -> None:
+    greatest = max(int(documents(lists)[1].max()) for lists in (data.train, data.vali))
+    if objective == "rank:ndcg" and greatest > MAX_LABEL:
+        raise DataError(
+            f"rank:ndcg takes labels up to {MAX_LABEL}; these go up to {greatest}",
+            "take rank:pairwise, or prepare the data set with fewer label levels",
+        )
 
 
-def _recorder(
-    xgboost: ModuleType,
-    values: Sequence[float],
-    label: str,
-    patience: int,
-    n_trees: int,
-    job: FitJob,
-) -> Any:
-    """A callback that writes the history, moves the progress bar and says when to stop."""
+def _recorder(xgboost: ModuleType, trees: Boosting) -> Any:
+    """A callback that writes down each tree with its ``value``, and says when to stop."""
 
     callback: Any = xgboost.callback.TrainingCallback
 
     class Recorder(callback):
-        def __init__(self) -> None:
-            super().__init__()
-            self.rows: list[dict[str, Any]] = []
-            self.before = 0.0
+        value = float("nan")
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
-            now = time.perf_counter()
-            self.rows.append(history_row(epoch + 1, now - self.before, vali_metric=values[-1]))
-            self.before = now
-            job.progress(epoch + 1, n_trees, f"{label} {values[-1]:.4f}")
-            return bool(patience) and epoch - int(np.argmax(values)) >= patience
+            return trees.add(self.value)
 
     return Recorder()
 
@@ -219,7 +199,7 @@ def _recorder(
 def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
     pairs = {"lambdarank_num_pair_per_sample": settings["n_pairs"]} if settings["n_pairs"] else {}
     return {
-        "objective": "rank:pairwise",
+        "objective": settings["objective"],
         "disable_default_eval_metric": True,
         "tree_method": "hist",
         **{
@@ -228,8 +208,10 @@ def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
         },
         "colsample_bytree": settings["feature_fraction"],
         "lambdarank_pair_method": settings["pair_method"],
+        "lambdarank_normalization": settings["norm"],
+        "lambdarank_score_normalization": settings["score_norm"],
         **pairs,
-        "seed": derive_seed(job.run, job.trial, "xgboost") % 2**31,
+        "seed": boosting.seed(job, "xgboost"),
         "nthread": job.threads,
         "verbosity": 0,
     }
@@ -246,7 +228,7 @@ def _matrix(
     features, labels = documents(lists)
     return xgboost.QuantileDMatrix(
         features,
-        labels,
+        labels > 0 if settings["objective"] == "rank:map" else labels,
         group=groups(lists),
         max_bin=settings["max_bin"],
         ref=reference,
@@ -256,7 +238,8 @@ def _matrix(
 
 def _predict(booster: Any, lists: RankedLists) -> np.ndarray:
     check_features(lists, booster.num_features())
-    return booster.inplace_predict(documents(lists)[0])
+    scores = booster.inplace_predict(documents(lists)[0])
+    return boosting.finite(scores, "raise min_child_weight or lower learning_rate")
 
 
 def _count_nodes(booster: Any) -> int:
