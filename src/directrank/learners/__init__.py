@@ -60,6 +60,7 @@ REGISTRY: dict[str, Learner] = {
     "ranknet_v2": Learner("directrank.learners.neural.per_query:fit_v2", neural=True),
     "ranknet_v2_stored": Learner("directrank.learners.neural.per_query:fit_v2_stored", neural=True),
     "linear_ascent": Learner("directrank.learners.neural.linear_ascent:fit_many", neural=True),
+    "catboost": Learner("directrank.learners.trees.catboost:fit"),
     "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
     "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),
     "xgboost": Learner("directrank.learners.trees.xgboost:fit"),

@@ -16,7 +16,10 @@ from directrank import learners, losses, metrics, models
 from directrank.learners import neural
 from directrank.system import sources
 
-RECORDED = ("torch", "numpy", "scipy", "pandas", "lightgbm", "numba", "scikit-learn", "snakemake")
+RECORDED = (
+    *("torch", "numpy", "scipy", "pandas", "lightgbm", "xgboost-cpu", "xgboost", "catboost"),
+    *("numba", "scikit-learn", "snakemake"),
+)
 
 
 def code_digest(modules: Iterable[str]) -> str:

@@ -1,1 +1,1 @@
-"""Learners of boosted regression trees: LightGBM, RankLib and XGBoost in one form."""
+"""Learners of boosted regression trees: CatBoost, LightGBM, RankLib and XGBoost in one form."""

@@ -178,8 +178,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     if availability.program is None:
         raise DirectrankError(
             f"RankLib cannot be run: {availability.reason}",
-            "put RankLib's jar among the archives and install Java (11 or later), or use the "
-            "learner 'lightgbm' with RankLib's settings",
+            "put RankLib's jar among the archives and install Java (11 or later; docs/trees.md has "
+            "two commands for both), or use the learner 'lightgbm' with RankLib's settings",
         )
     check_splits(data)
     java, jar = availability.program

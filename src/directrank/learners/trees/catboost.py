@@ -1,0 +1,337 @@
+"""Boosted trees with CatBoost: YetiRank and its modes, StochasticRank, and losses per query.
+
+Trees are symmetric: every node of a level asks the same question. ``YetiRank`` (Gulin et al. 2011)
+draws orders by adding Gumbel noise to the scores, and weighs the logistic loss of documents that
+are neighbours in them; since CatBoost 1.2.1 the weight may be the change of a metric (YetiLoss of
+Lyzhin et al. 2023). ``YetiRankPairwise`` chooses leaf values by the pairs jointly, which is slower.
+``StochasticRank`` (Ustimenko and Prokhorenkova 2020) estimates the gradient of a metric smoothed by
+noise. ``QueryRMSE`` is the squared error up to a constant per query, ``QuerySoftMax`` the
+cross-entropy of a softmax with the labels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from directrank.learners.contract import FitJob, Fitted, Splits
+from directrank.learners.inputs import (
+    check_features,
+    check_splits,
+    documents,
+    groups,
+)
+from directrank.learners.trees import boosting
+from directrank.learners.trees.boosting import Boosting, MeanMetric
+from directrank.learners.trees.settings import (
+    EARLY_STOPPING_ROUNDS,
+    LEARNING_RATE,
+    MAX_BIN,
+    N_TREES,
+    SHARE,
+)
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import TrainingError
+from directrank.system.io import atomic_path
+from directrank.system.schema import complete
+
+#: Documents that are scored at once: CatBoost copies what it scores.
+BLOCK = 1 << 17
+
+#: What holds where a metric is named.
+WITH_METRIC: dict[str, Any] = {
+    "properties": {
+        "objective": {
+            "enum": ["YetiRank", "YetiRankPairwise", "StochasticRank"],
+            "description": "metric, k and gain are settings of YetiRank, YetiRankPairwise and "
+            "StochasticRank",
+        },
+    },
+}
+
+#: What holds where the metric is cut off.
+WITH_CUT_OFF: dict[str, Any] = {
+    "required": ["metric"],
+    "properties": {
+        "metric": {
+            "enum": ["NDCG", "DCG", "MRR", "ERR", "MAP"],
+            "description": "k is a setting of NDCG, DCG, MRR, ERR and MAP",
+        },
+    },
+    "description": "k and gain belong to a metric: name it",
+}
+
+#: What holds where its gain is chosen.
+WITH_GAIN: dict[str, Any] = {
+    "required": ["metric"],
+    "properties": {
+        "metric": {
+            "enum": ["NDCG", "DCG"],
+            "description": "gain is a setting of NDCG and DCG",
+        },
+    },
+    "description": "k and gain belong to a metric: name it",
+}
+
+#: The settings of a fit. The defaults are the library's, except early stopping, the learning rate
+#: (which CatBoost chooses for some objectives), and the gain of NDCG, which is the study's.
+SETTINGS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "objective": {
+            "enum": [
+                "YetiRank",
+                "YetiRankPairwise",
+                "StochasticRank",
+                "QueryRMSE",
+                "QuerySoftMax",
+            ],
+            "default": "YetiRank",
+            "description": "objective is CatBoost's: YetiRank, YetiRankPairwise, StochasticRank, "
+            "QueryRMSE or QuerySoftMax",
+        },
+        "metric": {
+            "enum": ["Classic", "NDCG", "DCG", "MRR", "ERR", "MAP"],
+            "default": None,
+            "description": "metric: whose change weighs the pairs of YetiRank (its mode, Classic "
+            "if not said), or what StochasticRank optimises (NDCG if not said)",
+        },
+        "k": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "default": None,
+            "description": "k is the metric's cut-off; null takes the whole list",
+        },
+        "gain": {
+            "enum": ["exponential", "linear"],
+            "default": "exponential",
+            "description": "gain of NDCG and DCG: exponential is 2^label - 1, linear the label",
+        },
+        "n_trees": {**N_TREES, "default": 1000},
+        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 50},
+        "learning_rate": {**LEARNING_RATE, "default": 0.1},
+        "max_depth": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 16,
+            "default": 6,
+            "description": "max_depth is the depth of a tree (depth): it has 2^max_depth leaves",
+        },
+        "l2_leaf_reg": {
+            "type": "number",
+            "minimum": 0,
+            "default": 3.0,
+            "description": "l2_leaf_reg is the weight of the squared leaf values",
+        },
+        "max_bin": {**MAX_BIN, "default": 254},
+        "feature_fraction": {
+            **SHARE,
+            "default": 1.0,
+            "description": "feature_fraction (rsm) is the share of features drawn for each split",
+        },
+        "random_strength": {
+            "type": "number",
+            "minimum": 0,
+            "default": 1.0,
+            "description": "random_strength is the noise on the scores by which splits are chosen",
+        },
+    },
+    "dependentSchemas": {
+        "metric": WITH_METRIC,
+        "k": WITH_CUT_OFF,
+        "gain": WITH_GAIN,
+    },
+    "if": {"required": ["objective"], "properties": {"objective": {"const": "StochasticRank"}}},
+    "then": {
+        "properties": {
+            "metric": {
+                "enum": ["NDCG", "DCG", "MRR", "ERR"],
+                "description": "StochasticRank optimises NDCG, DCG, MRR or ERR",
+            },
+        },
+    },
+}
+
+
+def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
+    """Fit boosted trees and keep the number of trees that is best on the validation set.
+
+    Args:
+        data: the splits. Features may hold NaN (taken as the smallest value) and infinities.
+        settings: see :data:`SETTINGS`.
+        job: ``selection`` may be any metric; it is measured by this package, on full lists.
+
+    Returns:
+        The model. In its history ``vali_metric`` is the mean over the queries that are not empty,
+        and ``train_loss`` is NaN. Given the same data, settings, run, trial and threads the model
+        is the same to the byte: CatBoost's random identifier and time stamp are taken out of it.
+
+    Raises:
+        ConfigError: an unknown setting or an impossible value.
+        DataError: labels that are not grades or have nothing to rank by, or splits without a
+            relevant document.
+        DirectrankError: the package is not installed.
+        TrainingError: CatBoost failed, or found nothing to split on.
+    """
+    settings = complete(settings, SETTINGS, "learner 'catboost'")
+    catboost = boosting.library("catboost", "catboost")
+    check_splits(data)
+    trees = Boosting(settings, job)
+    metric = _Metric(MeanMetric(data.vali, job.selection), data.vali.n_documents)
+    recorder = _Recorder(trees, metric)
+    model = catboost.CatBoost(_parameters(settings, job) | {"eval_metric": metric})
+    try:
+        train, vali = (
+            _pool(catboost, lists, settings, data.label_levels) for lists in (data.train, data.vali)
+        )
+        with warnings.catch_warnings():
+            # CatBoost compiles a metric where it can; this one is a few calls of compiled loops.
+            warnings.filterwarnings("ignore", message="Can't optimze method")
+            trees.start()
+            model.fit(train, eval_set=vali, use_best_model=False, callbacks=[recorder])
+    except catboost.CatBoostError as error:
+        raise TrainingError(
+            f"CatBoost failed: {error}", "check the settings and the features of this run"
+        ) from error
+    if recorder.error is not None:
+        raise recorder.error
+    model.shrink(trees.kept)
+    leaves = model.get_tree_leaf_counts()
+    if leaves.max() == 1:
+        raise boosting.no_split(data, "lower l2_leaf_reg, or use more queries")
+    for name in ("model_guid", "train_finish_time"):
+        model.get_metadata()[name] = ""
+    return trees.fitted(
+        trees.kept,
+        # A symmetric tree has one threshold per level.
+        n_parameters=int(leaves.sum() + np.log2(leaves).sum()),
+        predict=lambda lists: _predict(model, lists, data.train.n_features, job.threads),
+        save=lambda path: _save(model, path.with_name(path.name + ".cbm")),
+    )
+
+
+class _Metric:
+    """The metric that chooses, as CatBoost calls it: of the training set, then the validation set.
+
+    Args:
+        measure: the metric on the validation set.
+        n_documents: of the validation set.
+    """
+
+    def __init__(self, measure: MeanMetric, n_documents: int) -> None:
+        self.value = float("nan")
+        self._measure = measure
+        self._n_documents = n_documents
+
+    def __deepcopy__(self, memo: Any) -> _Metric:
+        return self  # CatBoost copies its parameters: the lists are not to be copied with them
+
+    def is_max_optimal(self) -> bool:
+        return True
+
+    def get_final_error(self, error: float, weight: float) -> float:
+        return error
+
+    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+        (scores,) = approxes
+        if len(scores) != self._n_documents:
+            return 0.0, 1.0
+        self.value = self._measure(np.array(scores))
+        return self.value, 1.0
+
+
+class _Recorder:
+    """A callback that writes down each tree, and says whether to go on.
+
+    What is raised here would become an error of CatBoost's: it is kept in ``error``.
+    """
+
+    def __init__(self, trees: Boosting, metric: _Metric) -> None:
+        self.error: BaseException | None = None
+        self._trees = trees
+        self._metric = metric
+
+    def after_iteration(self, info: Any) -> bool:
+        try:
+            return not self._trees.add(self._metric.value)
+        except BaseException as error:
+            self.error = error
+            return False
+
+
+def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
+    return {
+        "loss_function": _loss(settings),
+        "iterations": settings["n_trees"],
+        "learning_rate": settings["learning_rate"],
+        "depth": settings["max_depth"],
+        "l2_leaf_reg": settings["l2_leaf_reg"],
+        "border_count": settings["max_bin"],
+        "rsm": settings["feature_fraction"],
+        "random_strength": settings["random_strength"],
+        # Whatever the size of the data.
+        "boosting_type": "Plain",
+        "random_seed": boosting.seed(job, "catboost"),
+        "thread_count": job.threads,
+        "allow_writing_files": False,
+        "logging_level": "Silent",
+    }
+
+
+def _loss(settings: Mapping[str, Any]) -> str:
+    """CatBoost's description of the objective, such as ``YetiRank:mode=NDCG;dcg_type=Exp``."""
+    objective, metric = settings["objective"], settings["metric"]
+    stochastic = objective == "StochasticRank"
+    if stochastic and metric is None:
+        metric = "NDCG"
+    if metric is None:
+        return objective
+    options = {"metric" if stochastic else "mode": metric}
+    if metric in ("NDCG", "DCG"):
+        kind = "Exp" if settings["gain"] == "exponential" else "Base"
+        options["type" if stochastic else "dcg_type"] = kind
+    if settings["k"] is not None:
+        options["top"] = settings["k"]
+    return f"{objective}:" + ";".join(f"{name}={value}" for name, value in options.items())
+
+
+def _targets(labels: np.ndarray, metric: str | None, label_levels: int) -> np.ndarray:
+    """What CatBoost is given as labels: for MRR and MAP relevance, for ERR the chance of a stop."""
+    if metric in ("MRR", "MAP"):
+        return (labels > 0).astype(np.float32)
+    if metric == "ERR":
+        return (np.exp2(labels) - 1) / 2 ** (label_levels - 1)
+    return labels
+
+
+def _pool(
+    catboost: ModuleType, lists: RankedLists, settings: Mapping[str, Any], label_levels: int
+) -> Any:
+    features, labels = documents(lists)
+    lengths = groups(lists)
+    return catboost.Pool(
+        features,
+        _targets(labels, settings["metric"], label_levels),
+        group_id=np.repeat(np.arange(len(lengths)), lengths),
+    )
+
+
+def _predict(model: Any, lists: RankedLists, n_features: int, threads: int) -> np.ndarray:
+    check_features(lists, n_features)
+    features = documents(lists)[0]
+    blocks = [
+        model.predict(features[first : first + BLOCK], thread_count=threads)
+        for first in range(0, len(features), BLOCK)
+    ]
+    return boosting.finite(np.concatenate(blocks), "lower learning_rate or raise l2_leaf_reg")
+
+
+def _save(model: Any, path: Path) -> None:
+    with atomic_path(path) as temporary:
+        model.save_model(str(temporary))
