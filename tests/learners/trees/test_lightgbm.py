@@ -351,14 +351,3 @@ def test_memory_mapped_features_reach_lightgbm_without_a_copy(data, tmp_path, mo
     assert len(handed_over) == 3  # training, validation, scoring
     assert np.shares_memory(handed_over[0], mapped)
     assert np.shares_memory(handed_over[2], mapped)
-
-
-def test_a_leaf_without_weight_says_what_to_set(data, monkeypatch):
-    def dies(*_, **__):
-        raise lightgbm.basic.LightGBMError("Check failed: (best_split_info.left_count) > (0) at x")
-
-    monkeypatch.setattr(lightgbm, "train", dies)
-    settings = SMALL | {"min_sum_hessian_in_leaf": 0.0}
-    with pytest.raises(TrainingError) as caught:
-        learner.fit(data, settings, job())
-    assert "set model.min_sum_hessian_in_leaf above 0" in caught.value.remedy
