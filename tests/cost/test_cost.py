@@ -10,6 +10,7 @@ from directrank.cli import main
 from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
+from directrank.cost.measure import covers_everything
 from directrank.cost.predict import PARTS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.edition.plan import DataSource, load
@@ -452,3 +453,11 @@ def test_this_machine_is_measured(tmp_path):
     # Pairs: a list four times as long takes more than four times as long.
     (_, short), (_, middle), (_, long) = measured.lists["approx_ndcg"]
     assert short < middle < long
+
+
+def test_rates_from_before_a_loss_or_learner_was_added_are_measured_again(rates):
+    assert covers_everything(rates)
+    without = {name: curve for name, curve in rates.lists.items() if name != "xe_ndcg"}
+    assert not covers_everything(dataclasses.replace(rates, lists=without))
+    fewer = {name: rate for name, rate in rates.learners.items() if name != "catboost"}
+    assert not covers_everything(dataclasses.replace(rates, learners=fewer))

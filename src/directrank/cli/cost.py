@@ -132,7 +132,7 @@ def _report(options: argparse.Namespace) -> None:
 
 def _own_rates(threads: int) -> Rates:
     """This machine's rates, measured once and kept in the user's cache."""
-    from directrank.cost.measure import machine
+    from directrank.cost.measure import covers_everything, machine
     from directrank.cost.rates import Rates
     from directrank.system.errors import ConfigError
 
@@ -143,7 +143,7 @@ def _own_rates(threads: int) -> Rates:
             rates = Rates.read(path)
         except ConfigError:
             rates = None  # of an older version
-        if rates is not None and rates.machine == machine("cpu"):
+        if rates is not None and rates.machine == machine("cpu") and covers_everything(rates):
             return rates
     return _measured(path, "cpu", threads)
 

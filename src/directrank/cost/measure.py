@@ -50,6 +50,14 @@ def measure(device: str = "cpu", threads: int = 1) -> Rates:
         torch.set_num_threads(before)
 
 
+def covers_everything(rates: Rates) -> bool:
+    """Whether rates measured earlier have every loss and learner that there is now."""
+    measured = losses.REGISTRY.keys() - {"composed"}
+    return measured <= rates.lists.keys() and (
+        document("reference")["learners"].keys() <= rates.learners.keys()
+    )
+
+
 def _measure(device: torch.device, threads: int) -> Rates:
     flops = {name: _flops(name, device) for name in ("float32", "float64", "bfloat16")}
     element, tensor = _element_seconds(device), _tensor_seconds(device)
