@@ -48,6 +48,25 @@ def test_intervals_hold_for_other_queries_and_other_starts(by_start, by_query, r
     assert rejected == pytest.approx(1 - held_difference, abs=1e-3)
 
 
+def grouped_coverage(respected: bool) -> float:
+    """How often the interval of a difference that varies from group to group holds 0."""
+    stream, held, repetitions = np.random.default_rng(5), 0, 1000
+    groups = np.repeat(np.arange(40), stream.integers(1, 15, 40))
+    for _ in range(repetitions):
+        queries = stream.normal(0, 1.0, len(groups))
+        gap = stream.normal(0, 0.4, 40)[groups]
+        a, b = (crossed(stream, 4, queries, 0.02, 0.5) for _ in range(2))
+        estimate = difference_over_queries_and_starts(a + gap, b, groups if respected else None)
+        interval = estimate.interval()
+        held += interval.low <= 0 <= interval.high
+    return held / repetitions
+
+
+def test_intervals_of_queries_in_groups_hold_for_other_groups():
+    assert 0.93 <= grouped_coverage(respected=True) <= 0.985
+    assert grouped_coverage(respected=False) < 0.8
+
+
 def test_an_interval_over_queries_alone_would_not_hold_for_other_starts():
     """The simulation can fail: this is what the study had before."""
     stream, held = np.random.default_rng(3), 0

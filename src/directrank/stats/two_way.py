@@ -4,7 +4,8 @@ Every start of a method is evaluated on the same queries, so values are crossed:
 query + rest``. The variance of their mean is taken as ``s²_Q / Q + s²_T / T - s²_R / (Q T)``: of
 the queries' means over the T starts, of the starts' means over the Q queries, and of the rest,
 which is in both. It is no smaller than either of the first two. Degrees of freedom are
-Satterthwaite's (Biometrics Bulletin 2, 1946), as few starts say little of their variance.
+Satterthwaite's (Biometrics Bulletin 2, 1946), as few starts say little of their variance. Where
+queries form groups, the queries' part is that of groups (:mod:`directrank.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate
 
 
-def over_queries_and_starts(values: np.ndarray) -> Estimate:
+def over_queries_and_starts(values: np.ndarray, groups: np.ndarray | None = None) -> Estimate:
     """The mean over queries and starts.
 
     Args:
         values: ``[T, Q]``, one row per start. With a single row the starts' variance is unknown,
             and the error is over queries alone.
+        groups: ``[Q]``, of queries that are not independent; None where all are.
 
     Raises:
         ValueError: fewer than two queries, or values that are not finite.
@@ -33,17 +36,20 @@ def over_queries_and_starts(values: np.ndarray) -> Estimate:
     '0.55 ± 0.60, 4 queries'
     """
     values = _checked(values)
-    parts = [_variance(values.mean(axis=0)), *_of_starts(values)]
+    parts = [_of_queries(values.mean(axis=0), groups), *_of_starts(values)]
     return _estimate(float(values.mean()), parts, _rest(values), values.shape[1])
 
 
-def difference_over_queries_and_starts(a: np.ndarray, b: np.ndarray) -> Estimate:
+def difference_over_queries_and_starts(
+    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None
+) -> Estimate:
     """Mean of ``a`` minus mean of ``b``, query by query.
 
     Args:
         a, b: ``[T, Q]`` and ``[S, Q]``, one row per start; columns are the same queries. Starts of
             the two are independent of each other. Of a single row the starts' variance is unknown
             and left out.
+        groups: as for :func:`over_queries_and_starts`.
 
     Raises:
         ValueError: as :func:`over_queries_and_starts`, or different queries.
@@ -52,16 +58,24 @@ def difference_over_queries_and_starts(a: np.ndarray, b: np.ndarray) -> Estimate
     if a.shape[1] != b.shape[1]:
         raise ValueError("the two must be evaluated on the same queries")
     gaps = a.mean(axis=0) - b.mean(axis=0)
-    parts = [_variance(gaps), *_of_starts(a), *_of_starts(b)]
+    parts = [_of_queries(gaps, groups), *_of_starts(a), *_of_starts(b)]
     return _estimate(float(gaps.mean()), parts, _rest(a) + _rest(b), a.shape[1])
 
 
-def _of_starts(values: np.ndarray) -> list[tuple[float, int]]:
+def _of_queries(means: np.ndarray, groups: np.ndarray | None) -> tuple[float, float]:
+    """The variance that queries add, and its degrees of freedom."""
+    if groups is None:
+        return _variance(means)
+    estimate = clustered_mean(means, groups)
+    return estimate.error**2, estimate.freedom
+
+
+def _of_starts(values: np.ndarray) -> list[tuple[float, float]]:
     """The variance that starts add; none is known of a single one."""
     return [_variance(values.mean(axis=1))] if len(values) > 1 else []
 
 
-def _variance(means: np.ndarray) -> tuple[float, int]:
+def _variance(means: np.ndarray) -> tuple[float, float]:
     """The variance of the mean of independent values, and its degrees of freedom."""
     n = len(means)
     return float(means.var(ddof=1)) / n, n - 1
@@ -76,7 +90,7 @@ def _rest(values: np.ndarray) -> float:
     return float((rest**2).sum()) / ((starts - 1) * (queries - 1)) / values.size
 
 
-def _estimate(mean: float, parts: Sequence[tuple[float, int]], rest: float, n: int) -> Estimate:
+def _estimate(mean: float, parts: Sequence[tuple[float, float]], rest: float, n: int) -> Estimate:
     total = sum(part for part, _ in parts)
     if total == 0:
         return Estimate(mean, 0.0, n=n)

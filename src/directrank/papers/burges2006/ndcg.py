@@ -16,7 +16,7 @@ from directrank import metrics
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import p_value, signed, spread
-from directrank.papers.shared.methods import Method, by_method, paired_values
+from directrank.papers.shared.methods import Method, by_method, paired_groups, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.estimates import Estimate
@@ -55,7 +55,9 @@ def values_of(curve: Method, metric: str, split: str = "test") -> pd.DataFrame:
 
 def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:
     """Mean of NDCG@level, over queries and starts."""
-    return over_queries_and_starts(values_of(curve, ndcg(curve, level), split).to_numpy())
+    values = values_of(curve, ndcg(curve, level), split)
+    groups = paired_groups([curve], values.iloc[0], split)
+    return over_queries_and_starts(values.to_numpy(), groups)
 
 
 def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
@@ -97,9 +99,11 @@ def _compared(a: Method, b: Method, levels: Sequence[int], split: str) -> Estima
     paired_values([a, b], ndcg(a, levels[0]), split)  # raises where queries differ
     values = []
     for curve in (a, b):
-        at = [values_of(curve, ndcg(curve, level), split).to_numpy() for level in levels]
+        at = [values_of(curve, ndcg(curve, level), split) for level in levels]
         values.append(at[0] - at[1] if len(at) > 1 else at[0])
-    return difference_over_queries_and_starts(*values)
+    first, second = values
+    groups = paired_groups([a], first.iloc[0], split)
+    return difference_over_queries_and_starts(first.to_numpy(), second.to_numpy(), groups)
 
 
 def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:
@@ -225,9 +229,11 @@ def protocol(curves: Sequence[Method], updates: str = ", one update per query") 
 
 def over(curves: Sequence[Method]) -> str:
     """Of what intervals are, in words."""
+    groups = pd.concat([run.query_groups("test") for run in curves[0].runs])
+    queries = "queries" if groups.is_unique else "groups of related queries"
     if min(run.n_trials for curve in curves for run in curve.runs) > 1:
-        return "over queries and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
-    return "over queries alone, as there is a single start: another may be farther off"
+        return f"over {queries} and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
+    return f"over {queries} alone, as there is a single start: another may be farther off"
 
 
 def chosen(curve: Method) -> str:
