@@ -10,8 +10,10 @@ is added in PyTorch.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
+import tempfile
 import types
 from collections.abc import Callable
 from functools import cache
@@ -116,6 +118,10 @@ def _module(path: Path, changes: tuple[tuple[str, str], ...] = ()) -> types.Modu
     text = path.read_text(encoding="utf-8")
     for old, new in changes:
         text = text.replace(old, new)
-    module = types.ModuleType(path.stem)
-    exec(compile(text, str(path), "exec"), module.__dict__)
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Path(folder) / path.name
+        changed.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, changed)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
     return module

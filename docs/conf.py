@@ -20,6 +20,7 @@ include_patterns = [
     "docs/**.md",
     "config/README.md",
     "data/README.md",
+    "data/embedded/README.md",
     "figures/README.md",
     "figures/*/README.md",
     "paper_tables/README.md",

@@ -43,13 +43,14 @@ rule figure:
         prepared=edition.prepared_folder,
         claims=edition.claims_option,
         values=edition.values_option,
+        out=lambda wildcards, output: output[0],
         times="",
         code=STUDY.product_code,
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
         '"$PYTHON" -m directrank product {input.plan:q} --results {params.results:q}'
-        " --prepared {params.prepared:q} {params.claims} {params.times} --out {output[0]:q} {params.values}"
+        " --prepared {params.prepared:q} {params.claims} {params.times} --out {params.out:q} {params.values}"
         " > {log:q} 2>&1"
 
 
