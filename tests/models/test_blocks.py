@@ -186,7 +186,11 @@ def test_the_number_of_threads_changes_no_byte_and_is_left_as_it_was(
     expected = [True, models_of_stack == 4, False]
     assert by_model == [by_models for by_models in expected for _ in range(2)]
     for other in results[1:]:
-        assert all(torch.equal(results[0][name], other[name]) for name in other)
+        # No block has the output layer: its product is PyTorch's own, and on some processors
+        # depends on the number of threads.
+        for name, value in other.items():
+            tolerance = 1e-4 if name == "output.weight" else 0.0
+            torch.testing.assert_close(results[0][name], value, rtol=tolerance, atol=tolerance)
 
 
 def test_compiled_loops_keep_their_threads_while_pytorch_has_one(monkeypatch):
