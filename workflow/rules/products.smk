@@ -172,7 +172,7 @@ rule claims_page:
 
 rule claims_by_collection:
     input:
-        values=STUDY.values_of_collections(),
+        values=STUDY.product_files("values"),
         claims=f"paper_tables/{EDITION}/claims.csv",
         times=f"paper_tables/{EDITION}/claims{TIMES}",
         published=local(STUDY.published_values()),

@@ -246,9 +246,14 @@ def read_groups(stream: RawIOBase, where: str) -> dict[int, int]:
     return found
 
 
+def _ending_with(end: str, archive: Archive) -> list[str]:
+    """The paths in the archive that end with the name ``end``."""
+    return [path for path in archive.members if path == end or path.endswith(f"/{end}")]
+
+
 def _member(end: str, archive: Archive) -> str:
-    """The path in the archive that ends with the name ``end``."""
-    fits = [path for path in archive.members if path == end or path.endswith(f"/{end}")]
+    """The one path in the archive that ends with the name ``end``."""
+    fits = _ending_with(end, archive)
     if len(fits) != 1:
         raise DataError(
             f"holds {len(fits) or 'no'} files '{end}', which names the groups of queries",
@@ -299,11 +304,7 @@ def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]
         lacking = []
         for fold, split in entry.files:
             end = layout.member(fold, split)
-            fits = [
-                path
-                for path in archive.members
-                if end and (path == end or path.endswith("/" + end))
-            ]
+            fits = _ending_with(end, archive) if end else []
             if len(fits) > 1:
                 raise DataError(
                     f"holds '{end}' in several places: {', '.join(sorted(fits)[:4])}",

@@ -252,15 +252,11 @@ class Workflow:
 
     def claims_by_collection(self) -> list[str]:
         """The verdicts on every collection side by side; none where there are not several."""
-        if len(self.values_of_collections()) < 2:
+        if len(self.product_files("values")) < 2:
             return []
         return [
             f"paper_tables/{self.edition}/claims_by_collection.{form}" for form in ("csv", "md")
         ]
-
-    def values_of_collections(self) -> list[str]:
-        """The published values per query of every collection."""
-        return self.product_files("values")
 
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""
@@ -279,14 +275,8 @@ class Workflow:
 
     def paper_runs(self, wildcards: Any) -> list[str]:
         """The result files of all runs of a paper."""
-        runs = {
-            cell["run"]
-            for (paper, _), plan in self.study.products.items()
-            if paper == wildcards.paper
-            for cells in plan["experiments"].values()
-            for cell in cells
-        }
-        return self.run_files(sorted(runs))
+        products = self.study.products.items()
+        return self._runs_behind(plan for (paper, _), plan in products if paper == wildcards.paper)
 
     def papers(self) -> list[str]:
         """The papers of the edition, in its order."""
@@ -308,9 +298,7 @@ class Workflow:
         """All figures, tables and values of one collection, and the results behind them."""
         keys = [key for key in self.study.products if papers.product(*key).collection == collection]
         files = [name for key in keys for name in self._files_of(*key)]
-        plans = (self.study.products[key]["experiments"].values() for key in keys)
-        runs = {cell["run"] for cells in plans for some in cells for cell in some}
-        return files + self.run_files(sorted(runs))
+        return files + self._runs_behind(self.study.products[key] for key in keys)
 
     def plan_files(self) -> list[str]:
         """What each figure and table is made of."""
@@ -322,8 +310,12 @@ class Workflow:
 
     def product_runs(self, wildcards: Any) -> list[str]:
         """The result files that a product is drawn from."""
-        cells = (cell for cells in self._plan(wildcards)["experiments"].values() for cell in cells)
-        return self.run_files(sorted({cell["run"] for cell in cells}))
+        return self._runs_behind([self._plan(wildcards)])
+
+    def _runs_behind(self, plans: Iterable[Mapping[str, Any]]) -> list[str]:
+        """The result files of the runs that products with these plans are drawn from."""
+        experiments = (cells for plan in plans for cells in plan["experiments"].values())
+        return self.run_files(sorted({cell["run"] for cells in experiments for cell in cells}))
 
     def product_data(self, wildcards: Any) -> list[str]:
         """The records of the prepared data sets that a product describes."""
@@ -335,8 +327,7 @@ class Workflow:
         paper = wildcards.paper
         collections = self.config["papers"][paper]["collections"]
         names = papers.product(paper, wildcards.product).reads_of(collections)
-        start = f"{FOLDERS['values']}/{self.edition}/{paper}/"
-        return [start + name + ending for name in names for ending in papers.SUFFIXES["values"]]
+        return [file for name in names for file in self._files_of(paper, name)]
 
     def product_claims(self, wildcards: Any) -> list[str]:
         """The verdicts that a product quotes; none for one that bears on no claim."""

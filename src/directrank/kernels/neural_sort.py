@@ -10,16 +10,13 @@ softmax asks of it are sums of its rows and columns weighted with P, made of the
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, array
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.inputs import checked
-
-_discount = discount
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.
 ROWS, COLUMNS = 4, 16
@@ -49,10 +46,7 @@ def ndcg(
     scores, labels, mask = checked(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
-    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
-    discounts = _discount(discount, ranks)
-    if k is not None:
-        discounts *= ranks <= k
+    discounts = rank_discounts(discount, scores.shape[1], k, scores.dtype)
     batch.run(
         _ndcg,
         batch.pairs * (1 + iterations),

@@ -8,6 +8,8 @@ digits however far apart the scores are.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from directrank.kernels.compiling import inlined
@@ -207,6 +209,27 @@ def ideal_dcg(gains, n_front, n, cumulative):
         left -= number
         above = level
     return total
+
+
+@inlined
+def discount_at(rank, cut, beta, letor):
+    """The (``letor`` or ``log2``) discount of a rank, smoothly cut off, and its derivative.
+
+    ``cut`` is infinite without a cut-off.
+    """
+    if letor:
+        logarithm = math.log2(max(rank, 2.0))
+        derivative = 1 / rank if rank >= 2 else 0.0
+    else:
+        logarithm = math.log2(1 + rank)
+        derivative = 1 / (1 + rank)
+    discount = 1 / logarithm
+    derivative *= -discount * discount / math.log(2.0)
+    if cut < np.inf:
+        within = 1 / (1 + math.exp(-beta * (cut + 0.5 - rank)))
+        derivative = within * (derivative - beta * (1 - within) * discount)
+        discount *= within
+    return discount, derivative
 
 
 @inlined

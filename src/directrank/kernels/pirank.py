@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 from directrank.kernels.soft_ranks import sorted_lists
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.inputs import checked
-
-_discount = discount
 
 
 def ndcg(
@@ -32,14 +29,14 @@ def ndcg(
     batch = Batch(scores, labels, mask)
     B, L = batch.shape
     value, gradient = batch.per_list(), batch.zeros()
-    ranks = torch.arange(1, (L if k is None else min(k, L)) + 1, dtype=scores.dtype)
+    discounts = rank_discounts(discount, L if k is None else min(k, L), dtype=scores.dtype)
     batch.run(
         _ndcg,
-        B * L * len(ranks),
+        B * L * len(discounts),
         batch.flat(scores),
         batch.flat(normalised_gains(labels, mask, gain, discount, k)),
         sorted_lists(batch, scores, mask),
-        _discount(discount, ranks).numpy(),
+        discounts.numpy(),
         per_list(tau, B),
         bool(straight_through),
         value,

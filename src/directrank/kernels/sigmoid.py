@@ -11,6 +11,7 @@ from torch import Tensor
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled
 from directrank.kernels.pairs import (
+    discount_at,
     front_first,
     gradient_of_derivatives,
     ideal_dcg,
@@ -169,19 +170,7 @@ def _ndcg(
             sigmoid_sums(mantissa, power, n_front, n, ranks)
         total = 0.0
         for i in range(n_front):
-            rank = 1.0 + ranks[i]
-            if letor:
-                logarithm = math.log2(max(rank, 2.0))
-                derivative = 1 / rank if rank >= 2 else 0.0
-            else:
-                logarithm = math.log2(1 + rank)
-                derivative = 1 / (1 + rank)
-            discount = 1 / logarithm
-            derivative *= -discount * discount / math.log(2.0)
-            if cut < np.inf:
-                within = 1 / (1 + math.exp(-beta * (cut + 0.5 - rank)))
-                derivative = within * (derivative - beta * (1 - within) * discount)
-                discount *= within
+            discount, derivative = discount_at(1.0 + ranks[i], cut, beta, letor)
             total += weights[i] * discount
             weights[i] = alpha[b] * weights[i] * derivative / best
         value[b] = total / best

@@ -8,8 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
-from directrank.kernels.compiling import compiled, inlined
-from directrank.kernels.pairs import front_first, ideal_dcg
+from directrank.kernels.compiling import compiled
+from directrank.kernels.pairs import discount_at, front_first, ideal_dcg
 from directrank.kernels.soft_rank_parts import (
     laplace,
     laplace_gradient,
@@ -91,27 +91,6 @@ def _loss(
     return batch.loss(-value, np.negative(gradient, out=gradient))
 
 
-@inlined
-def _discount_at(rank, cut, beta, letor):
-    """The (``letor`` or ``log2``) discount of a rank, smoothly cut off, and its derivative.
-
-    ``cut`` is infinite without a cut-off.
-    """
-    if letor:
-        logarithm = math.log2(max(rank, 2.0))
-        derivative = 1 / rank if rank >= 2 else 0.0
-    else:
-        logarithm = math.log2(1 + rank)
-        derivative = 1 / (1 + rank)
-    discount = 1 / logarithm
-    derivative *= -discount * discount / math.log(2.0)
-    if cut < np.inf:
-        within = 1 / (1 + math.exp(-beta * (cut + 0.5 - rank)))
-        derivative = within * (derivative - beta * (1 - within) * discount)
-        discount *= within
-    return discount, derivative
-
-
 @compiled
 def _ndcg(
     begin,
@@ -160,7 +139,7 @@ def _ndcg(
             project(values, place, n, kind == ENTROPIC, ends, room_of_blocks, ranks)
         total = 0.0
         for i in range(n_front):
-            discount, derivative = _discount_at(ranks[front[i]], cut, beta, letor)
+            discount, derivative = discount_at(ranks[front[i]], cut, beta, letor)
             total += weights[i] * discount
             outer[front[i]] = weights[i] * derivative / (best * tau[b])
         value[b] = total / best

@@ -42,6 +42,19 @@ def discount(kind: str, ranks: Tensor) -> Tensor:
     return 1 / torch.log2(ranks.clamp_min(2))
 
 
+def rank_discounts(
+    kind: str,
+    length: int,
+    k: int | None = None,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | None = None,
+) -> Tensor:
+    """The weights of the ranks 1, 2, …, 0 beyond rank k: ``[length]``."""
+    ranks = torch.arange(1, length + 1, dtype=dtype, device=device)
+    weights = discount(kind, ranks)
+    return weights if k is None else weights * (ranks <= k)
+
+
 def normalised_gains(labels: Tensor, mask: Tensor, gain: str, kind: str, k: int | None) -> Tensor:
     """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]``.
 
@@ -49,14 +62,12 @@ def normalised_gains(labels: Tensor, mask: Tensor, gain: str, kind: str, k: int 
     """
     values = gains(labels, gain)
     top = values.gather(1, descending_order(labels, mask)[:, :k])
-    ranks = torch.arange(1, top.shape[1] + 1, dtype=top.dtype, device=top.device)
-    best = (top * discount(kind, ranks)).sum(1, keepdim=True)
+    weights = rank_discounts(kind, top.shape[1], dtype=top.dtype, device=top.device)
+    best = (top * weights).sum(1, keepdim=True)
     return values / best.masked_fill(best <= 0, torch.inf)
 
 
 @lru_cache(maxsize=256)
 def discount_sums(kind: str, length: int, k: int | None) -> np.ndarray:
     """The sum of the discounts of the first r ranks (at most k), float64 ``[length + 1]``."""
-    ranks = torch.arange(1, length + 1, dtype=torch.float64)
-    weights = discount(kind, ranks) * (ranks <= (length if k is None else k))
-    return np.concatenate([[0.0], weights.cumsum(0).numpy()])
+    return np.concatenate([[0.0], rank_discounts(kind, length, k).cumsum(0).numpy()])

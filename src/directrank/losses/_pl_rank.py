@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from directrank.kernels import accelerated
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked
 from directrank.lists.sorting import descending_order
@@ -97,8 +97,7 @@ def drawn_dcg(
 
 def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tuple[Tensor, Tensor]:
     """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
-    ranks = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
-    theta = discount("log2", ranks) * (ranks <= (len(ranks) if k is None else k))
+    theta = rank_discounts("log2", scores.shape[1], k, scores.dtype, scores.device)
     value = (theta * gains).sum(1)
     # A gain more for every document changes no expected gradient; sums have logarithms then.
     gains = (gains - pad(gains, (0, 1)).amin(1, keepdim=True)) * mask

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked
 from directrank.lists.sorting import descending_order
@@ -136,7 +136,7 @@ def _of_order(
     """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
     L = drawn.shape[1]
     ranks = torch.arange(1, L + 1, dtype=drawn.dtype, device=drawn.device)
-    theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
+    theta = rank_discounts("log2", L, k, drawn.dtype, drawn.device)
     reached = L if k is None else k + 1
     steps = theta - torch.cat([theta[1:], theta.new_zeros(1)])
     # Ahead of a document others are at their own rank among those without it, behind it one less.

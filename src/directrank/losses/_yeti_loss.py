@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.inputs import checked
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
@@ -102,8 +102,7 @@ def costs_of_neighbours(
         k: cut-off; None takes the whole list.
     """
     L = scores.shape[1]
-    ranks = torch.arange(1, L + 1, dtype=scores.dtype, device=scores.device)
-    theta = discount("log2", ranks) * (ranks <= (L if k is None else k))
+    theta = rank_discounts("log2", L, k, scores.dtype, scores.device)
     values = []
     for order in orders:
         s, g, real = (each.gather(1, order) for each in (scores, gains, mask))

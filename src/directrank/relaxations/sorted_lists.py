@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 
-class SortedRanking:
+class SortedRanking(ABC):
     """What a document contributes stands at its rank; a subclass says how it gets there."""
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
@@ -32,9 +33,9 @@ class SortedRanking:
         reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
         return (stops * reached / ranks_of(stops)).sum(1)
 
+    @abstractmethod
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:
         """The ``values`` ``[B, L]`` of documents at the first k ranks, or at all, ``[B, r]``."""
-        raise NotImplementedError
 
 
 def ranks_of(values: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from directrank.stats.estimates import Estimate
+from directrank.stats.tests import paired_randomisation
 
 
 def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
@@ -56,6 +57,23 @@ def group_sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """The sum of each group's values, in the order of the groups' numbers or names."""
     _, group = np.unique(np.asarray(groups), return_inverse=True)
     return np.bincount(group, weights=np.asarray(values, np.float64))
+
+
+def flips_by_group(
+    differences: np.ndarray,
+    groups: np.ndarray | None,
+    generator: np.random.Generator,
+    n_resamples: int,
+) -> float:
+    """p of the paired randomisation test, the signs of a group's differences flipped together.
+
+    Args:
+        differences: ``[n]``, of paired values.
+        groups: ``[n]``; None where all are independent.
+        generator, n_resamples: see :func:`directrank.stats.tests.paired_randomisation`.
+    """
+    flipped = differences if groups is None else group_sums(differences, groups)
+    return paired_randomisation(flipped, np.zeros(len(flipped)), generator, n_resamples).p_value
 
 
 def _correlation(values: np.ndarray, group: np.ndarray, size: np.ndarray) -> float:

@@ -229,8 +229,7 @@ def protocol(curves: Sequence[Method], updates: str = ", one update per query") 
 
 def over(curves: Sequence[Method]) -> str:
     """Of what intervals are, in words."""
-    groups = pd.concat([run.query_groups("test") for run in curves[0].runs])
-    queries = "queries" if groups.is_unique else "groups of related queries"
+    queries = "queries" if curves[0].query_groups().is_unique else "groups of related queries"
     if min(run.n_trials for curve in curves for run in curve.runs) > 1:
         return f"over {queries} and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
     return f"over {queries} alone, as there is a single start: another may be farther off"

@@ -6,8 +6,9 @@ from the comparison under one protocol: the same methods, other budgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def outcome(collection: Published, claim: str) -> Outcome:
     places = {name: place for place, name in enumerate(map(tuple, collection.names.to_numpy()))}
     findings, missing = [], list(reading.missing)
     for part in reading.parts:
-        for better, worse, scorer in _pairs(part):
+        for scorer, better, worse in product(part.scorers, part.better, part.worse):
             first, second = (places.get(key) for key in (_key(better, scorer), _key(worse, scorer)))
             if first is None or second is None:
                 missing.append(f"{better} against {worse}")
@@ -160,13 +161,6 @@ def outcome(collection: Published, claim: str) -> Outcome:
                 for heading in part.metrics
             ]
     return Outcome(findings, list(dict.fromkeys(missing)))
-
-
-def _pairs(part: Part) -> Iterator[tuple[str, str, str]]:
-    for scorer in part.scorers:
-        for better in part.better:
-            for worse in part.worse:
-                yield better, worse, scorer
 
 
 def _key(name: str, scorer: str) -> tuple[str, str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
-from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence
+from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.methods import (
     Method,
     Paired,
@@ -121,8 +119,3 @@ def estimate(method: Method, metric: str) -> dict[str, float]:
         "folds": len(method.runs),
         "queries": over_queries.n,
     }
-
-
-def of_other_data(data: pd.DataFrame) -> bool:
-    """Whether some rows are of other data than the paper's."""
-    return bool(data["data"].isin(NOT_COMPARABLE).any())

@@ -19,7 +19,6 @@ from directrank.papers.qin2010.methods import (
     folds_mean,
     letor_value,
     methods_of,
-    of_other_data,
     table4_order,
 )
 from directrank.papers.qin2010.stopping import caps_note, how_trained
@@ -28,6 +27,7 @@ from directrank.papers.shared.differences import (
     WORDS,
     add_differences,
     beside,
+    of_other_data,
     standard_error,
 )
 from directrank.papers.shared.evidence import Evidence

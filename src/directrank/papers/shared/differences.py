@@ -74,6 +74,11 @@ def add_differences(
     return data
 
 
+def of_other_data(data: pd.DataFrame) -> bool:
+    """Whether some rows are of other data than the paper's, so that levels cannot be compared."""
+    return bool(data["data"].isin(NOT_COMPARABLE).any())
+
+
 def beside(printed: str, in_errors: float, kind: str) -> str:
     """A printed value for a cell, with the distance of ours from it where that means something.
 

@@ -12,7 +12,7 @@ import numpy as np
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.format import minus
 from directrank.papers.shared.methods import Method, paired_groups, paired_values
-from directrank.stats.clusters import clustered_mean, group_sums
+from directrank.stats.clusters import clustered_mean, flips_by_group
 from directrank.stats.estimates import TIE, Estimate, of_difference, of_mean
 from directrank.stats.tests import paired_randomisation, welch, wilcoxon
 
@@ -240,12 +240,11 @@ def _paired_by_group(
 ) -> Measurement:
     """:func:`paired` of values that are independent by group alone."""
     estimate = clustered_mean(differences, groups)
-    sums = group_sums(differences, groups)
-    sample = f"{sample} in {len(sums)} groups"
+    sample = f"{sample} in {len(np.unique(groups))} groups"
     if stream is None:
         return Measurement("t test, errors by group", sample, estimate, estimate.p_differs())
-    test = paired_randomisation(sums, np.zeros(len(sums)), stream, resamples)
-    return Measurement("paired randomisation test by group", sample, estimate, test.p_value)
+    p_value = flips_by_group(differences, groups, stream, resamples)
+    return Measurement("paired randomisation test by group", sample, estimate, p_value)
 
 
 def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:

@@ -10,10 +10,10 @@ import pandas as pd
 
 from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
 from directrank.papers.shared.format import count
-from directrank.stats.clusters import clustered_mean, group_sums
+from directrank.stats.clusters import clustered_mean, flips_by_group
 from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
-from directrank.stats.tests import paired_randomisation, wilcoxon
+from directrank.stats.tests import wilcoxon
 from directrank.system.errors import DataError
 from directrank.system.seeds import numpy_stream
 
@@ -71,6 +71,11 @@ class Method:
         empty = empty or self.empty
         values = {run.fold or 0: run.query_values(split, metric, empty) for run in self.runs}
         return pd.concat(values, names=["fold"])
+
+    def query_groups(self, split: str = "test") -> pd.Series:
+        """The group of every query of all folds; by fold and query id."""
+        groups = {run.fold or 0: run.query_groups(split) for run in self.runs}
+        return pd.concat(groups, names=["fold"])
 
 
 def by_method(
@@ -156,8 +161,7 @@ def paired_groups(
 
     None where every query is a group of its own, so that they are independent.
     """
-    of_runs = {run.fold or 0: run.query_groups(split) for run in methods[0].runs}
-    groups = pd.concat(of_runs, names=["fold"]).reindex(values.index)
+    groups = methods[0].query_groups(split).reindex(values.index)
     return None if groups.is_unique else groups.to_numpy()
 
 
@@ -187,7 +191,7 @@ def signed_rank_p(a: pd.Series, b: pd.Series, groups: np.ndarray | None) -> floa
 
 def groups_sentence(methods: Sequence[Method]) -> str:
     """What a caption says of tests where test queries form groups; empty where they do not."""
-    groups = pd.concat([run.query_groups("test") for run in methods[0].runs])
+    groups = methods[0].query_groups()
     if groups.is_unique:
         return ""
     return (
@@ -227,6 +231,5 @@ def paired_test(
         resamples: sign patterns that the test draws.
     """
     differences = a - b
-    flipped = differences.to_numpy() if groups is None else group_sums(differences, groups)
-    test = paired_randomisation(flipped, np.zeros(len(flipped)), numpy_stream(*stream), resamples)
-    return Paired(mean_over_queries(differences, groups), test.p_value)
+    p_value = flips_by_group(differences.to_numpy(), groups, numpy_stream(*stream), resamples)
+    return Paired(mean_over_queries(differences, groups), p_value)

@@ -16,6 +16,7 @@ from matplotlib.ticker import NullFormatter
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.differences import of_other_data
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
@@ -198,10 +199,6 @@ def _title(panel: Panel, cells: pd.DataFrame) -> str:
     return panel.title + (f" (here: {', '.join(replaced)})" if replaced else "")
 
 
-def _comparable(cells: pd.DataFrame) -> bool:
-    return not cells["data"].isin(NOT_COMPARABLE).any()
-
-
 def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) -> str:
     total = sum(len(cells) for _, cells in drawn)
     datasets = [name for _, cells in drawn for name in cells["dataset"].unique() if name]
@@ -212,7 +209,7 @@ def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) ->
     bars = list(dict.fromkeys(f"{panel.title}: {panel.bars}" for panel, _ in drawn if panel.bars))
     if bars:
         text += f"Bars, {'; '.join(bars)}. "
-    said = [_agreement(panel, cells) for panel, cells in drawn if _comparable(cells)]
+    said = [_agreement(panel, cells) for panel, cells in drawn if not of_other_data(cells)]
     text += " ".join(said)
     if datasets:
         text += f" Data: {', '.join(dict.fromkeys(datasets))}."
