@@ -448,6 +448,61 @@ def test_one_fold_of_an_archive_of_test_sets_is_refused(world):
         world.prepare(2)
 
 
+def test_folds_are_made_of_one_file(world, tmp_path):
+    text = text_part(1, n_queries=23)
+    world.declare(folds=5, one_file="all.txt")
+    world.zip({"Some/Folder/all.txt": text})
+    record = world.prepare()
+    assert (record["folds"], record["total"]["queries"]) == ([1, 2, 3, 4, 5], 23)
+    assert record["source"]["files"]["all"]["path"] == "Some/Folder/all.txt"
+    assert sorted(os.listdir(world.out / "store")) == sorted(
+        f"{name}.npy" for name in ("features", "labels", "offsets", "query_ids", "groups")
+    )
+    assert not (world.out / "one_file").exists()
+    tests = [open_dataset(world.out / f"Fold{fold}/test") for fold in range(1, 6)]
+    assert sorted(lists.n_queries for lists in tests) == [4, 4, 5, 5, 5]
+    for fold in range(1, 6):
+        splits = [open_dataset(world.out / f"Fold{fold}/{split}") for split in SPLITS]
+        assert len(set(np.concatenate([lists.query_ids for lists in splits]).tolist())) == 23
+    file = tmp_path / "all.txt"
+    file.write_text(text)
+    whole = read_svmlight(file, 3)
+    place = {query: number for number, query in enumerate(whole.query_ids.tolist())}
+    for lists in tests:
+        expected = whole.select(np.array([place[query] for query in lists.query_ids.tolist()]))
+        np.testing.assert_array_equal(lists.features, expected.features)
+        np.testing.assert_array_equal(lists.labels, expected.labels)
+
+
+def test_folds_of_one_file_do_not_part_groups(world):
+    ids = [100 + query for query in range(24)]
+    world.declare(folds=3, one_file="all.txt", groups="groups.tsv")
+    groups = {query: query // 5 for query in ids}
+    lines = "".join(f"{query}\t{group}\n" for query, group in groups.items())
+    world.zip({"all.txt": text_part(1, n_queries=24), "groups.tsv": lines})
+    world.prepare()
+    tested = {
+        fold: {groups[query] for query in open_dataset(world.out / f"Fold{fold}/test").query_ids}
+        for fold in (1, 2, 3)
+    }
+    assert sorted(group for found in tested.values() for group in found) == sorted(
+        set(groups.values())
+    )
+
+
+@pytest.mark.parametrize("queries", [0, 4])
+def test_one_file_with_too_few_queries_is_refused(world, queries):
+    world.declare(one_file="all.txt", folds=5)
+    world.zip({"all.txt": text_part(1, n_queries=queries)})
+    world.fails(f"has {queries} queries .or groups of them., too few for 5 parts")
+
+
+def test_one_file_without_folds_is_refused(world):
+    world.declare(one_file="all.txt")
+    with pytest.raises(ConfigError, match="folds"):
+        catalog.get("mine", world.catalogue)
+
+
 def _killed(world: World, kills: int) -> None:
     """Kill a preparation at ``kills`` random moments, then compare with an undisturbed one."""
     world.declare(folds=5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,31 +99,43 @@ def test_a_normalisation_that_is_fitted_to_the_old_parts_is_refused() -> None:
 
 def test_fewer_training_queries_are_drawn_whole_and_in_order() -> None:
     lists = parts()["train"]
-    some = fewer(lists, "web30k", 1, 4)
+    some = fewer(lists, ("train_queries", "web30k", 1), 4)
     assert some.n_queries == 4
     places = [lists.query_ids.tolist().index(query) for query in some.query_ids]
     assert places == sorted(places)
     for number, place in enumerate(places):
         old, new = lists.offsets[place : place + 2], some.offsets[number : number + 2]
         np.testing.assert_array_equal(lists.features[slice(*old)], some.features[slice(*new)])
-    assert fewer(lists, "web30k", 1, 4).query_ids.tolist() == some.query_ids.tolist()
-    assert fewer(lists, "web30k", 2, 4).query_ids.tolist() != some.query_ids.tolist()
-    assert fewer(lists, "web30k", 1, lists.n_queries + 1) is lists
+    again = fewer(lists, ("train_queries", "web30k", 1), 4)
+    assert again.query_ids.tolist() == some.query_ids.tolist()
+    other = fewer(lists, ("train_queries", "web30k", 2), 4)
+    assert other.query_ids.tolist() != some.query_ids.tolist()
+    assert fewer(lists, ("train_queries", "web30k", 1), lists.n_queries + 1) is lists
 
 
-def test_two_ways_to_say_how_many_are_trained_on_are_refused() -> None:
+def test_drawn_queries_keep_their_groups() -> None:
+    grouped = {
+        split: replace(lists, groups=lists.query_ids // 2) for split, lists in parts().items()
+    }
+    for lists in draw(grouped, "web30k", 1, SIZES).values():
+        assert lists.groups.tolist() == (lists.query_ids // 2).tolist()
+    assert draw(parts(), "web30k", 1, SIZES)["train"].groups is None
+
+
+@pytest.mark.parametrize("key", ["train_queries", "vali_queries"])
+def test_two_ways_to_say_how_many_queries_there_are_are_refused(key: str) -> None:
     spec = {
         "data": {"name": "web30k", "settings": {}},
         "fold": 1,
         "normalisation": {"name": "query_zscore"},
         "filter": {},
         "sample": {"queries": SIZES},
-        "train_queries": 10,
+        key: 10,
         "learner": "ranking_svm",
         "model": {},
         "selection": {"name": "ndcg"},
         "evaluation": [{"name": "ndcg"}],
         "trials": 1,
     }
-    with pytest.raises(ConfigError, match="and so does 'train_queries'"):
+    with pytest.raises(ConfigError, match=f"and so does '{key}'"):
         validate(spec)

@@ -40,13 +40,13 @@ class Facts:
     origin: str
 
     def as_trained_on(self, spec: Mapping[str, Any]) -> Facts:
-        """What a run makes of it: ``filter`` (by length), ``sample`` and ``train_on``."""
+        """What a run makes of it: ``filter`` (by length), ``sample``, ``train_queries`` and the like."""
         shortest = spec["filter"].get("min_documents", 1)
         lengths = {split: value[value >= shortest] for split, value in self.lengths.items()}
         if "sample" in spec:
             lengths = _sampled(lengths, **spec["sample"])
-        if "train_queries" in spec:
-            lengths = {**lengths, "train": lengths["train"][: spec["train_queries"]]}
+        for split in ("train", "vali"):
+            lengths[split] = lengths[split][: spec.get(f"{split}_queries")]
         if spec.get("train_on") == "train_and_vali":
             lengths["train"] = np.concatenate([lengths["train"], lengths["vali"]])
         return replace(self, lengths=lengths)

@@ -18,6 +18,8 @@ from directrank.system.schema import check, package_schema, read_yaml, suggest
 
 #: The suffix of the name of a generated data set in the shape of a real one.
 STANDIN = "_standin"
+#: What stands for a split where one file holds all queries.
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Entry:
     extractor: str | None = None
     embedded: bool = False
     groups: str | None = None
+    one_file: str | None = None
     archives: tuple[ArchiveFile, ...] = ()
     features: int = 0
     folds: int | None = None
@@ -75,6 +78,8 @@ class Entry:
     @property
     def files(self) -> list[tuple[int | None, str]]:
         """The (fold, split) of every file that the archive must hold."""
+        if self.one_file is not None:
+            return [(None, ALL)]
         splits = [split for split in SPLITS if split != "vali" or self.vali_from_train is None]
         if self.test_sets_only:
             splits = ["test"]
@@ -265,6 +270,8 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
         Layout(layout["path"], layout.get("splits", {split: split for split in SPLITS}))
         for layout in values.get("layouts", [{"path": default}])
     )
+    if "one_file" in values:
+        values["layouts"] = (Layout(values["one_file"], {ALL: ALL}),)
     values["quirks"] = tuple(values.get("quirks", ()))
     entry = Entry(name=name, **values)
     for archive in entry.archives:
@@ -274,12 +281,14 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
                 "give its sha256, which protects it whatever the way, an https address, or name "
                 "the address under 'by_hand'",
             )
-    known = {*entry.split_names, "total", "filtered", "active_features"}
+    counted = {*entry.split_names, "total", "filtered", "active_features"}
+    files = {split_name(fold, split) for fold, split in entry.files}
     # An extractor reads other files than those of splits.
     digests = {} if entry.extractor else entry.sha256
-    for key in {**entry.expect, **digests}:
-        if key not in known:
-            raise ConfigError(f"data set '{name}' has no split '{key}'", suggest(key, known))
+    for keys, known in ((entry.expect, counted), (digests, files)):
+        for key in keys:
+            if key not in known:
+                raise ConfigError(f"data set '{name}' has no split '{key}'", suggest(key, known))
     return entry
 
 

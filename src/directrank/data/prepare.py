@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from io import RawIOBase
@@ -16,6 +17,7 @@ import numpy as np
 from directrank.data import catalog, filters, prepared
 from directrank.data.archives import Archive, open_archive
 from directrank.data.catalog import Entry
+from directrank.data.deal import deal
 from directrank.data.prepared import SPLITS, Store, ring_split, split_name
 from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
 from directrank.lists.packed import RankedLists
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Note = Callable[[str], None]
+#: Queries that are copied together.
+_QUERIES = 1000
 #: Split by name to its range of queries in the store.
 Ranges = dict[str, tuple[int, int]]
 
@@ -82,7 +86,9 @@ def prepare(
         reader.quarantine = bin_
         with Store(folder / "store", entry.features) as store:
             whole = folds is not None and len(folds) == entry.folds
-            if whole and entry.cyclic:
+            if entry.one_file is not None:
+                ranges = _write_dealt(reader, store)
+            elif whole and entry.cyclic:
                 ranges = _write_ring(reader, store)
             else:
                 ranges = _write_splits(reader, store, folds)
@@ -336,9 +342,9 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
             raise ConfigError(f"data set '{entry.name}' has no folds", "leave --fold out")
         return None
     every = list(range(1, entry.folds + 1))
-    if entry.test_sets_only and fold is not None:
+    if (entry.test_sets_only or entry.one_file) and fold is not None:
         raise ConfigError(
-            f"the folds of data set '{entry.name}' are made of each other's test sets",
+            f"the folds of data set '{entry.name}' are made of the same parts",
             "leave --fold out: all of them are prepared together",
         )
     if fold is None:
@@ -393,6 +399,26 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
         for split in ("train", "vali"):
             parts = ring_split(fold, split, n_folds)
             _check_same(reader, store, fold, split, parts, ranges[split_name(fold, split)])
+    return ranges
+
+
+def _write_dealt(reader: _Reader, store: Store) -> Ranges:
+    """The queries of the one file, dealt to the parts that folds are made of."""
+    entry = reader.entry
+    n_folds = cast(int, entry.folds)
+    aside = store.folder.with_name("one_file")
+    with Store(aside, entry.features) as whole:
+        reader.write_part(whole, catalog.ALL, None, catalog.ALL)
+        lists = whole.part(catalog.ALL)
+        part = deal(cast(np.ndarray, lists.groups), n_folds, entry.name)
+
+        def write(name: str) -> None:
+            queries = np.flatnonzero(part == int(name[1:]) - 1)
+            chunks = np.array_split(queries, max(1, len(queries) // _QUERIES))
+            store.write_part(name, map(lists.select, chunks))
+
+        ranges = prepared.write_ring(store, n_folds, write)
+    shutil.rmtree(aside)
     return ranges
 
 

@@ -4,6 +4,7 @@ part of the training set."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -60,20 +61,17 @@ def draw(
     }
 
 
-def fewer(lists: RankedLists, name: str, fold: int | None, queries: int) -> RankedLists:
+def fewer(lists: RankedLists, stream: tuple[str | int, ...], queries: int) -> RankedLists:
     """Random queries of lists, in their order, copied; all of them where there are no more.
 
     Args:
-        lists: of a training set.
-        name: the data set's name; with the fold it names the random stream.
-        fold: counted from 1; None where there are no folds.
+        lists: of a training or validation set.
+        stream: names the random stream.
         queries: how many.
     """
     if lists.n_queries <= queries:
         return lists
-    drawn = numpy_stream("train_queries", name, fold or 0).choice(
-        lists.n_queries, queries, replace=False
-    )
+    drawn = numpy_stream(*stream).choice(lists.n_queries, queries, replace=False)
     return lists.select(np.sort(drawn))
 
 
@@ -95,7 +93,11 @@ def _lists(
         features[begin : begin + len(some)] = splits[split].features[some]
         labels[begin : begin + len(some)] = splits[split].labels[some]
     ids = np.array([query for query, _, _ in queries], dtype=np.int64)
-    return RankedLists(features, labels, offsets, ids)
+    groups = None
+    if first.groups is not None:
+        named = {split: cast(np.ndarray, lists.groups) for split, lists in splits.items()}
+        groups = np.array([named[split][place] for _, split, place in queries], dtype=np.int64)
+    return RankedLists(features, labels, offsets, ids, groups)
 
 
 def _rows(

@@ -145,9 +145,12 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
     record = prepared.read_record(data)
     if "sample" in spec:
         splits = sample.draw(splits, record["name"], spec["fold"], **spec["sample"])
-    if "train_queries" in spec:
-        train = sample.fewer(splits["train"], record["name"], spec["fold"], spec["train_queries"])
-        splits = {**splits, "train": train}
+    splits = {
+        split: sample.fewer(lists, (f"{split}_queries", record["name"], spec["fold"] or 0), queries)
+        if (queries := spec.get(f"{split}_queries"))
+        else lists
+        for split, lists in splits.items()
+    }
     sizes = {
         split: {"queries": lists.n_queries, "documents": lists.n_documents}
         for split, lists in splits.items()

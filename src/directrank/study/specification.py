@@ -43,11 +43,12 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
             "'sample' divides anew",
             "scale per query, or not at all",
         )
-    if "sample" in spec and "train_queries" in spec:
-        raise ConfigError(
-            f"{where}: 'sample' says how many queries are trained on, and so does 'train_queries'",
-            "take one of the two",
-        )
+    for key in ("train_queries", "vali_queries"):
+        if "sample" in spec and key in spec:
+            raise ConfigError(
+                f"{where}: 'sample' says how many queries there are, and so does '{key}'",
+                "take one of the two",
+            )
     if spec.get("train_on") == "train_and_vali":
         _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):
