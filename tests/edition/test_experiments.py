@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from directrank.edition.experiments import experiments_of
+from directrank.edition.experiments import experiments_of, label, variants_of
 from directrank.edition.plan import load
 from directrank.system.errors import ConfigError
+from directrank.system.io import json_text
+from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,6 +139,56 @@ def test_a_product_that_describes_data_sets_does_not_describe_another_ones():
     config["papers"] = {"pobrotyn2021": {"products": ["table2", "table3"]}}
     study = load(config, ROOT)
     assert set(study.products["pobrotyn2021", "table2"]["prepared"]) == {"istella"}
+
+
+def changed_paper(root: Path, **collections: Any) -> Path:
+    """A root whose file of one protocol says so of these collections."""
+    paper, schema = "config/papers/one_protocol.yaml", "workflow/schemas/experiments.schema.yaml"
+    content = read_yaml(ROOT / paper)
+    content["collections"] |= collections
+    for name, text in {
+        paper: json_text(content),  # which is YAML, too
+        schema: (ROOT / schema).read_text("utf-8"),
+    }.items():
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def test_what_a_collection_is_too_large_for_is_left_out_there_alone(tmp_path):
+    root = changed_paper(tmp_path, mq2008={"without": ["SoftRank", "YetiRank"]})
+    entry = {"collections": ["ohsumed", "mq2008"]}
+    made = experiments_of("one_protocol", entry, root)
+    names = {name: {label(one) for one in variants_of(item)} for name, item in made.items()}
+    for scorer in ("linear", "tower", "context", "trees"):
+        left = names[f"ohsumed_{scorer}"] - names[f"mq2008_{scorer}"]
+        assert left == ({"YetiRank"} if scorer == "trees" else {"SoftRank"})
+    # An edition's own list of what is left out comes on top; what it names is run.
+    both = entry | {"without": ["RankNet"], "variants": {"trees": ["YetiRank", "XGBoost"]}}
+    made = experiments_of("one_protocol", both, root)
+    assert made["mq2008_trees"]["chosen"] == ["YetiRank", "XGBoost"]
+    assert not {"SoftRank", "RankNet"} & set(made["mq2008_linear"]["chosen"])
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"without": ["YetiRnk"]}, r"collections\.mq2008\.without: no experiment .* 'YetiRnk'"),
+        ({"without": []}, "collections.mq2008.without"),
+        ({"wihout": ["YetiRank"]}, "wihout"),
+    ],
+)
+def test_what_is_left_out_on_a_collection_is_checked(tmp_path, facts, message):
+    root = changed_paper(tmp_path, mq2008=facts)
+    with pytest.raises(ConfigError, match=message):
+        experiments_of("one_protocol", {"collections": ["mq2008"]}, root)
+
+
+def test_a_variant_of_another_size_of_collection_may_be_left_out():
+    entry = {"collections": ["web30k"], "without": ["YetiRankPairwise", "YetiRank"]}
+    chosen = experiments_of("one_protocol", entry, ROOT)["web30k_trees"]["chosen"]
+    assert "LambdaMART" in chosen
+    assert not {"YetiRankPairwise", "YetiRank"} & set(chosen)
 
 
 def test_variants_are_left_out_of_every_experiment():

@@ -19,8 +19,9 @@ NAMED_SECTIONS = ("model", "loss", "normalisation")
 def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str, dict[str, Any]]:
     """The experiments of a paper's file, and those made for the edition's collections, by name.
 
-    The paper's defaults are part of each one's ``run``. ``chosen`` holds the variants that the
-    edition names, where it names some; none where it leaves the experiment out.
+    The paper's defaults are part of each one's ``run``. ``chosen`` holds the variants that are run,
+    where not all are; none where the edition leaves the experiment out. What the paper's file
+    leaves out on a collection is run there all the same if the edition names it.
 
     Args:
         paper: its short name.
@@ -39,13 +40,16 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
             f"remove papers.{paper}.collections, or add for_each_collection to its file",
         )
     experiments = plain_copy(content.get("experiments", {}))
+    known = _variant_names(content)
     # A name of the edition → the experiments that it means.
     names = {name: [name] for name in experiments}
     for name, template in templates.items():
         names[name] = [f"{collection}_{name}" for collection in entry["collections"]]
         for full, collection in zip(names[name], entry["collections"], strict=True):
-            facts = content["collections"]["default"] | content["collections"].get(collection, {})
+            facts = _facts(content, collection)
             experiments[full] = _for_collection(paper, template, collection, facts)
+            where = f"config/papers/{paper}.yaml: collections.{collection}.without"
+            _leave_out(where, known, [experiments[full]], facts.get("without", ()))
     for experiment in experiments.values():
         experiment["run"] = merged(content.get("defaults", {}), experiment.get("run", {}))
     wanted = entry.get("experiments", list(names))
@@ -64,8 +68,21 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
             elif name in variants:
                 _refuse_unknown_variants(paper, name, experiment, variants[name])
                 experiment["chosen"] = variants[name]
-    _leave_out(paper, experiments, entry.get("without", ()))
+    _leave_out(f"papers.{paper}.without", known, experiments.values(), entry.get("without", ()))
     return experiments
+
+
+def variants_of(experiment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variants of an experiment that are run; a single one without settings where it has none.
+
+    Args:
+        experiment: one of :func:`experiments_of`.
+    """
+    every: list[Mapping[str, Any]] = experiment.get("variants", [{"settings": {}}])
+    if "chosen" not in experiment:
+        return every
+    chosen = experiment["chosen"]
+    return [variant for variant in every if label(variant) in chosen]
 
 
 def label(variant: Mapping[str, Any]) -> Any:
@@ -112,6 +129,23 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
+def _variant_names(content: Mapping[str, Any]) -> set[str]:
+    """The names of all variants in a paper's file, those of every size of collection."""
+    every = (content.get(key, {}) for key in ("experiments", "for_each_collection"))
+    experiments = [experiment for part in every for experiment in part.values()]
+    parts = [
+        *experiments,
+        *(size for item in experiments for size in item.get("sizes", {}).values()),
+    ]
+    return {str(label(variant)) for part in parts for variant in part.get("variants", [])}
+
+
+def _facts(content: Mapping[str, Any], collection: str) -> Mapping[str, Any]:
+    """What a paper's file says of a collection."""
+    facts: Mapping[str, Mapping[str, Any]] = content["collections"]
+    return {**facts["default"], **facts.get(collection, {})}
+
+
 def _for_collection(
     paper: str, template: Mapping[str, Any], collection: str, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -133,19 +167,18 @@ def _for_collection(
 
 
 def _leave_out(
-    paper: str, experiments: Mapping[str, dict[str, Any]], without: Collection[str]
+    where: str,
+    known: Collection[str],
+    experiments: Iterable[dict[str, Any]],
+    without: Collection[str],
 ) -> None:
     """Take variants out of what is chosen of every experiment; unknown ones are refused."""
-    known = {
-        str(label(variant)) for item in experiments.values() for variant in item.get("variants", [])
-    }
     for name in without:
         if name not in known:
             raise ConfigError(
-                f"papers.{paper}.without: no experiment has a variant '{name}'",
-                suggest(name, known),
+                f"{where}: no experiment has a variant '{name}'", suggest(name, known)
             )
-    for experiment in experiments.values() if without else ():
+    for experiment in experiments if without else ():
         if "variants" in experiment:
             every = [label(variant) for variant in experiment["variants"]]
             chosen = experiment.get("chosen", every)
