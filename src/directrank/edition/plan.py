@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from directrank import learners
 from directrank.data import catalog
-from directrank.edition.experiments import experiments_of, label, merged
+from directrank.edition.experiments import experiments_of, label, merged, variants_of
 from directrank.papers.shared import product as papers
 from directrank.study.specification import (
     NEURAL_SECTIONS,
@@ -88,6 +88,7 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
     shown: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for paper, entry in config["papers"].items():
         experiments = experiments_of(paper, entry, root)
+        entry.setdefault("products", _of_collections(paper, entry["collections"], experiments))
         needs = _needs(study, paper, experiments)
         cells: dict[str, list[dict[str, Any]]] = {}
         for name in dict.fromkeys(itertools.chain.from_iterable(needs.values())):
@@ -109,25 +110,52 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
 
 
 def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """``config``, checked against the edition's schema, with the schema's defaults filled in."""
+    """``config``, checked against the edition's schema, with the schema's defaults filled in.
+
+    Products that a paper's entry does not name are left to the plan.
+    """
     schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
     completed = complete(config, schema, f"configuration of edition '{config.get('edition', '?')}'")
     completed = plain_copy(completed)
-    for paper, entry in completed["papers"].items():
-        collections = entry.setdefault("collections", [])
-        made = papers.products(paper) if collections else {}
-        own = [
-            name
-            for collection in collections
-            for name, item in made.items()
-            if item.collection == collection
-        ]
-        own += [name for name, item in made.items() if item.across and len(collections) > 1]
-        entry.setdefault("products", own)
-        for collection in collections:
+    for entry in completed["papers"].values():
+        for collection in entry.setdefault("collections", []):
             catalog.get(collection)
             completed["datasets"].setdefault(collection, {"source": "archive"})
     return {**completed, "raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
+
+
+def _of_collections(
+    paper: str, collections: Sequence[str], experiments: Mapping[str, Any]
+) -> list[str]:
+    """All products of the collections, and of several together, that have something to show."""
+    made = papers.products(paper) if collections else {}
+    names = [
+        name
+        for collection in collections
+        for name, item in made.items()
+        if item.collection == collection
+    ]
+    names += [name for name, item in made.items() if item.across and len(collections) > 1]
+    return [name for name in names if _has_pairs(made, name, collections, experiments)]
+
+
+def _has_pairs(
+    made: Mapping[str, papers.Product],
+    name: str,
+    collections: Sequence[str],
+    experiments: Mapping[str, Any],
+) -> bool:
+    """Whether a product that compares pairs of variants has one; over collections, on two."""
+    item = made[name]
+    if not item.compares:
+        return True
+    sources = [made[read].needs for read in item.reads_of(collections)] or [item.needs]
+    run = [
+        {str(label(variant)) for need in needs for variant in variants_of(experiments[need])}
+        for needs in sources
+    ]
+    enough = 2 if item.across else 1
+    return any(sum(names.issuperset(pair) for names in run) >= enough for pair in item.compares)
 
 
 def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -163,17 +191,15 @@ def _runs(
     study: Study, paper: str, name: str, experiment: Mapping[str, Any], used: set[int]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any], DataSource]]:
     """Settings, specification and data of every run of an experiment."""
-    if experiment.get("chosen") == []:
+    variants = variants_of(experiment)
+    if not variants:
         return
     source = _data_source(study.config, experiment["data"])
-    chosen = experiment.get("chosen")
     folds = experiment.get("folds", [None])
     has_folds = source.source == "archive" and catalog.get(source.name).folds is not None
     if not has_folds:
         folds = folds[:1]
-    for variant in experiment.get("variants", [{"settings": {}}]):
-        if chosen is not None and label(variant) not in chosen:
-            continue
+    for variant in variants:
         base = merged(experiment["run"], variant.get("run", {}))
         if learners.get(base["learner"]).missing(base["model"]):
             continue  # an external program that is not installed; the table says so

@@ -5,6 +5,7 @@ No paper has this comparison, so nothing published stands beside it and no claim
 
 from __future__ import annotations
 
+from directrank.papers.one_protocol.questions import QUESTIONS
 from directrank.papers.shared.product import Kind, Product
 
 #: What is made of each collection: kind, ending of the name, what it is, and the function for it.
@@ -30,6 +31,9 @@ _NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "con
 #: The file of published values of a collection.
 VALUES = "per_query_{collection}"
 
+#: The pairs of methods that the tables of trees compare.
+_ASKED = tuple(question.pair for question in QUESTIONS)
+
 PRODUCTS: dict[str, Product] = (
     {
         f"{kind}_{{collection}}{ending}": Product(
@@ -50,6 +54,26 @@ PRODUCTS: dict[str, Product] = (
             "per_query:per_query",
             {"dataset": "{collection}"},
         )
+    }
+    | {
+        "table_{collection}_trees": Product(
+            "table",
+            "One protocol, {collection}: boosted trees, choice by choice",
+            ("{collection}_trees",),
+            "trees:table",
+            {"dataset": "{collection}"},
+            timed=True,
+            compares=_ASKED,
+        ),
+        "table_collections_trees": Product(
+            "table",
+            "One protocol over collections: boosted trees, choice by choice",
+            (),
+            "trees_across:table",
+            across=True,
+            reads=VALUES,
+            compares=_ASKED,
+        ),
     }
     | {
         f"{kind}_collections{ending}": Product(

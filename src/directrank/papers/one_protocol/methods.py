@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, p_value, spread
 from directrank.papers.shared.methods import (
@@ -71,15 +72,19 @@ class Comparison(ABC):
     def names(self) -> pd.DataFrame:
         """Columns ``method`` and ``scorer``, a row per method: how each is called."""
 
-    @property
     @abstractmethod
-    def values(self) -> pd.DataFrame:
-        """The primary metric, one row per query that is not empty, one column per method."""
+    def values_of(self, metric: str) -> pd.DataFrame:
+        """A metric, one row per query that is not empty, one column per method."""
 
     @property
     @abstractmethod
     def groups(self) -> np.ndarray | None:
         """The group of each row of :attr:`values`; None where queries are independent."""
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """:meth:`values_of` the primary metric."""
+        return self.values_of(PRIMARY)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -192,10 +197,9 @@ class Protocol(Comparison):
         """Positions of the methods of these scorers."""
         return [n for n, method in enumerate(self.methods) if method.variant in scorers]
 
-    @cached_property
-    def values(self) -> pd.DataFrame:
-        """See :attr:`Comparison.values`."""
-        return pd.DataFrame(dict(enumerate(paired_values(self.methods, PRIMARY))))
+    def values_of(self, metric: str) -> pd.DataFrame:
+        """See :meth:`Comparison.values_of`."""
+        return pd.DataFrame(dict(enumerate(paired_values(self.methods, metric))))
 
     @cached_property
     def groups(self) -> np.ndarray | None:
@@ -214,10 +218,25 @@ class Protocol(Comparison):
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.folds > 1 else "test"
-        return (
-            f"Every method: {trials}, {budget} each, chosen by validation NDCG@10. "
-            f"{training_sentence(runs)} {self.evidence.sources(self.methods[0].runs, part)}"
-        )
+        sentences = [
+            f"Every method: {trials}, {budget} each, chosen by validation NDCG@10.",
+            training_sentence(runs),
+            self.evidence.sources(self.methods[0].runs, part),
+        ]
+        return " ".join(filter(None, sentences))
+
+    @property
+    def trees_beside_losses(self) -> list[int]:
+        """Positions of the trees that a picture of losses has room for: all but those that stand
+        for a choice within a library, which the table of trees compares."""
+        return [number for number in self.of("trees") if self.methods[number].name not in FURTHER]
+
+    @property
+    def elsewhere(self) -> str:
+        """What a caption says where there are other trees; empty where there are none."""
+        if len(self.trees_beside_losses) == len(self.of("trees")):
+            return ""
+        return "Other boosted trees are in the table of all methods. "
 
     @property
     def folds(self) -> int:
@@ -231,22 +250,20 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
     Raises:
         DataError: fewer than three methods, or one that lacks a fold which another has.
     """
-    methods = [
-        method
-        for scorer, title in SCORERS.items()
-        for method in by_method(
-            evidence.runs(f"{dataset}_{scorer}"),
-            "exclude",
-            variant=scorer,
-            suffix="" if scorer == "trees" else f", {title}",
-        ).values()
-    ]
+    methods = [method for scorer in SCORERS for method in methods_of(evidence, dataset, scorer)]
     if len(methods) < 3:
         raise DataError(
             f"fewer than three methods were run on {dataset}", "add variants to its experiments"
         )
     require_equal_folds(methods)
     return Protocol(evidence, methods)
+
+
+def methods_of(evidence: Evidence, dataset: str, scorer: str) -> list[Method]:
+    """The methods of a scorer that were run on ``dataset``, in the order of its experiment."""
+    suffix = "" if scorer == "trees" else f", {SCORERS[scorer]}"
+    runs = evidence.runs(f"{dataset}_{scorer}")
+    return list(by_method(runs, "exclude", variant=scorer, suffix=suffix).values())
 
 
 def p_text(value: float) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 from directrank.data import catalog
 from directrank.papers.one_protocol.methods import (
     METRICS,
-    PRIMARY,
     SCORERS,
     Comparison,
     protocol,
@@ -77,10 +76,9 @@ class Published(Comparison):
         """See :attr:`Comparison.names`."""
         return pd.DataFrame(self.frame.attrs["methods"], columns=["method", "scorer"])
 
-    @cached_property
-    def values(self) -> pd.DataFrame:
-        """See :attr:`Comparison.values`."""
-        return self.metrics[PRIMARY]
+    def values_of(self, metric: str) -> pd.DataFrame:
+        """See :meth:`Comparison.values_of`."""
+        return self.metrics[metric]
 
     @cached_property
     def metrics(self) -> dict[str, pd.DataFrame]:

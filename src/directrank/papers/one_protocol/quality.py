@@ -207,7 +207,7 @@ def _scorers(study: Protocol) -> str:
             f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, better for "
             f"{verdicts.count(1)} of {len(both)} losses, worse for {verdicts.count(-1)}"
         )
-    for number in study.of("trees"):
+    for number in study.trees_beside_losses:
         others = study.of(*NEURAL)
         verdicts = study.verdicts[number, others].tolist()
         texts.append(

@@ -55,7 +55,8 @@ def scorer_legend(figure: Figure) -> None:
 def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     """Critical-difference diagrams, one panel per scorer, trees in each (Demšar 2006, figure 1)."""
     study = protocol(evidence, dataset)
-    panels = {scorer: study.of(scorer, "trees") for scorer in NEURAL if study.of(scorer)}
+    trees = study.trees_beside_losses
+    panels = {scorer: study.of(scorer) + trees for scorer in NEURAL if study.of(scorer)}
     panels = {scorer: numbers for scorer, numbers in panels.items() if len(numbers) > 2}
     if not panels:
         raise DataError(
@@ -91,7 +92,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
         f"does not tell apart (CD: critical difference at {SIGNIFICANT}). That all methods of a "
         f"panel are alike, by Friedman's test: {'; '.join(texts)}. {study.kind_of_blocks} are the "
         "blocks, their values the mean over trials; queries without a relevant document are left "
-        f"out. {study.scale()}"
+        f"out. {study.elsewhere}{study.scale()}"
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 
@@ -240,9 +241,8 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     )
     data = in_front(data.rename(columns={"other_method": "other"}), study.about)
     data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > difference
-    groups = {
-        scorer: study.of(scorer, "trees") for scorer in NEURAL if len(study.of(scorer, "trees")) > 1
-    }
+    shown = {scorer: study.of(scorer) + study.trees_beside_losses for scorer in NEURAL}
+    groups = {scorer: numbers for scorer, numbers in shown.items() if len(numbers) > 1}
     width = max(len(numbers) for numbers in groups.values())
     sections = [
         Section(TITLES[scorer], _matrix(study, numbers, width))
@@ -254,7 +254,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
         f"{study.test[0].upper()}{study.test[1:]} over {study.size} (means over trials, queries "
         f"without a relevant document left out), p < {SIGNIFICANT} after Holm's correction over "
         f"all {len(pairs)} pairs, those of different scorers included; all are in the CSV file, "
-        f"with Nemenyi's test beside. {study.scale()}"
+        f"with Nemenyi's test beside. {study.elsewhere}{study.scale()}"
     )
     columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
     notes = [_summary(study, data), _settled(study, data)]

@@ -1,0 +1,233 @@
+"""Answers to the questions about trees: a difference, its interval, and what can be said of it.
+
+Interval, difference and equivalence come from one estimate, the mean difference over test queries
+(over their groups, where they have some), so that they cannot disagree. Differences and
+equivalences are two families of tests: each is corrected by itself, over the questions of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from directrank.papers.one_protocol.methods import (
+    MARGINS,
+    METRICS,
+    PRIMARY,
+    SCORERS,
+    SIGNIFICANT,
+    Comparison,
+)
+from directrank.papers.one_protocol.questions import QUESTIONS, Question
+from directrank.papers.shared.format import listed, signed
+from directrank.stats.clusters import clustered_mean
+from directrank.stats.estimates import Estimate, of_mean
+from directrank.stats.tests import holm
+from directrank.system.errors import DataError
+
+MARGIN = MARGINS[0]
+
+#: Heading of the primary metric.
+HEADING = next(heading for heading, metric in METRICS.items() if metric == PRIMARY)
+
+#: How verdicts are reached, for a caption.
+VERDICTS = (
+    f"Better, worse: the first is so significantly (t test, p < {SIGNIFICANT} after Holm's "
+    f"correction over the pairs); equivalent: the difference is within ±{MARGIN} by two one-sided "
+    f"tests, corrected likewise; “within {MARGIN}”: a significant difference that is so too"
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of the difference of a question's two methods.
+
+    Attributes:
+        question: what is asked.
+        estimate: of the first method's primary metric minus the second's.
+        p_holm: that they do not differ.
+        p_equivalent_holm: that they differ by more than the margin.
+    """
+
+    question: Question
+    estimate: Estimate
+    p_holm: float
+    p_equivalent_holm: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is significant."""
+        return self.p_holm < SIGNIFICANT
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether the difference is significantly within the margin; it may be one all the same."""
+        return self.p_equivalent_holm < SIGNIFICANT
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse`` (the first), ``equivalent`` or ``cannot tell``."""
+        if self.differs:
+            return "better" if self.estimate.mean > 0 else "worse"
+        return "equivalent" if self.equivalent else "cannot tell"
+
+    @property
+    def verdict_in_print(self) -> str:
+        """The verdict, and whether a difference is within the margin."""
+        return self.verdict + (f", within {MARGIN}" if self.differs and self.equivalent else "")
+
+    @property
+    def difference(self) -> str:
+        """The difference with the half width of its interval."""
+        return with_width(signed(self.estimate.mean), self.estimate)
+
+    @property
+    def ahead(self) -> str:
+        """Which of the two has the higher mean, and by how much."""
+        first, second = self.question.pair
+        if self.estimate.mean < 0:
+            first, second = second, first
+        size = with_width(f"{abs(self.estimate.mean):.4f}", self.estimate)
+        return f"{first} over {second} by {size}"
+
+
+def with_width(text: str, estimate: Estimate) -> str:
+    """A mean that is already set, with the half width of its 95 % interval, where it has one."""
+    half_width = estimate.interval().half_width
+    return text if np.isnan(half_width) else f"{text} ± {half_width:.4f}"
+
+
+def mean_of(values: np.ndarray, groups: np.ndarray | None) -> Estimate:
+    """The mean of query values ``[n]``, its error by group where queries have groups ``[n]``."""
+    return of_mean(values) if groups is None else clustered_mean(values, groups)
+
+
+def differences(study: Comparison, metric: str = PRIMARY) -> dict[Question, Estimate]:
+    """The difference of both methods of every question that can be asked of ``study``."""
+    places = {
+        name: place
+        for place, (name, scorer) in enumerate(study.names.itertuples(index=False))
+        if scorer == SCORERS["trees"]
+    }
+    asked = [question for question in QUESTIONS if places.keys() >= set(question.pair)]
+    if not asked:
+        return {}
+    values = study.values_of(metric)
+    return {
+        question: mean_of((values[first] - values[second]).to_numpy(), study.groups)
+        for question in asked
+        for first, second in [(places[question.first], places[question.second])]
+    }
+
+
+def judged(estimates: Mapping[Question, Estimate]) -> dict[Question, Answer]:
+    """The answers, each test corrected over the questions by Holm's method."""
+    differs = [estimate.p_differs() for estimate in estimates.values()]
+    within = [estimate.p_within(-MARGIN, MARGIN) for estimate in estimates.values()]
+    # Without an error nothing is known.
+    p_values = [holm(np.nan_to_num(values, nan=1.0)) for values in (differs, within)]
+    return {
+        question: Answer(question, estimate, float(p_differs), float(p_within))
+        for (question, estimate), p_differs, p_within in zip(
+            estimates.items(), *p_values, strict=True
+        )
+    }
+
+
+def answer_row(answer: Answer, heading: str, estimate: Estimate) -> dict[str, Any]:
+    """A row of a CSV file; the verdict stands in that of the primary metric.
+
+    Args:
+        answer: to a question.
+        heading: of the metric.
+        estimate: the difference in it.
+    """
+    row = {
+        "question": answer.question.text,
+        "method": answer.question.first,
+        "other": answer.question.second,
+        "metric": heading,
+        "difference": estimate.mean,
+        "half_width": estimate.interval().half_width,
+    }
+    if heading == HEADING:
+        row |= {
+            "p_holm": answer.p_holm,
+            "p_equivalent_holm": answer.p_equivalent_holm,
+            "verdict": answer.verdict,
+        }
+    return row
+
+
+def answer_rows(study: Comparison, answers: Mapping[Question, Answer]) -> Iterator[dict[str, Any]]:
+    """A row of :func:`answer_row` per metric and question of a collection."""
+    for heading, metric in METRICS.items():
+        for question, estimate in differences(study, metric).items():
+            yield answer_row(answers[question], heading, estimate) | {"queries": estimate.n}
+
+
+def nothing_to_ask(where: str) -> DataError:
+    """The error of a table without a single question."""
+    return DataError(
+        f"no two methods of trees that are compared were run {where}",
+        "add variants to the experiment trees, or leave this product out",
+    )
+
+
+def in_words(answers: Sequence[Answer], queries: str) -> str:
+    """What to see on a collection, in a sentence.
+
+    Args:
+        answers: of its questions.
+        queries: how many they rest on, in words.
+    """
+    differ = [answer for answer in answers if answer.differs]
+    differ.sort(key=lambda answer: -abs(answer.estimate.mean))
+    small = sum(answer.equivalent for answer in differ)
+    equal = [answer for answer in answers if answer.verdict == "equivalent"]
+    unknown = len(answers) - len(differ) - len(equal)
+    differing = f"{len(differ) or 'none'} differ{'s' * (len(differ) == 1)} significantly"
+    if differ:
+        differing += f" ({', '.join(answer.ahead for answer in differ)})"
+    if small:
+        differing += f", {small} of them by no more than {MARGIN}"
+    alike = f"{len(equal) or 'none'} {'is' if len(equal) < 2 else 'are'} equivalent within {MARGIN}"
+    if equal:
+        alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
+    said = [differing, alike, *([f"of {unknown} these queries cannot tell"] if unknown else [])]
+    pairs = f"{len(answers)} pair{'s' * (len(answers) > 1)}"
+    return f"**What to see.** Of {pairs} on {queries}, {'; '.join(said)}."
+
+
+def over_collections(
+    by_collection: Sequence[Mapping[Question, Answer]], overall: Mapping[Question, Answer]
+) -> str:
+    """What to see on several collections, in sentences.
+
+    Args:
+        by_collection: the answers of each.
+        overall: those over collections.
+    """
+    one_way, both_ways, equal = [], [], []
+    for question in overall:
+        verdicts = [some[question].verdict for some in by_collection if question in some]
+        better, worse = verdicts.count("better"), verdicts.count("worse")
+        first, second = question.pair if better else question.pair[::-1]
+        if better and worse:
+            both_ways.append(f"{first} and {second} ({better} to {worse})")
+        elif better or worse:
+            one_way.append(f"{first} over {second} ({better + worse} of {len(verdicts)})")
+        elif verdicts and set(verdicts) == {"equivalent"}:
+            equal.append(listed(question.pair))
+    sure = [answer.ahead for answer in overall.values() if answer.differs]
+    parts = [
+        ("significantly ahead on some and behind on none", one_way),
+        ("ahead on some and behind on others", both_ways),
+        (f"equivalent within {MARGIN} on every one", equal),
+        ("different over the collections, by a test that speaks of others too", sure),
+    ]
+    said = "; ".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts)
+    return f"**What to see.** On {len(by_collection)} collections, {said}."

@@ -1,0 +1,51 @@
+"""What is asked of boosted trees: pairs of methods that differ in one choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Question:
+    """A choice, and the two methods of the experiment ``trees`` that differ in it.
+
+    Attributes:
+        text: the question in print.
+        first, second: the methods; a difference is the first minus the second.
+    """
+
+    text: str
+    first: str
+    second: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both methods."""
+        return self.first, self.second
+
+
+QUESTIONS = (
+    Question("Pairs weighed by NDCG, or alike?", "XGBoost NDCG", "XGBoost"),
+    Question("Pairs weighed by NDCG, or by AP?", "XGBoost NDCG", "XGBoost MAP"),
+    Question("Pairs, or a cross-entropy?", "LambdaMART", "XE-NDCG trees"),
+    Question("LambdaMART normalised?", "LambdaMART", "LambdaMART unnormalised"),
+    Question("XGBoost, by NDCG, normalised?", "XGBoost NDCG", "XGBoost NDCG unnormalised"),
+    Question("XGBoost, pairs alike, normalised?", "XGBoost", "XGBoost unnormalised"),
+    Question("Pairs with the first 30, or the first 13?", "LambdaMART", "LambdaMART cut 13"),
+    Question("Pairs by topk, or by mean?", "XGBoost NDCG", "XGBoost NDCG mean pairs"),
+    Question("LightGBM, or XGBoost?", "LambdaMART", "XGBoost NDCG"),
+    Question("LightGBM, or CatBoost?", "LambdaMART", "YetiRank NDCG@10"),
+    Question("XGBoost, or CatBoost?", "XGBoost NDCG", "YetiRank NDCG@10"),
+    Question("YetiRank, or weighed by NDCG@10?", "YetiRank", "YetiRank NDCG@10"),
+    Question("YetiRank, or its pairwise leaves?", "YetiRank", "YetiRankPairwise"),
+    Question("YetiRank, or StochasticRank?", "YetiRank", "CatBoost StochasticRank"),
+    Question("YetiRank, or QueryRMSE?", "YetiRank", "QueryRMSE"),
+    Question("YetiRank, or QuerySoftMax?", "YetiRank", "QuerySoftMax"),
+)
+
+#: A method of each library, with the library's own objective: these stand beside the losses where
+#: there is no room for all trees.
+LIBRARIES = ("LambdaMART", "XGBoost", "YetiRank")
+
+#: The others that a question names.
+FURTHER = frozenset(name for asked in QUESTIONS for name in asked.pair) - set(LIBRARIES)

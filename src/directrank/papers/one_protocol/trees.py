@@ -1,0 +1,120 @@
+"""Boosted trees beside each other: which library, objective and normalisation, and what it costs.
+
+On a collection, from its runs; :mod:`directrank.papers.one_protocol.trees_across` has all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.one_protocol.answers import (
+    HEADING,
+    VERDICTS,
+    answer_rows,
+    differences,
+    in_words,
+    judged,
+    nothing_to_ask,
+)
+from directrank.papers.one_protocol.methods import METRICS, Protocol, methods_of
+from directrank.papers.one_protocol.time import training_seconds
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import interval, p_value
+from directrank.papers.shared.methods import Method
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.stats.intervals import mean_interval
+
+
+def table(evidence: Evidence, dataset: str) -> TableResult:
+    """The answers on a collection, and what every method is worth and costs.
+
+    Raises:
+        DataError: both methods of no question were run.
+    """
+    study = Protocol(evidence, methods_of(evidence, dataset, "trees"))
+    answers = judged(differences(study))
+    if not answers:
+        raise nothing_to_ask(f"on {dataset}")
+    seconds = {method.name: training_seconds(method) for method in study.methods}
+    rows = [*answer_rows(study, answers)]
+    rows += [row for method in study.methods for row in _method_rows(study, method)]
+    data = in_front(pd.DataFrame(rows), study.about)
+    times = pd.DataFrame({"method": list(seconds), "seconds": list(seconds.values())})
+    lines = [
+        [
+            answer.question.text,
+            *answer.question.pair,
+            answer.difference,
+            answer.verdict_in_print,
+            p_value(answer.p_holm),
+            *(f"{seconds[name]:.2f}" for name in answer.question.pair),
+        ]
+        for answer in answers.values()
+    ]
+    columns = ["Choice", "first", "second", f"difference in {HEADING}", "verdict", "p"]
+    columns += ["s, first", "s, second"]
+    of_methods = ["Method", *METRICS, "trees kept", "at the limit", "s"]
+    sections = [
+        Section("Choice by choice", lines),
+        Section("All methods", _method_lines(data, seconds), of_methods),
+    ]
+    by_group = "" if study.groups is None else ", with errors by group of queries"
+    caption = (
+        f"{in_words([*answers.values()], study.size)} Boosted trees under one protocol. Above, "
+        f"the first method's test {HEADING} minus the second's (means over trials), ± the half "
+        f"width of its 95% t interval over the test queries{by_group}. {VERDICTS}. p: of no "
+        "difference, corrected. Below, means as in the table of all methods, with the same "
+        "intervals (bold: the highest); trees kept: the mean over trials and folds of the models "
+        "that were chosen; at the limit: how many of these trainings grew all the trees they may. "
+        "s: seconds that one configuration of one trial takes to train, validation included, as "
+        "the runs measured it beside other work of the machine; times differ from run to run and "
+        "are in a file of their own. Queries without a relevant document are left out. "
+        f"{study.scale()}"
+    )
+    return TableResult(data, Layout(caption, columns, sections), in_front(times, study.about))
+
+
+def _method_rows(study: Protocol, method: Method) -> Iterator[dict[str, Any]]:
+    """A row per metric: the mean, as in the table of all methods, and the trees."""
+    fits = pd.concat([run.result.fits for run in method.runs])
+    chosen = fits[fits["selected"]]
+    trees = {
+        "trees_kept": float(chosen["best_epoch"].mean()),
+        "at_the_limit": int((~chosen["stopped_early"].astype(bool)).sum()),
+        "models": len(chosen),
+    }
+    for heading, metric in METRICS.items():
+        over_trials = mean_interval(method.trial_means(metric))
+        over_queries = study.over_queries(method, metric)
+        yield {
+            "method": method.name,
+            "metric": heading,
+            "mean": over_trials.mean,
+            "half_width": over_queries.half_width,
+            "half_width_over_trials": over_trials.half_width,
+            "queries": over_queries.n,
+            **trees,
+        }
+
+
+def _method_lines(data: pd.DataFrame, seconds: Mapping[str, float]) -> list[list[str]]:
+    means = data[data["mean"].notna()]
+    best = means.groupby("metric")["mean"].max()
+    lines = []
+    for name, of_method in means.groupby("method", sort=False):
+        rows = of_method.set_index("metric")
+        cells = []
+        for heading in METRICS:
+            text = f"{rows.loc[heading, 'mean']:.4f}"
+            if rows.loc[heading, "mean"] == best[heading]:
+                text = f"**{text}**"
+            cells.append(interval(text, rows.loc[heading, "half_width"]))
+        first = rows.iloc[0]
+        limit = f"{first['at_the_limit']:.0f} of {first['models']:.0f}"
+        cells += [f"{first['trees_kept']:.0f}", limit, f"{seconds[str(name)]:.2f}"]
+        lines.append([str(name), *cells])
+    return lines

@@ -1,0 +1,149 @@
+"""Boosted trees on all collections together, from their published values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.one_protocol.answers import (
+    HEADING,
+    VERDICTS,
+    Answer,
+    answer_row,
+    answer_rows,
+    differences,
+    judged,
+    mean_of,
+    nothing_to_ask,
+    over_collections,
+    with_width,
+)
+from directrank.papers.one_protocol.methods import METRICS, PRIMARY, SCORERS
+from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.one_protocol.questions import QUESTIONS, Question
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.estimates import Estimate, of_mean
+
+#: In the place of a collection's title where a number is over all of them.
+ALL = "all collections"
+
+
+def table(evidence: Evidence) -> TableResult:
+    """The answers on every collection and over them, and the mean of every method.
+
+    Raises:
+        DataError: both methods of no question were run on two collections.
+    """
+    studies = [read(file) for file in evidence.values_files]
+    answers = [judged(differences(study)) for study in studies]
+    overall = judged(_over_collections(studies, PRIMARY))
+    if not overall:
+        raise nothing_to_ask("on two collections")
+    titles = [study.dataset.title for study in studies]
+    columns = ["Choice", "first − second", *titles, "over collections", "verdict"]
+    of_methods = ["Method", "mean rank", *titles, "", ""]
+    means = [_means(study) for study in studies]
+    sections = [
+        Section("Choice by choice", _choice_lines(answers, overall)),
+        Section("All methods", _method_lines(means), of_methods),
+    ]
+    caption = (
+        f"{over_collections(answers, overall)} Boosted trees under one protocol. Above, the first "
+        f"method's test {HEADING} minus the second's (means over trials) on every collection, ± "
+        "the half width of its 95% t interval over the test queries, or over groups of them where "
+        f"they form some, with the verdict of that collection alone. {VERDICTS}. Over collections: "
+        "the mean of their differences, and a t test and interval that take collections as drawn "
+        "from others; few of them say little. Below, means over the test queries with their "
+        "intervals, and the mean rank among the methods that every collection has. Queries without "
+        f"a relevant document are left out. Edition {evidence.edition}."
+    )
+    data = _data(evidence, studies, answers, overall, means)
+    return TableResult(data, Layout(caption, columns, sections))
+
+
+def _over_collections(studies: Sequence[Published], metric: str) -> dict[Question, Estimate]:
+    """The mean over the collections of a question's differences, of those that two of them have."""
+    found = [differences(study, metric) for study in studies]
+    values = {
+        question: [some[question].mean for some in found if question in some]
+        for question in QUESTIONS
+    }
+    return {question: of_mean(some) for question, some in values.items() if len(some) > 1}
+
+
+def _means(study: Published) -> dict[str, Estimate]:
+    """The mean of the primary metric of every method of trees."""
+    return {
+        name: mean_of(study.values[place].to_numpy(), study.groups)
+        for place, (name, scorer) in enumerate(study.names.itertuples(index=False))
+        if scorer == SCORERS["trees"]
+    }
+
+
+def _choice_lines(
+    answers: Sequence[Mapping[Question, Answer]], overall: Mapping[Question, Answer]
+) -> list[list[str]]:
+    lines = []
+    for question, answer in overall.items():
+        cells = [
+            f"{some[question].difference}, {some[question].verdict_in_print}"
+            if question in some
+            else "–"
+            for some in answers
+        ]
+        pair = " − ".join(question.pair)
+        lines.append([question.text, pair, *cells, answer.difference, answer.verdict_in_print])
+    return lines
+
+
+def _method_lines(means: Sequence[Mapping[str, Estimate]]) -> list[list[str]]:
+    values = pd.DataFrame([{name: some[name].mean for name in some} for some in means])
+    ranks = values.dropna(axis="columns").rank(axis="columns", ascending=False).mean()
+    lines = []
+    for name in values:
+        cells = [
+            with_width(f"{some[name].mean:.4f}", some[name]) if name in some else "–"
+            for some in means
+        ]
+        rank = f"{ranks[name]:.1f}" if name in ranks else ""
+        lines.append([str(name), rank, *cells, "", ""])
+    return lines
+
+
+def _data(
+    evidence: Evidence,
+    studies: Sequence[Published],
+    answers: Sequence[Mapping[Question, Answer]],
+    overall: Mapping[Question, Answer],
+    means: Sequence[Mapping[str, Estimate]],
+) -> pd.DataFrame:
+    """The answers on every collection, those over them, and the means of the methods."""
+    rows: list[dict[str, Any]] = []
+    for study, answered in zip(studies, answers, strict=True):
+        rows += [evidence.about(study.dataset) | row for row in answer_rows(study, answered)]
+    for heading, metric in METRICS.items():
+        rows += [
+            evidence.about(None)
+            | {"dataset": ALL}
+            | answer_row(overall[question], heading, estimate)
+            | {"collections": estimate.n}
+            for question, estimate in _over_collections(studies, metric).items()
+        ]
+    for study, of_study in zip(studies, means, strict=True):
+        rows += [evidence.about(study.dataset) | row for row in _mean_rows(of_study)]
+    return pd.DataFrame(rows)
+
+
+def _mean_rows(means: Mapping[str, Estimate]) -> Iterator[dict[str, Any]]:
+    for name, estimate in means.items():
+        yield {
+            "method": name,
+            "metric": HEADING,
+            "mean": estimate.mean,
+            "half_width": estimate.interval().half_width,
+            "queries": estimate.n,
+        }
