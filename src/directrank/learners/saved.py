@@ -1,0 +1,121 @@
+"""Scoring with a model that a fit has saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank.learners import get
+from directrank.learners.inputs import check_features, documents
+from directrank.lists.packed import RankedLists
+from directrank.system.errors import ConfigError, DataError
+
+
+def score_saved(
+    path: Path, learner: str, model: Mapping[str, Any], lists: RankedLists, threads: int = 1
+) -> np.ndarray:
+    """Scores of lists by a saved model, as the fit's own ``predict`` gave them, on the CPU.
+
+    Args:
+        path: as :class:`directrank.learners.contract.Fitted` takes it to ``save`` the model:
+            without the suffix.
+        learner: the learner's name.
+        model: the fit's section ``model``, with the values that were tuned.
+        lists: the queries, scaled as those that the model was fitted to.
+        threads: that scoring may use.
+
+    Returns:
+        Float32 or float64 ``[N]``.
+
+    Raises:
+        ConfigError: a learner whose models are scored by a program of its own.
+        DataError: the model's file is missing, or of another number of features.
+    """
+    kind = "network" if get(learner).neural else learner
+    if kind not in _READERS:
+        raise ConfigError(
+            f"models of '{learner}' cannot be scored here", "score them with its own program"
+        )
+    suffix, read = _READERS[kind]
+    file = path.with_name(path.name + suffix)
+    if not file.is_file():
+        raise DataError("this model is missing", "train the run again", file=file)
+    return read(file, model, lists, threads)
+
+
+def _network(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    import torch
+    from safetensors.torch import load_file
+
+    from directrank import models
+    from directrank.learners.neural.scoring import score
+
+    state = load_file(file)
+    dtype = next(iter(state.values())).dtype
+    network = models.build(model, lists.n_features, [torch.Generator()]).to(dtype)
+    try:
+        network.load_state_dict(state)
+    except RuntimeError:
+        raise DataError(
+            f"this is no model '{model['name']}' of {lists.n_features} features",
+            "score the data set that the model was trained on",
+            file=file,
+        ) from None
+    torch.set_num_threads(threads)
+    return score(network, lists, dtype, torch.device("cpu"))[0].numpy()
+
+
+def _linear(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    from safetensors.numpy import load_file
+
+    from directrank.learners.linear.linear import features_of
+
+    weights = load_file(file)["weights"]
+    check_features(lists, len(weights))
+    return features_of(lists) @ weights
+
+
+def _lightgbm(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    import lightgbm
+
+    booster = lightgbm.Booster(model_file=str(file))
+    check_features(lists, booster.num_feature())
+    return np.asarray(booster.predict(documents(lists)[0], num_threads=threads))
+
+
+def _xgboost(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    from directrank.learners.trees.boosting import library
+
+    xgboost = library("xgboost", "xgboost-cpu (or xgboost)")
+    booster = xgboost.Booster({"nthread": threads}, model_file=str(file))
+    check_features(lists, booster.num_features())
+    return np.asarray(booster.inplace_predict(documents(lists)[0]))
+
+
+def _catboost(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    from directrank.learners.trees.boosting import library
+    from directrank.learners.trees.catboost import BLOCK
+
+    trees = library("catboost", "catboost").CatBoost().load_model(str(file))
+    check_features(lists, len(trees.feature_names_))
+    features = documents(lists)[0]
+    blocks = [
+        trees.predict(features[first : first + BLOCK], thread_count=threads)
+        for first in range(0, len(features), BLOCK)
+    ]
+    return np.concatenate(blocks)
+
+
+#: Learner → the suffix of its models, and what reads and applies one.
+_READERS: Mapping[str, tuple[str, Callable[..., np.ndarray]]] = {
+    "network": (".safetensors", _network),
+    "ranking_svm": (".safetensors", _linear),
+    "adarank": (".safetensors", _linear),
+    "svmmap": (".safetensors", _linear),
+    "lightgbm": (".txt", _lightgbm),
+    "xgboost": (".json", _xgboost),
+    "catboost": (".cbm", _catboost),
+}
