@@ -16,7 +16,7 @@ from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
 from directrank.system.errors import DirectrankError
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
-COMMANDS = ("data", "fit", "products", "report", "cost")
+COMMANDS = ("data", "fit", "compare", "export", "products", "report", "cost")
 
 #: What the loader of shared libraries says when memory is short.
 _NO_ROOM = "failed to map segment"
@@ -26,6 +26,7 @@ examples:
   directrank prepare ohsumed --raw data/raw --out data/prepared/ohsumed
   directrank fit run.json --data data/prepared/ohsumed --out results/mine
   directrank evaluate results/mine
+  directrank compare --run mine.run --qrels msrd.qrels --collection msrd
 
 Every command explains itself with --help.
 """

@@ -136,6 +136,10 @@ class Comparison(ABC):
 
     @cached_property
     def decisions(self) -> pd.Series:
+        """:meth:`decided` within the first of :data:`MARGINS`."""
+        return self.decided(MARGINS[0])
+
+    def decided(self, margin: float) -> pd.Series:
         """Of every pair ``better`` or ``worse`` (the first), ``equivalent`` or ``cannot tell``.
 
         A pair may differ by more than chance and by less than the margin; it is better or worse
@@ -143,7 +147,7 @@ class Comparison(ABC):
         """
         words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]
         sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
-        equal = equivalence(self.pairs, MARGINS[0]) < SIGNIFICANT
+        equal = equivalence(self.pairs, margin) < SIGNIFICANT
         return pd.Series(np.where(sure, words, np.where(equal, "equivalent", "cannot tell")))
 
     def settled(self, margin: float) -> float:

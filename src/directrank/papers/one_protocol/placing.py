@@ -1,0 +1,172 @@
+"""A user's own methods among the published ones of a collection.
+
+Every one of them is compared with every published method by the tests of the published comparison.
+Holm's correction and that of the equivalences are over the pairs of one of the user's methods with
+a published one: pairs of published methods are not asked about here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.one_protocol.methods import METRICS, Comparison
+from directrank.papers.one_protocol.own_values import Own
+from directrank.papers.one_protocol.per_query import Published
+from directrank.papers.shared.evidence import PUBLISHED, Dataset
+from directrank.papers.shared.format import listed
+from directrank.papers.shared.methods import mean_over_queries
+from directrank.papers.shared.tables import in_front
+from directrank.stats.estimates import Estimate
+from directrank.stats.intervals import Interval
+from directrank.stats.ranks import all_pairs, equivalence
+from directrank.stats.tests import holm
+from directrank.system.errors import ConfigError, DataError
+
+#: Metric → its heading.
+HEADINGS: Mapping[str, str] = {metric: heading for heading, metric in METRICS.items()}
+
+
+def published_file(collection: str, edition: str, tables: Path = PUBLISHED.parent) -> Path:
+    """The published values of a collection.
+
+    Args:
+        collection: its name.
+        edition: ``real``, ``demo`` or one of the user's.
+        tables: the folder ``paper_tables``.
+
+    Raises:
+        ConfigError: there are none; with those that there are.
+    """
+    file = tables / edition / "one_protocol" / f"per_query_{collection}.parquet"
+    if not file.is_file():
+        there = [
+            f"--collection {path.stem.removeprefix('per_query_')} --edition {path.parts[-3]}"
+            for path in sorted(tables.glob("*/one_protocol/per_query_*.parquet"))
+        ]
+        raise ConfigError(
+            f"there are no published values of '{collection}' in the edition '{edition}'",
+            (f"there are those of {listed(there)}; " if there else "")
+            + "any other file is named by --results",
+        )
+    return file
+
+
+@dataclass(frozen=True)
+class Placing(Comparison):
+    """A user's methods after the published ones, by one metric.
+
+    Attributes:
+        published: the published values.
+        own: the user's methods, with values of the metric.
+        metric: its column.
+    """
+
+    published: Published
+    own: Sequence[Own]
+    metric: str
+
+    def __post_init__(self) -> None:
+        if len(self.blocks) < 2:
+            raise DataError(
+                f"{self.dataset.title} has a single test query or group of queries, which tells "
+                "nothing of others",
+                "name a larger collection",
+            )
+
+    @property
+    def dataset(self) -> Dataset:
+        """What the numbers are of."""
+        return self.published.dataset
+
+    @cached_property
+    def names(self) -> pd.DataFrame:
+        """See :attr:`Comparison.names`; the user's methods have no scorer."""
+        own = pd.DataFrame({"method": [own.name for own in self.own], "scorer": ""})
+        return pd.concat([self.published.names, own], ignore_index=True)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """See :attr:`Comparison.labels`."""
+        return [*self.published.labels, *(own.name for own in self.own)]
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """The metric, one row per query that is not empty, one column per method."""
+        own = [own.values[self.metric] for own in self.own]
+        return pd.concat([self.published.metrics[self.metric], *own], axis=1, ignore_index=True)
+
+    @cached_property
+    def groups(self) -> np.ndarray | None:
+        """See :attr:`Comparison.groups`."""
+        return self.published.groups
+
+    @property
+    def places(self) -> range:
+        """Positions of the user's methods."""
+        return range(len(self.published.labels), len(self.labels))
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Each of the user's methods (``a``) with each published one (``b``).
+
+        See :func:`directrank.stats.ranks.all_pairs`.
+        """
+        rows = [
+            all_pairs(self.values[[a, b]], self.groups).assign(a=a, b=b)
+            for a in self.places
+            for b in range(len(self.published.labels))
+        ]
+        pairs = pd.concat(rows, ignore_index=True)
+        return pairs.assign(p_holm=holm(pairs["p_value"].to_numpy()))
+
+    @cached_property
+    def means(self) -> list[Interval]:
+        """The mean of every method with its interval, by group where there are groups."""
+        return [mean_over_queries(self.values[n], self.groups) for n in self.values]
+
+    def place(self, number: int) -> int:
+        """One more than the published methods with a higher mean."""
+        mean = self.means[number].mean
+        return 1 + sum(other.mean > mean for other in self.means[: len(self.published.labels)])
+
+    def table(self, margin: float) -> pd.DataFrame:
+        """A row for each of the user's methods with each published one.
+
+        Args:
+            margin: differences up to it are equivalent.
+        """
+        pairs = self.pairs
+        differences = [
+            Estimate(row.difference, row.error, row.freedom).interval()
+            for row in pairs.itertuples()
+        ]
+        first, second = ([self.means[n] for n in pairs[side]] for side in ("a", "b"))
+        data = pd.DataFrame(
+            {
+                "run": [self.labels[n] for n in pairs["a"]],
+                "metric": HEADINGS[self.metric],
+                "mean": [one.mean for one in first],
+                "half_width": [one.half_width for one in first],
+                "place": [self.place(n) for n in pairs["a"]],
+                **self.names.iloc[pairs["b"]].to_dict("list"),
+                "method_mean": [one.mean for one in second],
+                "method_half_width": [one.half_width for one in second],
+                "difference": pairs["difference"],
+                "difference_half_width": [one.half_width for one in differences],
+                "p_value": pairs["p_value"],
+                "p_holm": pairs["p_holm"],
+                "margin": margin,
+                "p_equivalent_holm": equivalence(pairs, margin),
+                "verdict": self.decided(margin),
+                "queries": len(self.values),
+                "groups": len(self.blocks),
+            }
+        )
+        about = {"edition": self.published.edition, "dataset": self.dataset.title}
+        return in_front(data, about)

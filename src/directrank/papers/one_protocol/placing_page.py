@@ -1,0 +1,159 @@
+"""The page that says where a user's methods stand among the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from directrank.papers.one_protocol.methods import SIGNIFICANT
+from directrank.papers.one_protocol.own_values import Collection, load_qrels
+from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.one_protocol.placing import HEADINGS, Placing
+from directrank.papers.shared.format import count, interval, listed, p_value, signed, spread
+from directrank.papers.shared.tables import markdown_rows
+from directrank.system.errors import ConfigError
+from directrank.system.io import write_csv, write_text
+
+#: How a metric is computed, for those who compare it with another tool's.
+_NDCG = "gain 2^y − 1, discount 1 / log2(1 + rank), over that of the ideal order"
+FORMULAS: Mapping[str, str] = {
+    "ndcg@5": _NDCG,
+    "ndcg@10": _NDCG,
+    "ap": "average precision of the whole list; labels from 1 on are relevant",
+    "nerr@10": "expected reciprocal rank over that of the ideal order; the query's highest label "
+    "is the highest grade",
+}
+
+
+def compare(
+    values: Path,
+    runs: Sequence[Sequence[Path]],
+    qrels: Path | None,
+    metrics: Sequence[str],
+    margin: float,
+    out: Path | None = None,
+) -> str:
+    """Place a user's methods among those whose values are published.
+
+    Args:
+        values: the published values of a collection.
+        runs: of each method its files, one per trial: runs, or values per query.
+        qrels: the judgements, for runs.
+        metrics: columns of the published values.
+        margin: differences of a metric up to it are equivalent.
+        out: the folder for ``compare_<collection>.md`` and ``.csv``; None for none.
+
+    Returns:
+        The page, in Markdown.
+
+    Raises:
+        ConfigError, DataError: with what to do about it.
+    """
+    if not 0 < margin < 1:
+        raise ConfigError(f"the margin {margin:g} is not between 0 and 1", "take 0.01, for example")
+    published = read(values)
+    collection = Collection(published)
+    judged = None if qrels is None else load_qrels(qrels, collection)
+    own = [
+        collection.own(name, files, judged, metrics)
+        for name, files in zip(_names(runs), runs, strict=True)
+    ]
+    placings = [Placing(published, own, metric) for metric in metrics]
+    tables = [placing.table(margin) for placing in placings]
+    page = _page(published, collection, placings, tables, runs)
+    if out is not None:
+        stem = out / f"compare_{published.dataset.name}"
+        write_csv(stem.with_suffix(".csv"), pd.concat(tables, ignore_index=True))
+        write_text(stem.with_suffix(".md"), page)
+    return page
+
+
+def _names(runs: Sequence[Sequence[Path]]) -> list[str]:
+    """What each method is called: as its first file, without the endings."""
+    names = [files[0].name.split(".", 1)[0] or files[0].name for files in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two methods are called '{name}'", "rename the files of one")
+    return names
+
+
+def _page(
+    published: Published,
+    collection: Collection,
+    placings: Sequence[Placing],
+    tables: Sequence[pd.DataFrame],
+    runs: Sequence[Sequence[Path]],
+) -> str:
+    lines = [f"# {', '.join(own.name for own in placings[0].own)} on {collection.title}", ""]
+    for placing, table in zip(placings, tables, strict=True):
+        for number in placing.places:
+            rows = table[table["run"] == placing.labels[number]]
+            lines += [_sentences(placing, number, rows), ""]
+            columns = ["method", HEADINGS[placing.metric], "difference", "p", "verdict"]
+            lines += [*markdown_rows(columns, _rows(placing, number, rows)), ""]
+    lines += [f"- {note}" for note in _notes(published, collection, placings, tables, runs)]
+    return "\n".join([*lines, ""])
+
+
+def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
+    """Where one of the user's methods stands, by its rows of :meth:`Placing.table`."""
+    mean, others = placing.means[number], len(rows)
+    counts = rows["verdict"].value_counts()
+    said = [
+        f"{text} {count(counts[word])}"
+        for word, text in (
+            ("better", "significantly better than"),
+            ("worse", "significantly worse than"),
+            ("equivalent", f"equivalent within ±{rows['margin'].iloc[0]:g} to"),
+            ("cannot tell", "not told apart from"),
+        )
+        if word in counts
+    ]
+    return (
+        f"{placing.labels[number]}: {HEADINGS[placing.metric]} {mean.mean:.4f} "
+        f"(±{mean.half_width:.4f}), place {placing.place(number)} of {others + 1} by the mean over "
+        f"{placing.size} of {placing.dataset.title}. Of {others} published methods it is "
+        f"{listed(said)}."
+    )
+
+
+def _rows(placing: Placing, number: int, rows: pd.DataFrame) -> list[list[str]]:
+    """The lines of its table, the highest mean first."""
+    mean = placing.means[number].mean
+    lines = [(mean, [f"**{placing.labels[number]}**", f"**{mean:.4f}**", "", "", ""])]
+    for other, row in enumerate(rows.itertuples()):
+        difference = interval(signed(row.difference), row.difference_half_width, 4)
+        cells = [f"{row.method_mean:.4f}", difference, p_value(row.p_holm), row.verdict]
+        lines.append((row.method_mean, [placing.labels[other], *cells]))
+    return [cells for _, cells in sorted(lines, key=lambda line: -line[0])]
+
+
+def _notes(
+    published: Published,
+    collection: Collection,
+    placings: Sequence[Placing],
+    tables: Sequence[pd.DataFrame],
+    runs: Sequence[Sequence[Path]],
+) -> list[str]:
+    """How the numbers came about, and what of the files was left out."""
+    placing, pairs = placings[0], len(tables[0])
+    formulas: dict[str, list[str]] = {}
+    for one in placings:
+        formulas.setdefault(FORMULAS[one.metric], []).append(HEADINGS[one.metric])
+    empty = len(collection.every) - len(collection.queries)
+    trials = spread([len(files) for files in runs], "trial")
+    by_group = "" if placing.groups is None else ", by group of queries"
+    return [
+        f"Difference: the run less the method, ± the half width of the 95% interval over "
+        f"queries{by_group}. p: {placing.test}, after Holm's correction over all {pairs} pairs of "
+        f"a run and a method; better or worse below {SIGNIFICANT}. Equivalent: two one-sided t "
+        f"tests{by_group}, corrected likewise.",
+        *(f"{' and '.join(names)}: {formula}." for formula, names in formulas.items()),
+        f"Queries without a relevant document are left out: {count(empty)} of "
+        f"{count(len(collection.every))}.",
+        f"A method's value of a query is the mean over "
+        f"{spread([published.frame['trial'].nunique()], 'trial')}; here over {trials}.",
+        *(f"{own.name}: {remark}." for own in placing.own for remark in own.remarks),
+    ]

@@ -1,0 +1,157 @@
+"""Trained runs as run files with judgements, for the evaluation tools of information retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from directrank import metrics
+from directrank.data import catalog, prepared
+from directrank.learners.saved import score_saved
+from directrank.lists.packed import RankedLists
+from directrank.metrics.packed import metrics_per_query
+from directrank.study.ir_metadata import header
+from directrank.study.results import MODELS, RunResult, load_run
+from directrank.study.run import load_splits
+from directrank.study.specification import candidates, run_name
+from directrank.study.trec import write_qrels, write_run
+from directrank.system.errors import ConfigError, DataError
+
+#: By so much a metric of the same ranking may differ.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        files: a run file per trial, and the judgements last.
+        values: how many values per query the run has of its test set, over trials and metrics.
+        differing: how many of them the written rankings do not have. None on the machine and with
+            the versions that trained the run; elsewhere other last digits may change places.
+    """
+
+    files: list[Path]
+    values: int
+    differing: int
+
+
+def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> Exported:
+    """Score the test set with a run's trained models, and write a run file per trial.
+
+    Args:
+        folders: the run's result folder; or those of a method's runs on several folds, whose test
+            sets then stand in one file.
+        data: the prepared data set's folder (of all folds).
+        out: the folder for ``<name>.trial<number>.run`` and ``<name>.qrels``.
+
+    Raises:
+        ConfigError: runs that differ in more than their fold.
+        DataError: a run that is not complete, or was trained on other data.
+    """
+    runs = [load_run(folder) for folder in folders]
+    name = _name(runs)
+    tests = [_test_set(run, data) for run in runs]
+    qrels = Path(out) / f"{name}.qrels"
+    source = _page(runs[0].spec["data"]["name"])
+    measures = [metrics.label(mapping) for mapping in runs[0].spec["evaluation"]]
+    files, n_values, differing = [], 0, 0
+    for trial in range(runs[0].spec["trials"]):
+        ranked = []
+        for run, lists in zip(runs, tests, strict=True):
+            scores = _scores(run, trial, lists)
+            ranked.append((lists, scores))
+            same = _same(run, trial, lists, scores)
+            n_values += same.size
+            differing += int((~same).sum())
+        tag = f"{name}.trial{trial}"
+        fits = [(run.record, _chosen(run, trial)) for run in runs]
+        text = header(tag, fits, trial, qrels.name, source, measures)
+        files.append(Path(out) / f"{tag}.run")
+        write_run(files[-1], ranked, tag, text)
+    write_qrels(qrels, tests)
+    return Exported([*files, qrels], n_values, differing)
+
+
+def export_qrels(data: str | Path, out: str | Path) -> tuple[int, int]:
+    """Write the judgements of the test sets of all folds of a prepared data set.
+
+    Args:
+        data: the data set's folder.
+        out: the file.
+
+    Returns:
+        How many queries and documents it has.
+
+    Raises:
+        DataError: it is no prepared data set, or damaged.
+    """
+    prepared.verify(data)
+    names = [name for name in prepared.read_record(data)["splits"] if name.split("/")[-1] == "test"]
+    parts = [prepared.open_dataset(Path(data) / name) for name in names]
+    write_qrels(out, parts)
+    return sum(part.n_queries for part in parts), sum(part.n_documents for part in parts)
+
+
+def _name(runs: Sequence[RunResult]) -> str:
+    """What the files are called: as the run, or after what the runs of several folds share."""
+    specs = [{**run.spec, "fold": None} for run in runs]
+    folds = [run.spec["fold"] for run in runs]
+    for run, spec, fold in zip(runs, specs, folds, strict=True):
+        if spec != specs[0] or folds.count(fold) > 1:
+            raise ConfigError(
+                f"'{run.name}' is not the method of '{runs[0].name}' on another fold",
+                "export runs of one file together that differ in their fold alone",
+            )
+    return runs[0].record["name"] if len(runs) == 1 else run_name(specs[0])
+
+
+def _test_set(run: RunResult, data: str | Path) -> RankedLists:
+    record = prepared.read_record(data)
+    if record["digest"] != run.record["data"]["digest"]:
+        raise DataError(
+            f"these are not the data that '{run.name}' was trained on",
+            f"prepare '{run.record['data']['name']}' with the same version and settings",
+            file=data,
+        )
+    return load_splits(run.spec, data)[0].test
+
+
+def _chosen(run: RunResult, trial: int) -> Mapping[str, Any]:
+    """The specification of the candidate whose model the trial has kept."""
+    fits = run.fits
+    (number,) = fits.loc[(fits["trial"] == trial) & fits["selected"], "candidate"]
+    return list(candidates(run.spec))[number]
+
+
+def _scores(run: RunResult, trial: int, lists: RankedLists) -> np.ndarray:
+    spec = _chosen(run, trial)
+    path = run.folder / MODELS / str(trial)
+    return score_saved(path, spec["learner"], spec["model"], lists, run.record["threads"])
+
+
+def _same(run: RunResult, trial: int, lists: RankedLists, scores: np.ndarray) -> np.ndarray:
+    """Where the metrics of these scores are the run's own, bool ``[metrics, Q]``."""
+    found = metrics_per_query(scores, lists, run.spec["evaluation"])
+    rows = run.per_query[(run.per_query["trial"] == trial) & (run.per_query["split"] == "test")]
+    if rows["query_id"].tolist() != np.asarray(lists.query_ids).tolist():
+        raise DataError("the run was evaluated on other queries", "train it again", file=run.folder)
+    return np.stack(
+        [
+            np.isclose(values, rows[label], rtol=0, atol=TOLERANCE, equal_nan=True)
+            for label, values in found.items()
+        ]
+    )
+
+
+def _page(name: str) -> str:
+    """The page of a data set of the catalogue; empty for one that the catalogue does not have."""
+    try:
+        return catalog.get(name).page
+    except ConfigError:
+        return ""
