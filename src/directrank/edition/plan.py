@@ -136,18 +136,20 @@ def _of_collections(
         if item.collection == collection
     ]
     names += [name for name, item in made.items() if item.across and len(collections) > 1]
-    return [name for name in names if _has_pairs(made, name, collections, experiments)]
+    return [name for name in names if _has_pair(paper, made, name, collections, experiments)]
 
 
-def _has_pairs(
+def _has_pair(
+    paper: str,
     made: Mapping[str, papers.Product],
     name: str,
     collections: Sequence[str],
     experiments: Mapping[str, Any],
 ) -> bool:
-    """Whether a product that compares pairs of variants has one; over collections, on two."""
+    """Whether both of a pair are run, for a product that compares some; of all collections, on two
+    of them."""
     item = made[name]
-    if not item.compares:
+    if item.compares is None:
         return True
     sources = [made[read].needs for read in item.reads_of(collections)] or [item.needs]
     run = [
@@ -155,7 +157,8 @@ def _has_pairs(
         for needs in sources
     ]
     enough = 2 if item.across else 1
-    return any(sum(names.issuperset(pair) for names in run) >= enough for pair in item.compares)
+    pairs = papers.call(paper, item.compares)
+    return any(sum(names.issuperset(pair) for names in run) >= enough for pair in pairs)
 
 
 def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,6 @@ No paper has this comparison, so nothing published stands beside it and no claim
 
 from __future__ import annotations
 
-from directrank.papers.one_protocol.questions import QUESTIONS
 from directrank.papers.shared.product import Kind, Product
 
 #: What is made of each collection: kind, ending of the name, what it is, and the function for it.
@@ -30,9 +29,6 @@ _NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "con
 
 #: The file of published values of a collection.
 VALUES = "per_query_{collection}"
-
-#: The pairs of methods that the tables of trees compare.
-_ASKED = tuple(question.pair for question in QUESTIONS)
 
 PRODUCTS: dict[str, Product] = (
     {
@@ -63,7 +59,7 @@ PRODUCTS: dict[str, Product] = (
             "trees:table",
             {"dataset": "{collection}"},
             timed=True,
-            compares=_ASKED,
+            compares="questions:pairs",
         ),
         "table_collections_trees": Product(
             "table",
@@ -72,7 +68,7 @@ PRODUCTS: dict[str, Product] = (
             "trees_across:table",
             across=True,
             reads=VALUES,
-            compares=_ASKED,
+            compares="questions:pairs",
         ),
     }
     | {

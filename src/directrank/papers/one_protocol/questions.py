@@ -43,9 +43,15 @@ QUESTIONS = (
     Question("YetiRank, or QuerySoftMax?", "YetiRank", "QuerySoftMax"),
 )
 
+
+def pairs() -> list[tuple[str, str]]:
+    """The two methods of every question."""
+    return [question.pair for question in QUESTIONS]
+
+
 #: A method of each library, with the library's own objective: these stand beside the losses where
 #: there is no room for all trees.
 LIBRARIES = ("LambdaMART", "XGBoost", "YetiRank")
 
 #: The others that a question names.
-FURTHER = frozenset(name for asked in QUESTIONS for name in asked.pair) - set(LIBRARIES)
+FURTHER = frozenset(name for pair in pairs() for name in pair) - set(LIBRARIES)

@@ -113,9 +113,9 @@ class Product:
             It is drawn from each one's product :attr:`reads`, and from no run.
         reads: the product of kind ``values`` that it is drawn from, with ``{collection}`` in the
             place of each one's name.
-        compares: pairs of variants, of a product of collections that compares these. Where an
-            edition does not name its products, it is made if both of a pair are run; on two
-            collections, if it is of all of them.
+        compares: ``module:function`` that returns the pairs of variants that a product of
+            collections compares. Where an edition does not name its products, it is made if both
+            of a pair are run; on two collections, if it is of all of them.
     """
 
     kind: Kind
@@ -131,7 +131,7 @@ class Product:
     collection: str | None = None
     across: bool = False
     reads: str | None = None
-    compares: tuple[tuple[str, str], ...] = ()
+    compares: str | None = None
 
     def reads_of(self, collections: Sequence[str]) -> list[str]:
         """The products that it is drawn from where an edition lists these collections."""
