@@ -1,14 +1,19 @@
 """Losses in code that shares nothing with the library's, one formula each.
 
-Compositions are written out, without a metric or a relaxation; other losses go list by list.
+Compositions are written out, without a metric or a relaxation; most losses go list by list. The
+documentation shows each as the plain version of its loss. Those that draw take their numbers as
+the library does for a single list without padding.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 
 def _pairs(values: Tensor) -> Tensor:
@@ -28,6 +33,114 @@ def _ideal_dcg(gains: Tensor, k: int | None = None) -> Tensor:
 
 def _divide(value: Tensor, by: Tensor) -> Tensor:
     return torch.where(by > 0, value / by.clamp_min(1e-30), 0.0)
+
+
+def _list_by_list(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss of one list's scores and labels, for padded lists; 0 for one without documents."""
+
+    @wraps(loss)
+    def of_batch(scores, labels, mask, **options):
+        rows = zip(scores, labels, mask, strict=True)
+        values = [loss(s[m], y[m], **options) if m.any() else (s * 0).sum() for s, y, m in rows]
+        return torch.stack(values)
+
+    return of_batch
+
+
+def _gains(y: Tensor, k: int | None = None) -> Tensor:
+    """Each document's share of the largest DCG that the list can have."""
+    gains = 2**y - 1
+    return _divide(gains, _ideal_dcg(gains[None], k))
+
+
+def _discounts(n: int) -> Tensor:
+    """The weights of the ranks 1 to n."""
+    return 1 / torch.log2(torch.arange(2, n + 2, dtype=torch.float64))
+
+
+def _current_ranks(s: Tensor) -> Tensor:
+    """The documents' ranks, from 1."""
+    return (s.detach().argsort(descending=True, stable=True).argsort() + 1).to(s.dtype)
+
+
+def _apart(values: Tensor) -> Tensor:
+    """``values_i - values_j``, ``[i, j]``."""
+    return values[:, None] - values[None]
+
+
+def _with_gradient(value: Tensor, s: Tensor, gradient: Tensor) -> Tensor:
+    """A value whose gradient by ``s`` is the given one."""
+    return value + (gradient * (s - s.detach())).sum()
+
+
+def _gumbel(s: Tensor) -> Tensor:
+    return -torch.log(-torch.log(torch.rand_like(s)))
+
+
+@_list_by_list
+def rmse(s, y, levels=5.0):
+    return (y - levels * torch.sigmoid(s)).square().mean().sqrt()
+
+
+@_list_by_list
+def ranknet(s, y, sigma=1.0):
+    costs = softplus(-sigma * _apart(s))
+    return costs[_apart(y) > 0].sum()
+
+
+@_list_by_list
+def lambdarank(s, y, sigma=1.0):
+    of_swap = _apart(_gains(y)) * _apart(1 / torch.log2(1 + _current_ranks(s)))
+    costs = of_swap.abs() * softplus(-sigma * _apart(s))
+    return costs[_apart(y) > 0].sum()
+
+
+@_list_by_list
+def lambda_family(s, y, force="logistic", pairs="all", margin=0.0):
+    lead, ranks = _apart(s), _current_ranks(s)
+    missing = (margin - lead).clamp_min(0)
+    potential = {
+        "step": missing,
+        "spring": missing**2 / 2,
+        "logistic": softplus(margin - lead),
+        "sigmoid": torch.sigmoid(margin - lead),
+        "difference": 1
+        - lead.clamp(-margin, margin) / margin
+        - torch.sign(lead) * (lead.abs().clamp_min(margin) / margin).log(),
+    }[force]
+    counts = _apart(y) > 0
+    if pairs == "neighbours":
+        counts = counts & (_apart(ranks).abs() == 1)
+    of_swap = (_apart(_gains(y)) * _apart(1 / torch.log2(1 + ranks))).abs()
+    return (of_swap * potential)[counts].sum()
+
+
+@_list_by_list
+def lambda_loss(s, y, scheme="ndcg_loss2pp", mu=10.0, sigma=1.0):
+    gains, ranks = _gains(y), _current_ranks(s)
+    distance = _apart(ranks).abs().clamp_min(1)
+    delta = 1 / torch.log2(1 + distance) - 1 / torch.log2(2 + distance)
+    discounts = 1 / torch.log2(1 + ranks)
+    weights = {
+        "ndcg_loss1": (gains * discounts)[:, None].expand_as(delta),
+        "ndcg_loss2": delta * _apart(gains).abs(),
+        "ndcg_loss2pp": (_apart(discounts).abs() + mu * delta) * _apart(gains).abs(),
+    }[scheme]
+    pairs = _apart(y) > 0
+    if scheme == "ndcg_loss1":
+        pairs = ~torch.eye(len(s), dtype=torch.bool)
+    return (weights * softplus(-sigma * _apart(s)) / math.log(2))[pairs].sum()
+
+
+@_list_by_list
+def listnet(s, y):
+    return -(y.softmax(0) * s.log_softmax(0)).sum()
+
+
+@_list_by_list
+def xe_ndcg(s, y):
+    target = 2**y - torch.rand_like(s)
+    return -(target / target.sum() * s.log_softmax(0)).sum()
 
 
 def _soft_ranks(scores, mask, alpha):
@@ -55,7 +168,11 @@ def approx_ap(scores, labels, mask, alpha=10.0, beta=10.0):
     return -_divide((relevant * (1 + ahead) / ranks).sum(1), relevant.sum(1))
 
 
-def listmle(scores, labels, mask, order):
+def listmle(scores, labels, mask, order=None):
+    """Without an order that of falling labels, whole numbers, whose ties fall as they are drawn."""
+    if order is None:
+        drawn = (labels + torch.rand(labels.shape)).masked_fill(~mask, -math.inf)
+        order = drawn.argsort(1, descending=True)
     lowest = torch.finfo(scores.dtype).min
     ordered = scores.masked_fill(~mask, lowest).gather(1, order)
     rest = ordered.flip(1).logcumsumexp(1).flip(1)
@@ -90,6 +207,129 @@ def neural_ndcg(
 
 def neural_ndcg_transposed(scores, labels, mask, **options):
     return neural_ndcg(scores, labels, mask, first="rows", **options)
+
+
+@_list_by_list
+def smooth_ndcg(s, y, alpha=1.0, delta=0.1):
+    gains, discounts = _gains(y), _discounts(len(s))
+    left, dcg = torch.ones_like(s), 0.0
+    for discount in discounts:
+        share = (alpha * (s - s.min()) * left).softmax(0)
+        dcg = dcg + discount * (share @ gains)
+        left = left * (1 - share.detach() - delta)
+    return -dcg
+
+
+@_list_by_list
+def fast_soft_ndcg(s, y, tau=0.1):
+    """Documents of a pool share a level, which falls from pool to pool."""
+    order = s.argsort(descending=True)
+    pools = []
+    for place, z in enumerate(s[order] / tau, start=1):
+        pools.append([place + z])
+        while len(pools) > 1 and sum(pools[-2]) / len(pools[-2]) <= sum(pools[-1]) / len(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    levels = torch.cat([torch.stack(pool).mean().expand(len(pool)) for pool in pools])
+    ranks = levels - s[order] / tau
+    return -(_gains(y)[order] / torch.log2(1 + ranks)).sum()
+
+
+@_list_by_list
+def lapsum_ndcg(s, y, tau=0.1):
+    behind = -_apart(s) / tau
+    tail = torch.exp(-behind.abs()) / 2
+    above = torch.where(behind < 0, tail, 1 - tail).fill_diagonal_(0)
+    return -(_gains(y) / torch.log2(2 + above.sum(1))).sum()
+
+
+@_list_by_list
+def blackbox_ndcg(s, y, lam=100.0):
+    ranks = _current_ranks(s).requires_grad_()
+    with torch.enable_grad():
+        value = -(_gains(y) / torch.log2(1 + ranks)).sum()
+        (by_ranks,) = torch.autograd.grad(value, ranks)
+    by_scores = (_current_ranks(s + lam * by_ranks) - ranks.detach()) / lam
+    return _with_gradient(value.detach(), s, by_scores)
+
+
+@_list_by_list
+def pirank(s, y, tau=5.0):
+    """The value of the exact order, the gradient of the soft one."""
+    n, gains, discounts = len(s), _gains(y), _discounts(len(s))
+    places = torch.arange(1, n + 1, dtype=s.dtype)
+    logits = (n + 1 - 2 * places)[:, None] * s - _apart(s).abs().sum(1)
+    soft = -(discounts @ (logits / tau).softmax(1) @ gains)
+    exact = -(gains / torch.log2(1 + _current_ranks(s))).sum()
+    return exact + soft - soft.detach()
+
+
+@_list_by_list
+def gumbel_approx_ndcg(s, y, alpha=10.0, noise=1.0, samples=8):
+    total = 0.0
+    for _ in range(samples):
+        noisy = s + noise * _gumbel(s)
+        ranks = 0.5 + torch.sigmoid(-alpha * _apart(noisy)).sum(1)
+        total = total - (_gains(y) / torch.log2(1 + ranks)).sum()
+    return total / samples
+
+
+@_list_by_list
+def pl_rank(s, y, samples=10):
+    gains, theta = _gains(y), _discounts(len(s))
+    value, gradient = 0.0, torch.zeros_like(s)
+    for _ in range(samples):
+        order = (s.detach() + _gumbel(s)).argsort(descending=True)
+        g, weight = gains[order], s.detach()[order].exp()
+        reward = theta * g
+        from_here = reward.flip(0).cumsum(0).flip(0)
+        rest = weight.flip(0).cumsum(0).flip(0)
+        risk = g * (theta / rest).cumsum(0) - (from_here / rest).cumsum(0)
+        value -= reward.sum() / samples
+        gradient[order] -= (from_here - reward + weight * risk) / samples
+    return _with_gradient(value, s, gradient)
+
+
+@_list_by_list
+def k_song(s, y, k=None, margin=1.0, beta=2.0):
+    """The weights of the cut-off are held fast."""
+    within = torch.ones_like(s)
+    if k is not None and k < len(s):
+        threshold = s.detach().sort(descending=True).values[k - 1 : k + 1].mean()
+        within = torch.sigmoid(beta * (s.detach() - threshold))
+    counts = (margin - _apart(s)).clamp_min(0).square().sum(1)
+    return -(within * _gains(y, k) / torch.log2(1 + counts)).sum()
+
+
+@_list_by_list
+def yeti_loss(s, y, samples=10, noise=1.0):
+    gains, discounts = _gains(y), _discounts(len(s))
+    total = (s * 0).sum()
+    for _ in range(samples):
+        order = (s.detach() + noise * torch.logit(torch.rand_like(s))).argsort(descending=True)
+        upper, lower = order[:-1], order[1:]
+        of_swap = (gains[upper] - gains[lower]).abs() * (discounts[:-1] - discounts[1:])
+        sign = torch.sign(gains[upper] - gains[lower])
+        total = total + (of_swap * softplus(-sign * (s[upper] - s[lower]))).sum()
+    return total / samples
+
+
+@_list_by_list
+def stochastic_rank(s, y, sigma=1.0, samples=1):
+    gains, theta = _gains(y), _discounts(len(s) + 1)
+    theta[-1] = 0
+    z = (s - s.mean()) / (s.std(correction=0) + 0.01)
+    value, gradient = 0.0, torch.zeros_like(s)
+    for _ in range(samples):
+        x = z.detach() + sigma * torch.randn_like(s)
+        order = x.argsort(descending=True).tolist()
+        value -= (theta[:-1] * gains[order]).sum() / samples
+        for i in order:
+            for rank, j in enumerate(other for other in order if other != i):
+                at = (x[j] - z[i].detach()) / sigma
+                density = torch.exp(-(at**2) / 2) / math.sqrt(2 * math.pi) / sigma
+                jump = theta[rank] - theta[rank + 1]
+                gradient[i] -= (gains[i] - gains[j]) * jump * density / samples
+    return _with_gradient(value, z, gradient)
 
 
 def softrank(scores, labels, mask, sigma=1.0, k=None):

@@ -1,4 +1,4 @@
-"""SONG and K-SONG: their formula, LibAUC's gradients, bounds and limits."""
+"""SONG and K-SONG: LibAUC's gradients, bounds and limits."""
 
 from __future__ import annotations
 
@@ -16,33 +16,6 @@ from losses_cases import random_lists, value_and_gradient
 RECORD = json.loads(
     (Path(__file__).parents[1] / "helpers/authors_values.json").read_text(encoding="utf-8")
 )
-
-
-def plain(scores, labels, k=None, margin=1.0, beta=2.0):
-    """One list; the weights of the cut-off are held fast."""
-    gains = 2**labels - 1
-    ideal = gains.sort(descending=True).values[:k]
-    best = (ideal / torch.log2(torch.arange(2.0, len(ideal) + 2, dtype=torch.float64))).sum()
-    if best <= 0:
-        return scores.sum() * 0
-    counts = (margin - (scores[:, None] - scores[None])).clamp_min(0).square().sum(1)
-    within = torch.ones_like(scores)
-    if k is not None and k < len(scores):
-        threshold = scores.detach().sort(descending=True).values[k - 1 : k + 1].mean()
-        within = 1 / (1 + torch.exp(-beta * (scores.detach() - threshold)))
-    return -(within * gains / torch.log2(1 + counts)).sum() / best
-
-
-@pytest.mark.parametrize("options", [{}, {"k": 3}, {"k": 6, "margin": 0.4, "beta": 7.0}], ids=str)
-def test_the_loss_is_its_formula(options):
-    scores, labels, mask = random_lists(9, 12, seed=7)
-    found, gradient = value_and_gradient(losses.k_song, scores, labels, mask, **options)
-    for b in range(9):
-        s, y = scores[b][mask[b]].clone().requires_grad_(), labels[b][mask[b]]
-        value = plain(s, y, **options) if len(s) else s.sum()
-        (expected,) = torch.autograd.grad(value, s)
-        assert found[b].item() == pytest.approx(value.item(), rel=1e-12)
-        torch.testing.assert_close(gradient[b][mask[b]], expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [None, 3])

@@ -10,6 +10,8 @@ import torch
 
 import losses_references
 from directrank import losses
+from directrank.losses._lambda_family import FORCES
+from directrank.losses._lambda_loss import SCHEMES
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
 VARIANTS = [
@@ -36,7 +38,32 @@ VARIANTS = [
     ("wassrank", {"gradient": "dual"}),
     ("wassrank", {"gradient": "autograd"}),
     ("wassrank", {"gradient": "dual", "gap": 100.0, "iterations": 20}),
+    ("rmse", {}),
+    ("ranknet", {"sigma": 0.5}),
+    ("lambdarank", {}),
+    *(("lambda_family", {"force": force, "margin": 0.4}) for force in FORCES),
+    ("lambda_family", {"force": "spring", "margin": 0.4, "pairs": "neighbours"}),
+    *(("lambda_loss", {"scheme": scheme}) for scheme in SCHEMES),
+    ("listnet", {}),
+    ("smooth_ndcg", {"alpha": 2.0}),
+    ("fast_soft_ndcg", {"tau": 0.4}),
+    ("lapsum_ndcg", {"tau": 0.4}),
+    ("blackbox_ndcg", {"lam": 7.0}),
+    ("pirank", {"tau": 0.7}),
+    ("k_song", {}),
+    ("k_song", {"k": 3}),
+    ("k_song", {"k": 6, "margin": 0.4, "beta": 7.0}),
 ]  # fmt: skip
+
+#: Losses that draw: the same numbers for a list alone and without padding.
+DRAWING = [
+    ("listmle", {}),
+    ("xe_ndcg", {}),
+    ("gumbel_approx_ndcg", {"noise": 0.5, "samples": 3}),
+    ("pl_rank", {"samples": 3}),
+    ("yeti_loss", {"noise": 0.5, "samples": 3}),
+    ("stochastic_rank", {"sigma": 0.5, "samples": 2}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
@@ -49,6 +76,24 @@ def test_losses_equal_independent_code(name, options, B, L, scale):
     )
     torch.testing.assert_close(value, plain, rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(gradient, plain_gradient, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "options"), DRAWING)
+@pytest.mark.parametrize("L", [1, 2, 12])
+def test_losses_that_draw_equal_independent_code(name, options, L):
+    scores, labels, _ = random_lists(6, L, seed=L)
+    for b in (0, 2, 3, 4, 5):
+        alone = scores[b : b + 1], labels[b : b + 1], torch.ones(1, L, dtype=torch.bool)
+        value, gradient = value_and_gradient(losses.get(name), *alone, **options)
+        plain = value_and_gradient(getattr(losses_references, name), *alone, **options)
+        torch.testing.assert_close(value, plain[0], rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(gradient, plain[1], rtol=1e-8, atol=1e-10)
+
+
+def test_every_loss_has_its_independent_code():
+    """The documentation shows it as the plain version."""
+    compared = {name for name, _ in [*VARIANTS, *DRAWING]}
+    assert compared == set(losses.REGISTRY) - {"composed"}
 
 
 @pytest.mark.parametrize(
