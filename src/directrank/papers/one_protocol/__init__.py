@@ -15,6 +15,7 @@ _PARTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("table", "", "every loss with every scorer, and trees", "quality:table_quality"),
     ("table", "_empty", "what a query without a relevant document counts", "quality:table_empty"),
     ("table", "_pairs", "every pair of methods", "ranks:table_pairs"),
+    ("table", "_settings", "what settings are worth on validation", "settings:table_settings"),
 )
 
 #: What is made of all collections together, likewise.

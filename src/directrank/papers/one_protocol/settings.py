@@ -1,0 +1,138 @@
+"""What the choice of a method's setting and learning rate is worth, on validation.
+
+Every method was tuned over four configurations. Those that were not chosen have no test values;
+their validation metric says how much the choice matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from directrank.papers.one_protocol.methods import SCORERS, TITLES, Protocol, protocol
+from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import listed, number
+from directrank.papers.shared.methods import Method
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section, in_front
+
+#: What the learners call a learning rate.
+RATES = ("lr", "learning_rate")
+
+#: Columns that are text where a method may have nothing to say.
+_TEXTS = ("learning_rate", "setting", "value")
+
+
+def table_settings(evidence: Evidence, dataset: str) -> TableResult:
+    """Validation NDCG@10 of every configuration of every method."""
+    study = protocol(evidence, dataset)
+    data = pd.DataFrame([row for method in study.methods for row in _candidates(method)])
+    moved = movements(data).set_index(["scorer", "method"])
+    sections = [
+        Section(TITLES[scorer], [_line(data, moved, study, n) for n in study.of(scorer)])
+        for scorer in SCORERS
+        if study.of(scorer)
+    ]
+    of_settings = moved["moves_with_setting"].dropna()
+    notes = []
+    if len(of_settings):
+        most = [f"{method}, {scorer}" for scorer, method in of_settings.nlargest(3).index]
+        notes.append(
+            f"**How much the setting matters.** The median method with one moves by "
+            f"{of_settings.median():.4f} with it, and the median of all by "
+            f"{moved['moves_with_rate'].median():.4f} with the learning rate. Furthest with its "
+            f"setting: {listed(most)}."
+        )
+    caption = (
+        "Validation NDCG@10 by the value of each method's own setting, at the best learning rate "
+        "for it: the mean over folds and trials. Moves: the difference between the best value and "
+        "the worst, and the same of the learning rate at the best value of the setting. Every "
+        "configuration is in the CSV file, with how often it was chosen; test values are of the "
+        f"chosen ones alone. {study.scale()}"
+    )
+    columns = ["Method", "setting", "NDCG@10 by value", "moves", "with the rate"]
+    return TableResult(in_front(data, study.about), Layout(caption, columns, sections, notes))
+
+
+def movements(data: pd.DataFrame) -> pd.DataFrame:
+    """How far a method's validation metric moves between the values of what was tuned.
+
+    Each value counts with the best of the other: a setting with the best learning rate for it.
+
+    Args:
+        data: rows of :func:`table_settings`, of one collection.
+
+    Returns:
+        A row per method and scorer: ``method``, ``scorer``, ``setting`` (its name, empty for none),
+        ``moves_with_setting`` and ``moves_with_rate``, missing where there was no choice.
+    """
+    texts = {name: data[name].astype(object).where(data[name].notna(), "") for name in _TEXTS}
+    data = data.assign(**texts)
+    rows = []
+    for (method, scorer), own in data.groupby(["method", "scorer"], sort=False):
+        rows.append(
+            {
+                "method": method,
+                "scorer": scorer,
+                "setting": own["setting"].iloc[0],
+                "moves_with_setting": _range(own, "value"),
+                "moves_with_rate": _range(own, "learning_rate"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _range(candidates: pd.DataFrame, by: str) -> float:
+    best = _best(candidates, by)
+    return float(best.max() - best.min()) if len(best) > 1 else float("nan")
+
+
+def _best(candidates: pd.DataFrame, by: str) -> pd.Series:
+    """The best mean for each value of ``by``, in the order tried."""
+    return candidates.groupby(by, sort=False)["mean"].max()
+
+
+def _candidates(method: Method) -> Iterator[dict[str, Any]]:
+    """A row per configuration of a method, over its folds and trials."""
+    fits = pd.concat([run.result.fits for run in method.runs])
+    tuned = {path: path.split(".")[-1] for path in method.runs[0].result.spec.get("tune", {})}
+    rates = [path for path, name in tuned.items() if name in RATES]
+    own = [path for path in tuned if path not in rates]
+    for candidate, found in fits.groupby("candidate"):
+        first = found.iloc[0]
+        yield {
+            "scorer": SCORERS[method.variant],
+            "method": method.name,
+            "candidate": int(candidate),
+            "learning_rate": ", ".join(_in_words(first[path]) for path in rates),
+            "setting": ", ".join(tuned[path] for path in own),
+            "value": ", ".join(_in_words(first[path]) for path in own),
+            "split": "vali",
+            "metric": "NDCG@10",
+            "mean": found["vali_metric"].mean(),
+            "chosen": int(found["selected"].sum()),
+            "fits": len(found),
+        }
+
+
+def _in_words(value: Any) -> str:
+    """A value as it was tried, as a file of fits has it."""
+    if isinstance(value, float | int):
+        return "none" if pd.isna(value) else f"{value:g}"
+    return str(value)
+
+
+def _line(data: pd.DataFrame, moved: pd.DataFrame, study: Protocol, place: int) -> list[str]:
+    key = tuple(study.names.loc[place, ["scorer", "method"]])
+    own = data[(data["scorer"] == key[0]) & (data["method"] == key[1])]
+    setting = moved.loc[key, "setting"]
+    by_value = _best(own, "value").items() if setting else ()
+    return [
+        key[1],
+        setting,
+        ", ".join(f"{value}: {mean:.4f}" for value, mean in by_value),
+        number(moved.loc[key, "moves_with_setting"]),
+        number(moved.loc[key, "moves_with_rate"]),
+    ]

@@ -1,0 +1,102 @@
+"""What settings are worth on validation, from made-up fits."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.papers.one_protocol.settings import movements
+from directrank.papers.shared.product import products
+from directrank.system.io import write_csv
+from papers_synthetic import PUBLISHED, build, make_plan, make_run
+
+METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
+TWO = {"training.optimizer.lr": [0.003, 0.03], "loss.tau": [0.1, None]}
+RATES = {"training.optimizer.lr": [0.001, 0.01]}
+TREES = {"model.num_leaves": [7, 15], "model.learning_rate": [0.05, 0.1]}
+
+#: Scorer and method → what is tuned, and the validation metric of each candidate in its order.
+MADE = {
+    ("linear", "NeuralNDCG"): (TWO, [0.40, 0.42, 0.41, 0.38]),
+    ("tower", "NeuralNDCG"): (TWO, [0.50, 0.50, 0.50, 0.50]),
+    ("linear", "RankNet"): (RATES, [0.43, 0.46]),
+    ("trees", "LambdaMART"): (TREES, [0.50, 0.51, 0.53, 0.52]),
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[pd.DataFrame, str]:
+    """The table's rows, and its page."""
+    experiments: dict[str, list] = {
+        name: [] for name in products("one_protocol")["table_ohsumed_settings"].needs
+    }
+    for number, ((scorer, method), (tune, means)) in enumerate(MADE.items()):
+        for fold in (1, 2):
+            name = f"{number}-{fold}"
+            make_run(
+                tmp_path / "runs", name, dict.fromkeys(METRICS, 0.5), dataset="ohsumed", fold=fold,
+                spec={"tune": tune},
+            )  # fmt: skip
+            rows = [
+                {
+                    "trial": trial,
+                    "candidate": candidate,
+                    "vali_metric": mean + (0.01 if fold == 1 else -0.01),
+                    "selected": candidate == int(np.argmax(means)),
+                    **dict(zip(tune, tried, strict=True)),
+                }
+                for trial in range(3)
+                for candidate, (mean, tried) in enumerate(
+                    zip(means, itertools.product(*tune.values()), strict=True)
+                )
+            ]
+            write_csv(tmp_path / "runs" / name / "fits.csv", pd.DataFrame(rows))
+            settings = {"method": method, "fold": fold}
+            experiments[f"ohsumed_{scorer}"].append({"run": name, "settings": settings})
+    plan = make_plan(tmp_path, "one_protocol", "table_ohsumed_settings", experiments)
+    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    return pd.read_csv(tmp_path / "table.csv"), (tmp_path / "table.md").read_text("utf-8")
+
+
+def test_every_configuration_has_its_mean_over_folds_and_trials(
+    made: tuple[pd.DataFrame, str],
+) -> None:
+    data, _ = made
+    assert len(data) == 4 + 4 + 2 + 4
+    own = data[(data["method"] == "NeuralNDCG") & (data["scorer"] == "linear")]
+    assert own["mean"].tolist() == pytest.approx([0.40, 0.42, 0.41, 0.38])
+    assert own["learning_rate"].tolist() == [0.003, 0.003, 0.03, 0.03]
+    assert own["setting"].unique().tolist() == ["tau"]
+    assert own["value"].astype(str).tolist() == ["0.1", "none", "0.1", "none"]
+    assert own["chosen"].tolist() == [0, 6, 0, 0]
+    assert (data["fits"] == 6).all()
+    assert data["dataset"].unique().tolist() == ["OHSUMED"]
+
+
+def test_a_setting_moves_the_metric_by_its_values_at_their_best_rates(
+    made: tuple[pd.DataFrame, str],
+) -> None:
+    data, page = made
+    moved = movements(data).set_index(["method", "scorer"])
+    neural = moved.loc[("NeuralNDCG", "linear")]
+    assert neural["setting"] == "tau"
+    assert neural["moves_with_setting"] == pytest.approx(0.42 - 0.41)
+    assert neural["moves_with_rate"] == pytest.approx(0.42 - 0.41)
+    assert moved.loc[("NeuralNDCG", "network"), "moves_with_setting"] == 0
+    trees = moved.loc[("LambdaMART", "trees")]
+    assert trees["setting"] == "num_leaves"
+    assert trees["moves_with_setting"] == pytest.approx(0.53 - 0.51)
+    assert "0.1: 0.4100, none: 0.4200" in page
+
+
+def test_a_method_without_a_setting_moves_with_its_rate_alone(
+    made: tuple[pd.DataFrame, str],
+) -> None:
+    moved = movements(made[0]).set_index(["method", "scorer"]).loc[("RankNet", "linear")]
+    assert moved["setting"] == ""
+    assert np.isnan(moved["moves_with_setting"])
+    assert moved["moves_with_rate"] == pytest.approx(0.03)
