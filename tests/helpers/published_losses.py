@@ -1,0 +1,66 @@
+"""Made-up published values of losses on a collection, with known winners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.one_protocol.methods import METRICS
+from directrank.study.published import write_results
+
+SCORERS = ("linear", "network", "ranker")
+
+
+def write_published(
+    folder: Path,
+    name: str,
+    levels: Mapping[str, float],
+    *,
+    title: str = "",
+    queries: int = 300,
+    spread: float = 0.01,
+    groups_of: int = 1,
+    lacks: tuple[str, str] | None = None,
+) -> Path:
+    """Values of each loss, whose mean is its level with every scorer, and of trees.
+
+    Args:
+        folder: where the file goes.
+        name: the collection.
+        levels: loss → its NDCG@10.
+        title: of the collection in print; its name in capitals without.
+        queries: how many.
+        spread: of a method's values around what is common to all methods of a query.
+        groups_of: so many queries form a group.
+        lacks: a loss and a scorer with which it was not run.
+    """
+    rng = np.random.default_rng(7)
+
+    def spread_out(width: float) -> np.ndarray:
+        values = rng.normal(0.0, width, queries)
+        return values - values.mean()
+
+    of_query = spread_out(0.1)
+    methods = [(loss, scorer) for scorer in SCORERS for loss in levels if (loss, scorer) != lacks]
+    methods.append(("LambdaMART", "trees"))
+    frames = []
+    for method, scorer in methods:
+        values = levels.get(method, 0.5) + of_query + spread_out(spread)
+        frame = pd.DataFrame({"fold": 1, "trial": 0, "query_id": np.arange(queries)})
+        if groups_of > 1:
+            frame["group"] = frame["query_id"] // groups_of
+        columns = dict.fromkeys(METRICS.values(), values)
+        frames.append(frame.assign(method=method, scorer=scorer, **columns))
+    path = folder / f"per_query_{name}.parquet"
+    about = {
+        "edition": "real",
+        "collection": name,
+        "title": title or name.upper(),
+        "origin": "real",
+        "methods": methods,
+    }
+    write_results(path, pd.concat(frames), about)
+    return path

@@ -1,0 +1,111 @@
+"""Losses whatever the scorer, on one collection and on several, from made-up published values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import directrank
+from directrank.papers.one_protocol.by_loss import Together, read_losses
+from directrank.stats.clusters import clustered_mean
+from directrank.stats.estimates import of_mean
+from directrank.system.errors import DataError
+from published_losses import write_published
+
+LEVELS = {"RankNet": 0.45, "ListNet": 0.45, "LambdaRank": 0.48, "RMSE": 0.40}
+
+
+def mean_difference(path: Path, a: str, b: str) -> pd.Series:
+    """Of every query, over the scorers."""
+    values = directrank.open_results(path)
+    values = values[values["scorer"] != "trees"]
+    wide = values.pivot_table("ndcg@10", "query_id", "method", observed=True)
+    return wide[a] - wide[b]
+
+
+def test_a_losss_value_of_a_query_is_the_mean_over_scorers(tmp_path: Path) -> None:
+    path = write_published(tmp_path, "ohsumed", LEVELS)
+    losses = read_losses(path)
+    assert losses.labels == list(LEVELS)  # no trees
+    row = losses.pairs[(losses.pairs["a"] == 0) & (losses.pairs["b"] == 3)].iloc[0]
+    expected = of_mean(mean_difference(path, "RankNet", "RMSE"))
+    assert row["difference"] == pytest.approx(expected.mean, abs=1e-7)
+    assert row["error"] == pytest.approx(expected.error, rel=1e-5)
+
+
+def test_a_loss_that_lacks_a_scorer_is_left_out(tmp_path: Path) -> None:
+    path = write_published(tmp_path, "ohsumed", LEVELS, lacks=("ListNet", "ranker"))
+    assert read_losses(path).labels == ["RankNet", "LambdaRank", "RMSE"]
+    alone = write_published(tmp_path, "mq2008", {"RankNet": 0.5})
+    with pytest.raises(DataError, match="fewer than two losses"):
+        read_losses(alone)
+
+
+def test_what_is_said_of_a_loss_is_the_decision_of_each_pair(tmp_path: Path) -> None:
+    losses = read_losses(write_published(tmp_path, "ohsumed", LEVELS))
+    assert losses.against("LambdaRank")["better"] == ["RankNet", "ListNet", "RMSE"]
+    said = losses.against("RankNet")
+    assert said == {
+        "better": ["RMSE"], "worse": ["LambdaRank"], "equivalent": ["ListNet"], "cannot tell": [],
+    }  # fmt: skip
+    few = write_published(tmp_path, "few", dict.fromkeys(LEVELS, 0.5), queries=9, spread=0.2)
+    assert len(read_losses(few).against("RMSE")["cannot tell"]) == 3
+
+
+def test_every_collection_weighs_the_same_however_many_queries_it_has(tmp_path: Path) -> None:
+    turned = LEVELS | {"LambdaRank": 0.36}
+    files = [
+        write_published(tmp_path, "ohsumed", LEVELS, queries=40),
+        write_published(tmp_path, "msrd", turned, queries=400, groups_of=4),
+    ]
+    together = Together([read_losses(file) for file in files])
+    pair = together.pairs[(together.pairs["a"] == 0) & (together.pairs["b"] == 2)].iloc[0]
+    first, second = (mean_difference(file, "RankNet", "LambdaRank") for file in files)
+    assert pair["difference"] == pytest.approx((first.mean() + second.mean()) / 2, abs=1e-7)
+    groups = np.arange(400) // 4
+    parts = of_mean(first), clustered_mean(second.to_numpy(), groups)
+    error = np.hypot(parts[0].error, parts[1].error) / 2
+    assert pair["error"] == pytest.approx(error, rel=1e-5)
+    assert min(part.freedom for part in parts) < pair["freedom"]
+    assert pair["freedom"] < sum(part.freedom for part in parts)
+    # First and last of four.
+    assert together.ranks["LambdaRank"].tolist() == [1, 4]
+    assert together.mean_ranks["LambdaRank"] == 2.5
+
+
+def test_the_best_has_the_best_mean_rank_and_its_group_is_shown_to_be_as_good(
+    tmp_path: Path,
+) -> None:
+    levels = {"RankNet": 0.48, "ListNet": 0.483, "LambdaRank": 0.4885, "RMSE": 0.40}
+    together = Together([read_losses(write_published(tmp_path, "ohsumed", levels, spread=0.002))])
+    assert together.best() == "LambdaRank"
+    assert together.best({"RankNet", "RMSE"}) == "RankNet"
+    assert together.equivalent("LambdaRank", 0.01) == ["ListNet", "RankNet"]
+    assert together.equivalent("LambdaRank", 0.006) == ["ListNet"]
+    assert together.equivalent("LambdaRank", 0.005) == []
+    assert together.told_apart("LambdaRank") == ["ListNet", "RankNet", "RMSE"]
+
+
+def test_few_queries_show_neither_a_difference_nor_that_there_is_none(tmp_path: Path) -> None:
+    levels = dict.fromkeys(LEVELS, 0.5)
+    path = write_published(tmp_path, "ohsumed", levels, queries=12, spread=0.2)
+    together = Together([read_losses(path)])
+    best = together.best()
+    assert together.equivalent(best, 0.01) == []
+    assert together.told_apart(best) == []
+
+
+def test_losses_that_a_collection_lacks_are_left_out_of_all(tmp_path: Path) -> None:
+    fewer = {name: level for name, level in LEVELS.items() if name != "RankNet"}
+    files = [
+        write_published(tmp_path, "ohsumed", LEVELS),
+        write_published(tmp_path, "msrd", fewer),
+    ]
+    together = Together([read_losses(file) for file in files])
+    assert together.labels == ["ListNet", "LambdaRank", "RMSE"]
+    assert together.best() == "LambdaRank"
+    assert together.means.loc["MSRD", "RMSE"] < together.means.loc["MSRD", "ListNet"]
+    assert len(together.pairs) == 3
