@@ -38,6 +38,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "from_code",
     "mathml",
+    "which_loss",
 ]
 
 myst_enable_extensions = ["deflist", "dollarmath"]
