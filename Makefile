@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults audit bench docs lint format lock clean
+.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults dist test-dist audit bench docs lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -64,6 +64,13 @@ test-kubernetes: $(READY)  ## the tiny edition through Kubernetes' executor and 
 test-faults: $(READY)  ## kills, full disks, damaged files for real (root for all of them); writes benchmarks/results/faults.md
 	$(BIN)/python tests/faults/run.py
 
+dist: $(READY)  ## the wheel and the sdist, into dist
+	rm -rf dist
+	$(BIN)/python -m build
+
+test-dist: dist  ## both installed into new environments, with each Python from 3.11 to 3.13 that is here (network)
+	$(BIN)/python tests/packaging/install.py dist --torch $(TORCH) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))
+
 audit: $(READY)  ## the pinned dependencies against the database of known vulnerabilities (network)
 	test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7'; }
 	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock
@@ -91,7 +98,7 @@ lock: $(READY)  ## resolve the newest versions into requirements.lock
 	echo '$(TORCH)' > $(VENV)/torch.constraint
 	$(BIN)/pip-compile --quiet --upgrade pyproject.toml --extra study --extra dev --extra docs --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header \
-	  --unsafe-package torch --unsafe-package pip --unsafe-package setuptools --strip-extras \
+	  --unsafe-package torch --unsafe-package pip --strip-extras \
 	  --annotation-style=line -c $(VENV)/torch.constraint -o requirements.lock
 
 clean:  ## remove what runs made; archives, committed results and the environment stay

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -20,6 +21,12 @@ from workflow_runs import ROOT
 
 #: What `pip install .` brings.
 NEEDED = {"numba", "numpy", "scipy", "threadpoolctl", "torch"}
+
+#: What says how it is built.
+BUILD = ("pyproject.toml", "MANIFEST.in")
+
+#: Without a way to the source tree.
+OUTSIDE = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 #: Packages of the study; none may be needed by losses and metrics.
 STUDY = ("jsonschema", "lightgbm", "matplotlib", "pandas", "snakemake", "yaml")
@@ -36,7 +43,7 @@ def run(command: list[str | Path], **options) -> str:
 def built(tmp_path_factory) -> Path:
     """A folder with the sdist, and the wheel that was built from it."""
     copy = tmp_path_factory.mktemp("source")
-    for name in ("README.md", "LICENSE", "pyproject.toml"):
+    for name in ("README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", *BUILD):
         shutil.copy(ROOT / name, copy)
     ignored = shutil.ignore_patterns("*.egg-info", "__pycache__")
     shutil.copytree(ROOT / "src", copy / "src", ignore=ignored)
@@ -49,17 +56,29 @@ def built(tmp_path_factory) -> Path:
 def clean_python(built, tmp_path_factory) -> Path:
     """The interpreter of an environment with the wheel, what it needs, and what that needs."""
     folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder / "env", with_pip=False)
-    python = folder / "env/bin/python"
-    (wheel,) = built.glob("*.whl")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
-    run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel])
     visible = folder / "visible"
     visible.mkdir()
     for place in installed_places(NEEDED):
         (visible / place.name).symlink_to(place)
+    return environment(folder, built, visible)
+
+
+@pytest.fixture(scope="module")
+def study_python(built, tmp_path_factory) -> Path:
+    """The interpreter of an environment with the wheel, and all that is installed here."""
+    folder = tmp_path_factory.mktemp("study")
+    return environment(folder, built, sysconfig.get_path("purelib"))
+
+
+def environment(folder: Path, dist: Path, others: str | Path) -> Path:
+    """The interpreter of a new environment with the wheel; other packages lie in ``others``."""
+    venv.create(folder / "env", with_pip=False)
+    python = folder / "env/bin/python"
+    (wheel,) = dist.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel])
     (site_packages,) = (folder / "env/lib").glob("python*/site-packages")
-    (site_packages / "visible.pth").write_text(f"{visible}\n", encoding="utf-8")
+    (site_packages / "visible.pth").write_text(f"{others}\n", encoding="utf-8")
     return python
 
 
@@ -94,8 +113,7 @@ def is_installed(name: str) -> bool:
 
 def in_clean(python: Path, code: str, folder: Path) -> str:
     """What the code prints in the clean environment, away from the source tree."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return run([python, "-c", code], cwd=folder, env=environment)
+    return run([python, "-c", code], cwd=folder, env=OUTSIDE)
 
 
 def test_the_wheel_carries_every_file_that_the_package_reads(built):
@@ -119,6 +137,16 @@ def test_the_wheel_carries_every_file_that_the_package_reads(built):
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in expected} <= inside
+    assert {"LICENSE", "CHANGELOG.md", "CITATION.cff", "pyproject.toml"} <= inside
+    assert not [name for name in inside if name.startswith("tests")], "some tests, not all"
+
+
+@pytest.mark.parametrize("installed", ["clean_python", "study_python"])
+def test_what_is_installed_works_away_from_the_repository(installed, tmp_path, request):
+    # What `make test-dist` runs with every supported Python.
+    python = request.getfixturevalue(installed)
+    said = run([python, ROOT / "tests/packaging/smoke.py"], cwd=tmp_path, env=OUTSIDE)
+    assert ("study's commands" in said) == (installed == "study_python")
 
 
 def test_every_loss_and_metric_works_without_the_study(clean_python, tmp_path):

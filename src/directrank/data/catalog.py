@@ -98,7 +98,7 @@ def load(path: str | Path | None = None) -> dict[str, Entry]:
 
     Args:
         path: the file; without it ``data/datasets.yaml`` below the working folder or, if that has
-            none, of the source tree.
+            none, the repository's, a copy of which is part of every installed package.
 
     Raises:
         ConfigError: there is no such file, or it does not fit its schema.
@@ -111,7 +111,8 @@ def default_path() -> Path:
     here = Path("data/datasets.yaml")
     if here.is_file():
         return here.resolve()
-    return Path(__file__).resolve().parents[3] / "data" / "datasets.yaml"
+    # In the repository a link to the file of the folder `data`.
+    return Path(__file__).with_name("datasets.yaml").resolve()
 
 
 def get(name: str, path: str | Path | None = None) -> Entry:
@@ -166,12 +167,13 @@ def is_plain_http(url: str) -> bool:
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     """The archive of ``entry`` in the folder ``raw``, or None.
 
-    One that is part of the repository lies in the folder ``embedded`` beside the catalogue. Of
-    others a file as published is taken first, then the same name with the suffix of another
-    container, then an unpacked folder of that name; the data set's own name stands beside the
-    published one.
+    One that is part of the repository lies in the folder ``embedded`` beside the catalogue; an
+    installed package does not carry it. A file as published is taken first, then the same name
+    with the suffix of another container, then an unpacked folder of that name; the data set's own
+    name stands beside the published one.
     """
-    raw = default_path().parent / "embedded" if entry.embedded else Path(raw)
+    embedded = default_path().parent / "embedded"
+    raw = embedded if entry.embedded and embedded.is_dir() else Path(raw)
     if not raw.is_dir():
         return None
     present = {path.name.lower(): path for path in sorted(raw.iterdir())}
