@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import yaml
 
@@ -51,3 +53,13 @@ def tables(folder: Path) -> dict[str, bytes]:
         for top in ("figures", "paper_tables")
         for path in sorted((folder / top).rglob("*.csv"))
     }
+
+
+def load_script(name: str) -> ModuleType:
+    """A script of the repository that is part of no package, as a module."""
+    path = ROOT / name
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
