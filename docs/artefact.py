@@ -1,0 +1,207 @@
+"""What it takes to check each claim of the papers: the tables in artefact.md.
+
+``python docs/artefact.py`` writes them anew; a test compares them. Editions say what is made, the
+papers' packages from what a claim is measured, ``benchmarks/results/jobs.csv`` what jobs took
+(``benchmarks/record_jobs.py`` writes it). A time is given where every job behind it was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from directrank import learners
+from directrank.data import catalog
+from directrank.edition.plan import Study, load
+from directrank.papers.shared import product as papers
+from directrank.papers.shared.claims import Claim, claims_of, published_claims
+from directrank.system.schema import read_yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/artefact.md"
+FACTS = ROOT / "benchmarks/results/jobs.csv"
+BEGIN = "<!-- written by docs/artefact.py -->\n"
+END = "<!-- end -->\n"
+NOT_MEASURED = "not measured"
+
+#: The cores for which times are given.
+CORES = 2
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Edition:
+    """An edition as it is planned, and what its jobs took where that was measured.
+
+    Attributes:
+        study: the plan.
+        jobs: a row per measured job, by its name: ``seconds``, ``memory_mb``, ``disk_mb``.
+    """
+
+    study: Study
+    jobs: pd.DataFrame
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """Paper and name of every product."""
+        return list(self.study.products)
+
+    def runs(self, keys: Iterable[Key]) -> set[str]:
+        """The runs that products are drawn from; those of programs to be installed apart not."""
+        plans = (self.study.products[key]["experiments"] for key in keys)
+        cells = (cell for plan in plans for part in plan.values() for cell in part)
+        return {
+            cell["run"]
+            for cell in cells
+            if not learners.get(self.study.runs[cell["run"]]["learner"]).external
+        }
+
+    def data(self, runs: Iterable[str]) -> set[str]:
+        """The keys of the prepared data sets of runs."""
+        return {self.study.run_data[run] for run in runs}
+
+    def names(self, runs: Iterable[str]) -> str:
+        """The data sets of runs, as a catalogue calls them."""
+        return ", ".join(sorted({self.study.data[key].name for key in self.data(runs)}))
+
+    def archives(self, runs: Iterable[str]) -> str:
+        """The archives that runs need, those that are part of the repository left out."""
+        sources = [self.study.data[key] for key in self.data(runs)]
+        names = sorted({source.name for source in sources if source.source == "archive"})
+        entries = {name: catalog.get(name) for name in names}
+        files = [
+            entry.archives[0].name if entry.archives else name
+            for name, entry in entries.items()
+            if not entry.embedded
+        ]
+        return ", ".join(f"`{file}`" for file in dict.fromkeys(files)) or "none"
+
+    def measured(self, jobs: Collection[str]) -> pd.DataFrame | None:
+        """What jobs took; None where one of them was not measured."""
+        if not set(jobs) <= set(self.jobs.index):
+            return None
+        return self.jobs.loc[sorted(jobs)]
+
+    def part(self, keys: Collection[Key]) -> set[str]:
+        """The jobs of whole products: data, fits, drawing."""
+        runs = self.runs(keys)
+        fits = {f"fit/{run}" for run in runs} | {f"prepare/{key}" for key in self.data(runs)}
+        return fits | {f"{papers.product(*key).kind}/{'/'.join(key)}" for key in keys}
+
+    def evidence(self, paper: str, claim: Claim) -> list[Key]:
+        """The products from which a claim is measured; none where it is not."""
+        needed = [(paper, name) for name in claim.needs]
+        further = [key for name in claim.optional if (key := (paper, name)) in self.study.products]
+        if not claim.function or not set(needed) <= set(self.study.products):
+            return []
+        keys = [*needed, *further]
+        # Without runs, because an edition leaves out what it compares, there is nothing to measure.
+        return [key for key in keys if self.runs([key]) or not papers.product(*key).needs]
+
+
+def load_edition(name: str, facts: pd.DataFrame) -> Edition:
+    """The edition of ``config/<name>.yaml``."""
+    jobs = facts[facts["edition"] == name].set_index("job")
+    return Edition(load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT), jobs)
+
+
+def on_two_cores(seconds: Iterable[float]) -> str:
+    """How long jobs of a core each take on :data:`CORES`, to two digits."""
+    times = list(seconds)
+    took = max([*times, sum(times) / CORES], default=0.0)
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if took >= length:
+            return f"{float(f'{took / length:.2g}'):g} {unit}"
+    return f"{max(1.0, float(f'{took:.2g}')):g} s"
+
+
+def costs(edition: Edition, keys: Collection[Key]) -> list[str]:
+    """Cells of what products take: fits, time, longest fit, memory, disk, archives."""
+    runs = edition.runs(keys)
+    took = edition.measured(edition.part(keys))
+    if took is None:
+        return [str(len(runs)), *[NOT_MEASURED] * 4, edition.archives(runs)]
+    memory, disk = took["memory_mb"].max() / 1000, took["disk_mb"].sum() / 1000
+    longest = took["seconds"].max()
+    sizes = [f"{memory:.1f} GB", f"{max(disk, 0.1):.1f} GB"]
+    times = [on_two_cores(took["seconds"]), on_two_cores([longest])]
+    return [str(len(runs)), *times, *sizes, edition.archives(runs)]
+
+
+def commands(demo: Edition, real: Edition) -> str:
+    """The table of commands."""
+    rows = [("`make reproduce`", "the edition `demo`, whole", demo, demo.keys)]
+    for paper in dict.fromkeys(paper for paper, _ in real.keys):
+        keys = [key for key in real.keys if key[0] == paper]
+        what = f"{paper.capitalize()} in `real`"
+        if claims_of(paper) == {}:
+            what = "one protocol on all its collections"
+        rows.append((f"`make real-{paper}`", what, real, keys))
+    collections = (papers.product(*key).collection for key in real.keys)
+    for name in dict.fromkeys(name for name in collections if name):
+        keys = [key for key in real.keys if papers.product(*key).collection == name]
+        rows.append((f"`make real-{name}`", f"one protocol on {name}", real, keys))
+    rows.append(("`make real`", "the edition `real`, whole", real, real.keys))
+    head = ["command", "makes", "runs", "two cores", "longest job", "memory of a job", "disk"]
+    body = [[command, what, *costs(edition, keys)] for command, what, edition, keys in rows]
+    return markdown([*head, "archives"], body)
+
+
+def claims_table(paper: str, editions: Mapping[str, Edition]) -> str:
+    """The table of one paper's claims: a column per command."""
+    published = published_claims()
+    body = []
+    for row in published[published["paper"] == paper].itertuples():
+        claim = claims_of(paper).get(row.claim)
+        cells = [measurement(edition, paper, claim) for edition in editions.values()]
+        body.append([row.claim, row.where, row.statement, *cells])
+    return markdown(["claim", "in the paper", "says", *editions], body)
+
+
+def measurement(edition: Edition, paper: str, claim: Claim | None) -> str:
+    """From which products a claim is measured, on which data, in which time."""
+    keys = edition.evidence(paper, claim) if claim else []
+    if not keys:
+        return "–"
+    runs = edition.runs(keys)
+    shown = ", ".join(f"`{name}`" for _, name in keys)
+    on = f" on {edition.names(runs)}" if runs else ", computed"
+    took = edition.measured(edition.part(keys))
+    return shown + on + ("" if took is None else f"; {on_two_cores(took['seconds'])}")
+
+
+def markdown(head: list[str], body: Iterable[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *body]
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped) + "\n"
+
+
+def content() -> str:
+    """Everything between the page's marks."""
+    facts = pd.read_csv(FACTS)
+    demo, real, paper = (load_edition(name, facts) for name in ("demo", "real", "paper"))
+    known = facts.dropna(subset="processor")[["processor", "cores"]].drop_duplicates()
+    machines = [f"{row.processor}, {row.cores:.0f} cores" for row in known.itertuples()]
+    parts = ["## The commands\n", commands(demo, real)]
+    parts.append(f"Measured on: {'; '.join(machines) or 'no machine yet'}.\n")
+    for name in published_claims()["paper"].unique():
+        made = {"`make reproduce`": demo, f"`make real-{name}`": real, "`make paper`": paper}
+        parts += [f"## {name.capitalize()}\n", claims_table(name, made)]
+    return "\n".join(parts)
+
+
+def page_with(text: str, written: str) -> str:
+    """The page ``text`` with ``written`` between its two marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{written}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), content()), encoding="utf-8")

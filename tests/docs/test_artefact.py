@@ -1,0 +1,102 @@
+"""The page for whoever checks the claims, and the record of measured jobs that it reads."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from directrank.edition.plan import load
+from directrank.papers.shared.claims import published_claims
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT, TINY, load_script
+
+artefact = load_script("docs/artefact.py")
+record = load_script("benchmarks/record_jobs.py")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load(read_yaml(TINY), ROOT)
+
+
+def edition(study, jobs: dict[str, float]):
+    rows = [{"job": job, "seconds": seconds} for job, seconds in jobs.items()]
+    frame = pd.DataFrame(rows, columns=["job", "seconds"]).assign(memory_mb=500.0, disk_mb=1500.0)
+    return artefact.Edition(study, frame.set_index("job"))
+
+
+def test_the_page_is_of_the_editions_and_the_record_as_they_are():
+    page = artefact.PAGE.read_text(encoding="utf-8")
+    assert artefact.page_with(page, artefact.content()) == page, "run `python docs/artefact.py`"
+
+
+def test_every_claim_has_its_row():
+    page = artefact.PAGE.read_text(encoding="utf-8")
+    claims = published_claims()["claim"]
+    assert [name for name in claims if f"\n| {name} | " not in page] == []
+    assert len(claims) > 40
+
+
+def test_a_time_is_given_only_where_every_job_was_measured(tiny):
+    part = edition(tiny, {}).part(list(tiny.products))
+    whole = edition(tiny, dict.fromkeys(part, 60.0))
+    assert artefact.costs(whole, whole.keys)[1:5] == [
+        artefact.on_two_cores([60.0] * len(part)),
+        "1 min",
+        "0.5 GB",
+        f"{1.5 * len(part):.1f} GB",
+    ]
+    lacking = edition(tiny, dict.fromkeys(sorted(part)[1:], 60.0))
+    assert artefact.costs(lacking, lacking.keys)[1:5] == ["not measured"] * 4
+
+
+def test_a_claim_without_its_runs_is_not_said_to_be_measured(tiny):
+    claims = artefact.claims_of("bruch2019")
+    made = edition(tiny, {})
+    assert artefact.measurement(made, "bruch2019", claims["C04"]) == "–"  # without Figure 2
+    shown = artefact.measurement(made, "bruch2019", claims["C02"])
+    assert shown == "`table1` on web30k_standin, yahoo1_standin"
+    assert artefact.measurement(made, "bruch2019", claims["D01"]) == "`figure1`, computed"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [([1.0, 1.0], "1 s"), ([30, 90], "1.5 min"), ([60, 60], "1 min"), ([7200, 8000], "2.2 h")],
+)
+def test_two_cores_share_the_jobs_but_not_the_longest(seconds, told):
+    assert artefact.on_two_cores(seconds) == told
+
+
+def test_jobs_are_recorded_from_what_a_run_leaves(tiny, tmp_path):
+    run, other = sorted(tiny.runs)[:2]
+    log = tmp_path / f"logs/tiny/fit/{run}.benchmark.tsv"
+    log.parent.mkdir(parents=True)
+    log.write_text("s\th:m:s\tmax_rss\n12.34\t0:00:12\t456.7\n", encoding="utf-8")
+    results = tmp_path / f"results/tiny/runs/{run}"
+    results.mkdir(parents=True)
+    machine = {"environment": {"processor": "P", "cores": 2}}
+    (results / "run.json").write_text(json.dumps(machine), encoding="utf-8")
+    (results / "model").write_bytes(bytes(2_000_000))
+    (row,) = record.measured(tiny, tmp_path).to_dict("records")
+    assert row == {
+        "edition": "tiny",
+        "job": f"fit/{run}",
+        "seconds": 12.3,
+        "memory_mb": 457,
+        "disk_mb": 2.0,
+        "processor": "P",
+        "cores": 2,
+    }
+    old = pd.DataFrame(
+        [
+            {**row, "seconds": 1.0},
+            {**row, "job": f"fit/{other}"},
+            {**row, "job": "fit/no-longer-planned"},
+            {**row, "edition": "demo", "job": "fit/another"},
+        ]
+    )
+    merged = record.merged(old, pd.DataFrame([row]), tiny)
+    kept = dict(zip(merged["job"], merged["seconds"], strict=True))
+    assert kept == {"fit/another": 12.3, f"fit/{run}": 12.3, f"fit/{other}": 12.3}
