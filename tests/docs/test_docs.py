@@ -134,6 +134,9 @@ def test_the_documentation_builds_without_a_warning(tmp_path):
     assert process.returncode == 0, process.stdout + process.stderr
     reference = read(tmp_path / "html/docs/reference/losses.html")
     assert all(f'id="directrank.losses.{name}"' in reference for name in losses.REGISTRY)
+    pages = {path.stem for path in (tmp_path / "html/docs/losses").glob("*.html")}
+    assert pages == set(losses.REGISTRY)
+    assert "<!-- which loss" not in read(tmp_path / "html/docs/which_loss.html")
     assert "directrank prepare" in read(tmp_path / "html/docs/reference/cli.html")
     assert "<math" in read(tmp_path / "html/docs/formulas.html")
     for page in (tmp_path / "html").rglob("*.html"):
