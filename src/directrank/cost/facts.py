@@ -40,7 +40,7 @@ class Facts:
     origin: str
 
     def as_trained_on(self, spec: Mapping[str, Any]) -> Facts:
-        """What a run makes of it: ``filter`` (by length), ``sample``, ``train_queries`` and so on."""
+        """What a run makes of it: ``filter`` (by length), ``sample``, ``train_queries`` …"""
         shortest = spec["filter"].get("min_documents", 1)
         lengths = {split: value[value >= shortest] for split, value in self.lengths.items()}
         if "sample" in spec:
