@@ -95,11 +95,15 @@ class Placing(Comparison):
         """See :attr:`Comparison.labels`."""
         return [*self.published.labels, *(own.name for own in self.own)]
 
+    def values_of(self, metric: str) -> pd.DataFrame:
+        """See :meth:`Comparison.values_of`; the user's values are of :attr:`metric` alone."""
+        own = [own.values[metric] for own in self.own]
+        return pd.concat([self.published.values_of(metric), *own], axis=1, ignore_index=True)
+
     @cached_property
     def values(self) -> pd.DataFrame:
-        """The metric, one row per query that is not empty, one column per method."""
-        own = [own.values[self.metric] for own in self.own]
-        return pd.concat([self.published.metrics[self.metric], *own], axis=1, ignore_index=True)
+        """:meth:`values_of` the metric by which the methods are compared."""
+        return self.values_of(self.metric)
 
     @cached_property
     def groups(self) -> np.ndarray | None:
