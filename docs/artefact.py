@@ -19,6 +19,7 @@ from directrank.data import catalog
 from directrank.edition.plan import Study, load
 from directrank.papers.shared import product as papers
 from directrank.papers.shared.claims import Claim, claims_of, published_claims
+from directrank.system.marked import write_part
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -196,12 +197,5 @@ def content() -> str:
     return "\n".join(parts)
 
 
-def page_with(text: str, written: str) -> str:
-    """The page ``text`` with ``written`` between its two marks."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{written}\n{END}{after}"
-
-
 if __name__ == "__main__":
-    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), content()), encoding="utf-8")
+    write_part(PAGE, BEGIN, END, f"\n{content()}\n")

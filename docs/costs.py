@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from directrank.edition.plan import load
+from directrank.system.marked import write_part
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,14 +60,7 @@ def _rounded(hours: float) -> str:
     return f"{float(f'{hours:.2g}'):,g}".replace(",", " ")
 
 
-def page_with(text: str, content: str) -> str:
-    """The page ``text`` with ``content`` between its two marks."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{content}\n{END}{after}"
-
-
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         content = table(*predicted(Path(folder)))
-    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), content), encoding="utf-8")
+    write_part(PAGE, BEGIN, END, f"\n{content}\n")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from directrank.system.marked import write_part
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/ambiguities.md"
 BEGIN = "<!-- written by docs/effects.py -->\n"
@@ -222,12 +224,5 @@ def _link(path: Path, root: Path) -> str:
     return f"[{name}](../{page.relative_to(root).as_posix()})"
 
 
-def page_with(text: str, content: str) -> str:
-    """The page ``text`` with ``content`` between its two marks."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{content}\n{END}{after}"
-
-
 if __name__ == "__main__":
-    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), table()), encoding="utf-8")
+    write_part(PAGE, BEGIN, END, f"\n{table()}\n")

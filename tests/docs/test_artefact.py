@@ -29,7 +29,8 @@ def edition(study, jobs: dict[str, float]):
 
 def test_the_page_is_of_the_editions_and_the_record_as_they_are():
     page = artefact.PAGE.read_text(encoding="utf-8")
-    assert artefact.page_with(page, artefact.content()) == page, "run `python docs/artefact.py`"
+    written = f"{artefact.BEGIN}\n{artefact.content()}\n{artefact.END}"
+    assert written in page, "run `python docs/artefact.py`"
 
 
 def test_every_claim_has_its_row():

@@ -13,12 +13,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.io import atomic_path
+
+Value = TypeVar("Value", int, float)
 
 #: What LETOR writes before the number of a query, which is left out.
 PREFIX = "qid:"
@@ -65,15 +68,7 @@ def read_run(path: str | Path) -> Run:
                 file=path,
                 line=number,
             )
-        of_query = scores.setdefault(query, {})
-        if document in of_query:
-            raise DataError(
-                f"query {query} has document {document} a second time",
-                "keep one of the lines",
-                file=path,
-                line=number,
-            )
-        of_query[document] = value
+        _add(scores, query, document, value, path, number)
     return Run(
         {query: _ranked(of_query) for query, of_query in scores.items()},
         {query for query, own in scores.items() if len(set(own.values())) < len(own)},
@@ -100,15 +95,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
                 file=path,
                 line=number,
             ) from None
-        of_query = judged.setdefault(query, {})
-        if document in of_query:
-            raise DataError(
-                f"query {query} has document {document} a second time",
-                "keep one of the lines",
-                file=path,
-                line=number,
-            )
-        of_query[document] = max(value, 0)
+        _add(judged, query, document, max(value, 0), path, number)
     return judged
 
 
@@ -195,6 +182,26 @@ def _rows(path: str | Path, form: str) -> Iterator[tuple[int, list[str]]]:
             )
         row[0] = row[0].removeprefix(PREFIX)
         yield number, row
+
+
+def _add(
+    queries: dict[str, dict[str, Value]],
+    query: str,
+    document: str,
+    value: Value,
+    path: str | Path,
+    line: int,
+) -> None:
+    """Note what a line says of a document, of which no line has said anything before."""
+    of_query = queries.setdefault(query, {})
+    if document in of_query:
+        raise DataError(
+            f"query {query} has document {document} a second time",
+            "keep one of the lines",
+            file=path,
+            line=line,
+        )
+    of_query[document] = value
 
 
 def _ranked(scores: dict[str, float]) -> list[str]:

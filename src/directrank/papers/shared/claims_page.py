@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from directrank.papers.shared.verdicts import (
     UNMEASURED,
     VERDICTS,
 )
-from directrank.system.errors import DataError
 from directrank.system.io import write_text
+from directrank.system.marked import write_part
 
 #: What stands around the part of a page that is written from a file of claims.
 BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
@@ -115,18 +114,8 @@ def replace_block(page: str | Path, claims: pd.DataFrame) -> None:
     Raises:
         DataError: the page has no such marks.
     """
-    path = Path(page)
-    text = path.read_text(encoding="utf-8")
     begin = BEGIN.format(edition=claims["edition"].iloc[0])
-    if begin not in text:
-        raise DataError(
-            "this page has no place for the claims",
-            f"put the lines {begin} and {END} where they belong",
-            file=path,
-        )
-    block = f"{begin}\n{chr(10).join(in_short(claims)).rstrip()}\n{END}"
-    pattern = f"{re.escape(begin)}.*?{re.escape(END)}"
-    write_text(path, re.sub(pattern, lambda _: block, text, count=1, flags=re.DOTALL))
+    write_part(page, begin, END, f"\n{chr(10).join(in_short(claims)).rstrip()}\n")
 
 
 def _counted(part: pd.DataFrame) -> str:
