@@ -151,6 +151,20 @@ def test_what_is_installed_works_away_from_the_repository(installed, tmp_path, r
     assert ("study's commands" in said) == (installed == "study_python")
 
 
+def test_every_part_of_the_library_is_imported_without_the_study(clean_python, tmp_path):
+    # That each also works is tried below, and takes as long as compiling all kernels.
+    code = """
+import importlib, pkgutil
+for part in ("lists", "kernels", "relaxations", "metrics", "losses", "models"):
+    package = importlib.import_module(f"directrank.{part}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+print("imported")
+"""
+    assert "imported" in in_clean(clean_python, code, tmp_path)
+
+
+@pytest.mark.long
 def test_every_loss_and_metric_works_without_the_study(clean_python, tmp_path):
     code = f"""
 import importlib.util
@@ -181,6 +195,7 @@ print("all of them:", len(losses.REGISTRY), len(metrics.REGISTRY))
     assert "all of them:" in in_clean(clean_python, code, tmp_path)
 
 
+@pytest.mark.long
 def test_scorers_train_in_compiled_blocks_without_the_study(clean_python, tmp_path):
     code = """
 import numpy as np, torch

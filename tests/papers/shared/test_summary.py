@@ -79,6 +79,7 @@ def test_the_picture_shows_the_cells_of_the_tables_and_counts_the_near_ones(
     assert 0 < near < len(cells)  # ListNet was made too low
     assert f"Table 4, OHSUMED: {near} of {len(cells)} within 2 standard errors" in caption
     assert "Section 4, bounds: 5 of 5 met." in caption
+    assert "no diagonal" not in caption
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     row = table[(table["method"] == "ListNet") & (table["metric"] == "NDCG@n")].iloc[0]
     assert f"0.6600 (−{-row['difference_in_se']:.1f} SE)" in text
@@ -102,6 +103,7 @@ def test_the_cells_of_a_stand_in_are_shown_and_nothing_is_said_of_their_agreemen
     assert "Kendall" not in caption
     assert "standard errors, the farthest" not in caption
     assert caption.count("says nothing about the paper") == 1
+    assert "On other data levels differ: those panels have no diagonal" in caption
 
 
 @pytest.mark.parametrize("edition", ["demo", "real"])

@@ -29,8 +29,8 @@ MEASURED = ("reproduced", "half_width", *DIFFERENCES)
 
 #: What a picture says of cells that are not of the paper's data.
 NOTES = {
-    "stand-in": "Stand-ins are generated, not the papers' data",
-    OTHER_REAL: "Other real data than the papers'",
+    "stand-in": "stand-ins are generated data",
+    OTHER_REAL: "other real data are not the paper's own",
 }
 
 #: So many joint standard errors from print a cell is counted as near it.
@@ -95,7 +95,9 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     data = pd.concat([cells for _, cells in drawn], ignore_index=True)
     notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
     if notes:
-        figures.small_print(picture, f"{'; '.join(notes)} (edition {evidence.edition})")
+        said = "; ".join(notes)
+        said = f"{said[0].upper()}{said[1:]} (edition {evidence.edition})"
+        figures.small_print(picture, said)
     # Square frames beside legends: the layout needs to see its own result once.
     picture.draw_without_rendering()
     caption = _caption(evidence, drawn)
@@ -173,16 +175,22 @@ def _draw(axes: Axes, panel: Panel, cells: pd.DataFrame) -> None:
         axes.set(xscale="log", yscale="log")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_minor_formatter(NullFormatter())
-    # The same range on both axes, so that equal values lie on the diagonal.
-    low, high = zip(axes.get_xlim(), axes.get_ylim(), strict=True)
-    limits = _widened(min(low), max(high), panel.log)
-    axes.set(xlim=limits, ylim=limits, box_aspect=1)
-    axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color="#777777", linewidth=0.8,
-                zorder=0.5)  # fmt: skip
-    axes.set(xlabel=f"{panel.axis}, published", ylabel="reproduced")
+    axes.set(xlabel=f"{panel.axis}, published", ylabel="reproduced", box_aspect=1)
+    if _comparable(cells):
+        # The same range on both axes, so that equal values lie on the diagonal.
+        low, high = zip(axes.get_xlim(), axes.get_ylim(), strict=True)
+        limits = _widened(min(low), max(high), panel.log)
+        axes.set(xlim=limits, ylim=limits)
+        axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color="#777777",
+                    linewidth=0.8, zorder=0.5)  # fmt: skip
     axes.set_title(_title(panel, cells), loc="left")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=6.5,
                 handletextpad=0.1, borderaxespad=0.2)  # fmt: skip
+
+
+def _comparable(cells: pd.DataFrame) -> bool:
+    """Whether the levels of some cells can be compared with print."""
+    return not cells["data"].isin(NOT_COMPARABLE).all()
 
 
 def _widened(low: float, high: float, log: bool) -> tuple[float, float]:
@@ -206,6 +214,8 @@ def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) ->
         f"Published against reproduced: {total} cells of the tables that this edition makes and "
         "whose printed value is known; on the diagonal both are equal. "
     )
+    if not all(_comparable(cells) for _, cells in drawn):
+        text += "On other data levels differ: those panels have no diagonal, and a range per axis. "
     bars = list(dict.fromkeys(f"{panel.title}: {panel.bars}" for panel, _ in drawn if panel.bars))
     if bars:
         text += f"Bars, {'; '.join(bars)}. "
