@@ -126,6 +126,14 @@ def test_folds_are_those_that_the_other_collection_has():
     assert {spec["fold"] for spec in study.runs.values()} == {1}
 
 
+def test_the_first_of_its_folds_stands_in_the_place_of_the_paper_s_one_split():
+    config = edition("bruch2019", products=["figure2_yahoo"])
+    config["datasets"] = {"yahoo1": {"instead": "mq2008"}}
+    study = load(config, ROOT)
+    assert {spec["fold"] for spec in study.runs.values()} == {1}
+    assert len(study.runs) == 7
+
+
 def test_a_data_set_has_a_source_or_another_in_its_place():
     both = {"source": "standin", "instead": "msrd_sample"}
     with pytest.raises(ConfigError, match="web30k"):

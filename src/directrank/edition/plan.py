@@ -202,6 +202,8 @@ def _runs(
     has_folds = source.source == "archive" and catalog.get(source.name).folds is not None
     if not has_folds:
         folds = folds[:1]
+    # Of folds that stand in the place of one split, the first does.
+    split = 1 if has_folds and _place(study.config, experiment["data"]) else None
     for variant in variants:
         base = merged(experiment["run"], variant.get("run", {}))
         if learners.get(base["learner"]).missing(base["model"]):
@@ -214,7 +216,7 @@ def _runs(
                 spec = with_settings(base, swept)
                 spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
                 # Where there is one split, it stands for the first fold.
-                spec["fold"] = fold if has_folds else None
+                spec["fold"] = (fold or split) if has_folds else None
                 spec = _override(study.config, spec, paper, name, used)
                 settings = {**variant["settings"], **swept}
                 if fold is not None:
