@@ -100,7 +100,7 @@ def _report(options: argparse.Namespace) -> None:
     plan = load(read_yaml(options.config))
     # Before anything is measured: mistakes in small files are told at once.
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
-    cpu = Rates.read(options.rates) if options.rates else _own_rates(options.threads)
+    cpu = Rates.read(options.rates) if options.rates else own_rates(options.threads)
     gpu = Rates.read(options.gpu_rates) if options.gpu_rates else assumed_gpu(cpu)
     estimates = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
     runs = estimates["cpu"].runs.assign(gpu_seconds=estimates["gpu"].runs["seconds"])
@@ -130,7 +130,7 @@ def _report(options: argparse.Namespace) -> None:
         print(options.out / f"{name}.csv")
 
 
-def _own_rates(threads: int) -> Rates:
+def own_rates(threads: int) -> Rates:
     """This machine's rates, measured once and kept in the user's cache."""
     from directrank.cost.measure import covers_everything, machine
     from directrank.cost.rates import Rates

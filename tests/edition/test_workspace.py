@@ -1,0 +1,154 @@
+"""The folder in which one's own data are compared."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.data.prepare import prepare
+from directrank.data.prepared import open_dataset
+from directrank.data.tables import Columns
+from directrank.edition.plan import Study, load
+from directrank.edition.workspace import Request, make, name_of
+from directrank.system.errors import ConfigError, DataError
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT
+
+
+def clicks(queries: int = 12, first: int = 0) -> pd.DataFrame:
+    """Rows of sessions in disorder, labels between 0 and 1."""
+    rng = np.random.default_rng(queries + first)
+    frame = pd.DataFrame(rng.random((queries * 4, 3)), columns=["price", "ctr", "age"])
+    frame["label"] = np.where(rng.random(len(frame)) < 0.5, 0.0, frame["ctr"])
+    number = first + np.repeat(np.arange(queries), 4)
+    frame["session"] = [f"s{q:02d}" for q in number]
+    frame["user"] = number // 2
+    return frame.sample(frac=1, random_state=1)
+
+
+def request_of(data: Path, **more) -> Request:
+    columns = Columns(query="session", group="user")
+    return Request(data, name_of(data), **{"columns": columns, **more})
+
+
+def plan_in(folder: Path) -> Study:
+    with contextlib.chdir(folder):
+        return load(read_yaml("edition.yaml"), ROOT)
+
+
+def prepared_in(folder: Path, name: str) -> Path:
+    out = folder / "data/prepared" / name
+    prepare(name, folder / "data/raw", out, catalogue=folder / "data/datasets.yaml")
+    return out
+
+
+def test_one_file_is_dealt_to_folds_with_its_groups_together(tmp_path: Path) -> None:
+    clicks().to_parquet(tmp_path / "Shop Clicks.parquet")
+    said = make(request_of(tmp_path / "Shop Clicks.parquet", budget="quick"), tmp_path / "work")
+    assert said[0].startswith("12 queries, 48 documents, 3 features, labels 0 to 0.9")
+    assert "6 groups of queries stay together, in folds and in tests" in said
+    assert any(text.startswith("labels are no grades: they are cut") for text in said)
+    folder = prepared_in(tmp_path / "work", "shop_clicks")
+    tested = [open_dataset(folder / f"Fold{fold}/test") for fold in (1, 2, 3)]
+    assert sorted(np.concatenate([lists.query_ids for lists in tested])) == list(range(1, 13))
+    groups = [set(lists.groups) for lists in tested]
+    assert sum(map(len, groups)) == len(set.union(*groups)) == 6
+    assert all((lists.lengths == 4).all() for lists in tested)
+
+
+def test_what_is_prepared_is_what_the_table_holds(tmp_path: Path) -> None:
+    frame = clicks()
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    make(request_of(tmp_path / "mine.csv"), tmp_path)
+    lists = open_dataset(prepared_in(tmp_path, "mine") / "Fold1/test")
+    names = pd.read_csv(tmp_path / "data/raw/mine/queries.csv", index_col="query")["name"]
+    for place, query in enumerate(lists.query_ids):
+        rows = slice(lists.offsets[place], lists.offsets[place + 1])
+        own = frame[frame["session"] == names[query]]
+        expected = own[["price", "ctr", "age"]].to_numpy(np.float32)
+        assert np.array_equal(lists.features[rows] - 0, expected)
+        order = np.argsort(own["label"].to_numpy(), kind="stable")
+        assert (np.diff(lists.labels[rows][order]) >= 0).all()
+
+
+def test_splits_stay_as_they_are_and_a_missing_validation_set_is_cut_off(tmp_path: Path) -> None:
+    data = tmp_path / "mine"
+    data.mkdir()
+    clicks(10).to_csv(data / "train.csv", index=False)
+    clicks(4).to_csv(data / "test.csv", index=False)  # the same names, but other queries
+    said = make(request_of(data), tmp_path / "work")
+    assert "the last 20% of the training queries validate" in said
+    folder = prepared_in(tmp_path / "work", "mine")
+    found = {split: open_dataset(folder / split).n_queries for split in ("train", "vali", "test")}
+    assert found == {"train": 8, "vali": 2, "test": 4}
+    clicks(3, 20).to_csv(data / "valid.csv", index=False)
+    make(request_of(data), tmp_path / "whole")
+    folder = prepared_in(tmp_path / "whole", "mine")
+    found = {split: open_dataset(folder / split).n_queries for split in ("train", "vali", "test")}
+    assert found == {"train": 10, "vali": 3, "test": 4}
+
+
+def test_a_budget_says_how_much_is_run(tmp_path: Path) -> None:
+    clicks().to_csv(tmp_path / "mine.csv", index=False)
+    plans = {}
+    for budget in ("quick", "standard", "full"):
+        make(request_of(tmp_path / "mine.csv", budget=budget), tmp_path / budget)
+        plans[budget] = plan_in(tmp_path / budget).runs
+    quick, standard, full = (list(plans[budget].values()) for budget in plans)
+    assert len(quick) < len(standard) < len(full)
+    assert {spec["trials"] for spec in quick} == {1}
+    assert {spec["trials"] for spec in full} == {3}
+    assert {spec.get("train_queries") for spec in standard} == {2000}
+    assert {spec["learner"] for spec in quick} == {"neural"}
+    assert {"lightgbm", "xgboost", "catboost"} < {spec["learner"] for spec in standard}
+
+
+def test_losses_and_scorers_are_chosen(tmp_path: Path) -> None:
+    clicks().to_csv(tmp_path / "mine.csv", index=False)
+    chosen = {"losses": ["RankNet", "ListNet"], "scorers": ["linear"], "folds": 4}
+    make(request_of(tmp_path / "mine.csv", **chosen), tmp_path)
+    runs = plan_in(tmp_path).runs.values()
+    assert {spec["loss"]["name"] for spec in runs} == {"ranknet", "listnet"}
+    assert {spec["fold"] for spec in runs} == {1, 2, 3, 4}
+    make(request_of(tmp_path / "mine.csv", losses=["RankNets"]), tmp_path)
+    with pytest.raises(ConfigError, match="RankNet"):
+        plan_in(tmp_path)
+
+
+def test_data_that_changed_are_prepared_anew(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    clicks(12).to_csv(path, index=False)
+    make(request_of(path), tmp_path)
+    before = (tmp_path / "data/datasets.yaml").read_text(encoding="utf-8")
+    clicks(12, 1).to_csv(path, index=False)
+    make(request_of(path), tmp_path)
+    assert (tmp_path / "data/datasets.yaml").read_text(encoding="utf-8") != before
+
+
+def test_what_cannot_be_meant_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    frame = clicks()
+    frame.assign(user=range(len(frame))).to_csv(path, index=False)
+    with pytest.raises(DataError, match="rows of more than one group"):
+        make(request_of(path), tmp_path / "work")
+    with pytest.raises(ConfigError, match="2 folds"):
+        make(request_of(path, folds=2), tmp_path / "work")
+    with pytest.raises(ConfigError, match="1 grades"):
+        make(request_of(path, levels=1), tmp_path / "work")
+    with pytest.raises(DataError, match="no file of training queries"):
+        make(request_of(tmp_path), tmp_path / "work")
+    for name in ("train.csv", "training.tsv", "test.csv"):
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match="both train"):
+        make(request_of(tmp_path), tmp_path / "work")
+    assert not [found for found in tmp_path.rglob("*") if found.name.startswith(("all", "edition"))]
+
+
+def test_names_are_made_of_file_names() -> None:
+    assert name_of(Path("2026/Clicks (EU).csv")) == "clicks_eu"
+    assert name_of(Path("2026.csv")) == "data_2026"
+    assert name_of(Path("ü.csv")) == "data"
