@@ -84,9 +84,14 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
             "no table of this edition has a value that the paper prints too",
             f"let the edition make one of {', '.join(tables_of(panels))}",
         )
-    rows = math.ceil(len(drawn) / 2)
+    columns = min(2, len(drawn))
+    rows = math.ceil(len(drawn) / columns)
     picture, axes = figures.new_figure(
-        width=2 * figures.COLUMN, height=0.35 + 2.3 * rows, nrows=rows, ncols=2, squeeze=False
+        width=columns * figures.COLUMN,
+        height=0.35 + 2.3 * rows,
+        nrows=rows,
+        ncols=columns,
+        squeeze=False,
     )
     for frame, (panel, cells) in zip(axes.flat, drawn, strict=False):
         _draw(frame, panel, cells)
