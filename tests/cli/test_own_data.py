@@ -48,6 +48,7 @@ def test_a_dry_run_says_what_it_would_take(
         (["--run", "mine.run"], "with which results"),
         (["clicks.csv", "--query-column", "session"], "--query-column NAME"),
         (["other.csv"], "no such file"),
+        (["clicks.csv", "--losses", "RankNet", "--scorers", "linear"], "too few to compare"),
     ],
 )
 def test_what_cannot_be_meant_is_said(
@@ -66,7 +67,7 @@ def test_what_cannot_be_meant_is_said(
 def test_one_s_own_data_are_compared_from_a_file_to_a_report(clicks: Path) -> None:
     before = subprocess.run(["git", "status", "--short"], cwd=ROOT, capture_output=True).stdout
     command = [sys.executable, "-m", "directrank", "compare", clicks, "--budget", "quick"]
-    chosen = ["--losses", "RankNet", "ListNet", "--scorers", "linear", "--cores", "2"]
+    chosen = ["--losses", "RankNet", "ListNet", "ApproxNDCG", "--scorers", "linear", "--cores", "2"]
     done = subprocess.run([*command, *chosen], cwd=clicks.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     named = dict(line.split(": ", 1) for line in done.stdout.splitlines()[-3:])

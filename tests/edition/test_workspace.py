@@ -109,10 +109,10 @@ def test_a_budget_says_how_much_is_run(tmp_path: Path) -> None:
 
 def test_losses_and_scorers_are_chosen(tmp_path: Path) -> None:
     clicks().to_csv(tmp_path / "mine.csv", index=False)
-    chosen = {"losses": ["RankNet", "ListNet"], "scorers": ["linear"], "folds": 4}
+    chosen = {"losses": ["RankNet", "ListNet", "RMSE"], "scorers": ["linear"], "folds": 4}
     make(request_of(tmp_path / "mine.csv", **chosen), tmp_path)
     runs = plan_in(tmp_path).runs.values()
-    assert {spec["loss"]["name"] for spec in runs} == {"ranknet", "listnet"}
+    assert {spec["loss"]["name"] for spec in runs} == {"ranknet", "listnet", "rmse"}
     assert {spec["fold"] for spec in runs} == {1, 2, 3, 4}
     make(request_of(tmp_path / "mine.csv", losses=["RankNets"]), tmp_path)
     with pytest.raises(ConfigError, match="RankNet"):

@@ -34,6 +34,9 @@ SPLIT_NAMES = {
 #: The experiments of one protocol, by what ranks.
 SCORERS = ("linear", "tower", "context", "trees")
 
+#: Ranks of methods are compared from so many on.
+LEAST_METHODS = 3
+
 #: Of training queries, where a folder has no validation set.
 VALI_FROM_TRAIN = 0.2
 
@@ -103,7 +106,7 @@ def make(request: Request, folder: Path) -> list[str]:
         Sentences that say what was found in the data and what was done with it.
 
     Raises:
-        ConfigError: a number of folds below 3, or of grades below 2.
+        ConfigError: less than three folds or methods, or less than two grades.
         DataError: the data cannot be read; see :func:`directrank.data.tables.read`.
     """
     if request.levels < 2:
@@ -112,11 +115,12 @@ def make(request: Request, folder: Path) -> list[str]:
         raise ConfigError(
             f"{request.folds} folds", "give 3 or more: one part validates and one tests"
         )
+    planned = edition(request)
     tables = _tables(request)
     with atomic_folder(folder / "data/raw" / request.name) as temporary:
         entry, said = _write_data(request, tables, temporary)
     write_text(folder / "data/datasets.yaml", _yaml({"datasets": {request.name: entry}}))
-    write_text(folder / "edition.yaml", _yaml(edition(request)))
+    write_text(folder / "edition.yaml", _yaml(planned))
     return said
 
 
@@ -127,6 +131,11 @@ def edition(request: Request) -> dict[str, Any]:
     made: dict[str, Any] = {"collections": [request.name], "experiments": scorers}
     neural = [name for name in scorers if name != "trees"]
     if request.losses and neural:
+        if len(request.losses) * len(neural) < LEAST_METHODS and "trees" not in scorers:
+            raise ConfigError(
+                f"{len(request.losses)} losses with {len(neural)} scorers are too few to compare",
+                f"name more of either: at least {LEAST_METHODS} methods",
+            )
         made["variants"] = {name: list(request.losses) for name in neural}
     if "trees" in scorers and "without" in budget:
         made["without"] = budget["without"]
