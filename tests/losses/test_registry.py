@@ -57,6 +57,9 @@ def test_modules_of_a_loss_are_those_its_value_depends_on():
     assert "directrank.kernels.sigmoid" in modules
     assert modules == sorted(modules)
     assert losses.modules_of("rmse") == [
+        "directrank.lists.buckets",
+        "directrank.lists.calls",
+        "directrank.lists.flat",
         "directrank.lists.gradient",
         "directrank.lists.inputs",
         "directrank.losses._rmse",

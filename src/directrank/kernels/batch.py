@@ -15,27 +15,30 @@ from torch import Tensor
 
 from directrank.kernels.compiling import compiled
 from directrank.kernels.threads import over_lists
+from directrank.lists.flat import Flat, Lists, spread
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import validated
 
 
 class Batch:
-    """B lists of at most L documents.
+    """B lists of at most L documents; flat ones have ``[N]`` where padded ones have ``[B, L]``.
 
     Args:
         scores: floating ``[B, L]``; half precision is widened to float32.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None where all are real. Of flat lists,
+            where they lie.
 
     Attributes:
         scores, labels: as tensors ``[B, L]``.
+        shape: B and L.
         starts, lengths: int64 ``[B]``, of the flat arrays.
 
     Raises:
         DirectrankError: as :func:`directrank.lists.inputs.validated`.
     """
 
-    def __init__(self, scores: Tensor, labels: Tensor, mask: Tensor | None) -> None:
+    def __init__(self, scores: Tensor, labels: Tensor, mask: Lists | None) -> None:
         self.scores, self.labels, mask = validated(scores, labels, mask)
         self._lay_out(mask)
 
@@ -47,10 +50,17 @@ class Batch:
         batch._lay_out(mask)
         return batch
 
-    def _lay_out(self, mask: Tensor | None) -> None:
-        B, L = self.shape = self.scores.shape
-        self.starts = np.arange(0, B * L, L) if L else np.zeros(B, np.int64)
+    def _lay_out(self, mask: Lists | None) -> None:
         self._index: np.ndarray | None = None
+        self._mask: Tensor | None = None  # where there are holes
+        self._flat = mask if isinstance(mask, Flat) else None
+        if isinstance(mask, Flat):
+            self.shape = len(mask.lengths), mask.longest
+            self.starts, self.lengths = mask.starts, mask.lengths
+            return
+        B, L = self.scores.shape
+        self.shape = B, L
+        self.starts = np.arange(0, B * L, L) if L else np.zeros(B, np.int64)
         self.lengths = np.empty(B, np.int64)
         if mask is None:
             self.lengths.fill(L)
@@ -58,7 +68,7 @@ class Batch:
             real = np.ascontiguousarray(mask.numpy()).view(np.uint8)
             if not _count(real, self.lengths):
                 # Some list has a hole: its documents are put together.
-                self._index = np.flatnonzero(real)
+                self._index, self._mask = np.flatnonzero(real), mask
                 self.starts = self.lengths.cumsum() - self.lengths
 
     @property
@@ -74,6 +84,8 @@ class Batch:
     @property
     def pairs(self) -> int:
         """How many pairs of documents there are at most."""
+        if self._flat is not None:
+            return int(self.lengths @ self.lengths)
         return self.shape[0] * self.shape[1] ** 2
 
     def flat(self, values: Tensor) -> np.ndarray:
@@ -81,12 +93,14 @@ class Batch:
         numbers = values.detach().numpy().ravel()
         return numbers if self._index is None else numbers.take(self._index)
 
-    def leading(self, values: Tensor) -> np.ndarray:
-        """The first values of each row of ``[B, L]``, as many as the list has documents, flat."""
-        if self._index is None:
-            return self.flat(values)
-        places = torch.arange(self.shape[1])
-        return values[places < torch.from_numpy(self.lengths).unsqueeze(1)].numpy()
+    def places(self, order: Tensor) -> np.ndarray:
+        """An order ``[B, L]``, masked documents last, as places from each list's first document,
+        flat."""
+        if self._mask is None:
+            return self.flat(order)
+        order = (self._mask.cumsum(1) - 1).gather(1, order)
+        first = torch.arange(self.shape[1]) < torch.from_numpy(self.lengths).unsqueeze(1)
+        return order[first].numpy()
 
     def zeros(self) -> np.ndarray:
         """A number per document, 0, in the scores' type."""
@@ -102,7 +116,7 @@ class Batch:
         if self._index is not None:
             documents, values = values, np.zeros(self.scores.numel(), values.dtype)
             values[self._index] = documents
-        return torch.from_numpy(values.reshape(self.shape))
+        return torch.from_numpy(values.reshape(self.scores.shape))
 
     def run(self, kernel: Callable[..., None], work: int, *arguments: object) -> None:
         """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) is worth."""
@@ -113,7 +127,15 @@ class Batch:
         result = torch.from_numpy(value)
         if not self.gradient_needed:
             return result
-        return with_gradient(self.scores, result, self.padded(gradient))
+        return self.with_gradient(result, self.padded(gradient))
+
+    def with_gradient(self, value: Tensor, gradient: Tensor) -> Tensor:
+        """``value [B]`` as a function of the scores with the ``gradient [B, L]``."""
+        return with_gradient(self.scores, value, gradient, self._flat)
+
+    def spread(self, values: Tensor) -> Tensor:
+        """``values [B]`` of lists, where they meet those of the documents."""
+        return spread(values, self._flat)
 
     def _empty(self, size: int, zero: bool = False) -> np.ndarray:
         dtype = np.float64 if self.scores.dtype == torch.float64 else np.float32

@@ -13,6 +13,7 @@ from directrank.kernels.compiling import compiled
 from directrank.kernels.pairs import ideal_dcg
 from directrank.kernels.soft_ranks import WORK, sorted_lists
 from directrank.lists.conventions import DISCOUNTS, discount, discount_sums, gains
+from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
 
 _discount = discount
@@ -21,7 +22,7 @@ _discount = discount
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",

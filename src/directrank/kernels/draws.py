@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.batch import Batch
+from directrank.lists.flat import Lists
 from directrank.lists.sorting import inverse
 
 
@@ -14,18 +15,18 @@ class Drawn:
     """B lists, with each list's documents first.
 
     Args:
-        scores: ``[B, L]``.
+        scores: ``[B, L]``; of flat lists ``[N]``, and so are all others.
         gains: ``[B, L]``.
-        mask: bool ``[B, L]``.
+        mask: bool ``[B, L]``, or where flat lists lie.
 
     Attributes:
         batch: of scores and gains.
     """
 
-    def __init__(self, scores: Tensor, gains: Tensor, mask: Tensor) -> None:
+    def __init__(self, scores: Tensor, gains: Tensor, mask: Lists) -> None:
         self.batch = Batch(scores, gains, mask)
         self._places: Tensor | None = None
-        if self.batch.has_holes:
+        if self.batch.has_holes and isinstance(mask, Tensor):
             self._places = torch.sort(~mask, dim=1, stable=True).indices
             scores, gains, mask = map(self._together, (scores, gains, mask))
             self.batch = Batch(scores, gains, mask)

@@ -11,11 +11,12 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like
 from directrank.kernels.pairs import front_first, room_for
+from directrank.lists.flat import Lists
 
 LN2 = math.log(2.0)
 
 
-def hinged_dcg(scores: Tensor, weights: Tensor, mask: Tensor, margin: float) -> Tensor:
+def hinged_dcg(scores: Tensor, weights: Tensor, mask: Lists, margin: float) -> Tensor:
     """See :func:`directrank.losses._k_song.hinged_dcg`."""
     batch = Batch(scores, weights, mask)
     value, gradient = batch.per_list(), batch.zeros()

@@ -21,6 +21,7 @@ from directrank.kernels.pairs import (
     whole_vectors,
 )
 from directrank.lists.conventions import discount_sums, gains
+from directrank.lists.flat import Lists
 from directrank.lists.sorting import descending_order
 
 LN2 = math.log(2.0)
@@ -29,7 +30,7 @@ LN2 = math.log(2.0)
 def lambda_loss(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     scheme: str = "ndcg_loss2pp",
     mu: float = 10.0,
@@ -43,8 +44,6 @@ def lambda_loss(
     batch = Batch(scores, labels, mask)
     mask = torch.ones_like(batch.scores, dtype=torch.bool) if mask is None else mask
     order = descending_order(batch.scores, mask)
-    if batch.has_holes:
-        order = (mask.cumsum(1) - 1).gather(1, order)
     L = batch.shape[1]
     discounts = np.diff(discount_sums("log2", L + 1, None))
     value, gradient = batch.per_list(), batch.zeros()
@@ -52,7 +51,7 @@ def lambda_loss(
         _lambda_loss,
         batch.pairs // 2,
         *(batch.flat(values) for values in (batch.scores, gains(batch.labels, gain))),
-        batch.leading(order),
+        batch.places(order),
         float(sigma),
         L if k is None else k,
         scheme == "ndcg_loss1",

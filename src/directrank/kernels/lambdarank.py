@@ -21,12 +21,13 @@ from directrank.kernels.pairs import (
     whole_vectors,
 )
 from directrank.lists.conventions import discount_sums, gains
+from directrank.lists.flat import Lists
 
 
 def lambdarank(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     cutoff: str = "both",

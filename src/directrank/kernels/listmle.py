@@ -10,18 +10,17 @@ from torch import Tensor
 from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
+from directrank.lists.flat import Lists
 
 #: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
 
-def likelihood(scores: Tensor, order: Tensor, mask: Tensor) -> Tensor:
+def likelihood(scores: Tensor, order: Tensor, mask: Lists) -> Tensor:
     """See :func:`directrank.losses._listmle.likelihood`."""
     batch = Batch(scores, scores.detach(), mask)
-    if batch.has_holes:
-        order = (mask.cumsum(1) - 1).gather(1, order)
     value, gradient = batch.per_list(), batch.zeros()
-    arrays = batch.flat(batch.scores), batch.leading(order)
+    arrays = batch.flat(batch.scores), batch.places(order)
     batch.run(_likelihood, 20 * scores.numel(), *arrays, value, gradient)
     return batch.loss(value, gradient)
 

@@ -11,13 +11,22 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 from directrank.kernels.pairs import whole_vectors
+from directrank.lists.flat import Lists
 
 #: The score that lists are filled up with.
 LOW = -1e37
 
 
-def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-    """See :func:`directrank.losses.listnet`."""
+def listnet(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None = None,
+    *,
+    document_weights: Tensor | None = None,
+) -> Tensor:
+    """See :func:`directrank.losses.listnet`; not with weights of documents."""
+    if document_weights is not None:
+        return NotImplemented
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)

@@ -16,7 +16,8 @@ from directrank.kernels.batch import Batch, array
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, largest, like
 from directrank.lists.conventions import normalised_gains, rank_discounts
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Lists
+from directrank.lists.inputs import checked_lists
 
 #: Rows of P worked together, and what its rows are filled up to multiples of.
 ROWS, COLUMNS = 4, 16
@@ -32,7 +33,7 @@ LEAST = 1e-18
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -43,10 +44,10 @@ def ndcg(
     rows_first: bool = False,
 ) -> Tensor:
     """Minus NDCG under NeuralSort; see :func:`directrank.losses.neural_ndcg`."""
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = checked_lists(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
-    discounts = rank_discounts(discount, scores.shape[1], k, scores.dtype)
+    discounts = rank_discounts(discount, batch.shape[1], k, scores.dtype)
     batch.run(
         _ndcg,
         batch.pairs * (1 + iterations),

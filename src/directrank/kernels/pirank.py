@@ -10,13 +10,14 @@ from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 from directrank.kernels.soft_ranks import sorted_lists
 from directrank.lists.conventions import normalised_gains, rank_discounts
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Lists
+from directrank.lists.inputs import checked_lists
 
 
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -25,7 +26,7 @@ def ndcg(
     straight_through: bool = True,
 ) -> Tensor:
     """Minus NDCG under NeuralSort's rows; see :func:`directrank.losses.pirank`."""
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = checked_lists(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     B, L = batch.shape
     value, gradient = batch.per_list(), batch.zeros()

@@ -12,13 +12,14 @@ from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.draws import Drawn
 from directrank.kernels.numbers import exp
 from directrank.lists.conventions import discount_sums
+from directrank.lists.flat import Lists
 
 #: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
 
 def drawn_dcg(
-    scores: Tensor, gains: Tensor, mask: Tensor, orders: Iterable[Tensor], k: int | None
+    scores: Tensor, gains: Tensor, mask: Lists, orders: Iterable[Tensor], k: int | None
 ) -> Tensor:
     """See :func:`directrank.losses._pl_rank.drawn_dcg`."""
     drawn = Drawn(scores, gains, mask)

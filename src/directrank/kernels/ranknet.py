@@ -18,14 +18,14 @@ from directrank.kernels.pairs import (
     split_exponentials,
     whole_vectors,
 )
-from directrank.lists.gradient import with_gradient
+from directrank.lists.flat import Flat, Lists
 from directrank.lists.sorting import top
 
 
 def ranknet(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     sigma: float = 1.0,
@@ -34,15 +34,19 @@ def ranknet(
     """See :func:`directrank.losses.ranknet`."""
     if reduction not in ("sum", "mean"):
         return NotImplemented
-    batch = Batch(scores, labels, mask if k is None else top(k, scores, mask))
+    if k is not None:
+        if isinstance(mask, Flat):
+            return NotImplemented
+        mask = top(k, scores, mask)
+    batch = Batch(scores, labels, mask)
     value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
     batch.run(_ranknet, batch.pairs, *arrays, float(sigma), value, gradient, pairs)
     if reduction == "sum":
         return batch.loss(value, gradient)
     count = torch.from_numpy(pairs).clamp_min(1)
-    mean, by_scores = torch.from_numpy(value) / count, batch.padded(gradient) / count.unsqueeze(1)
-    return with_gradient(batch.scores, mean, by_scores)
+    mean = torch.from_numpy(value) / count
+    return batch.with_gradient(mean, batch.padded(gradient) / batch.spread(count))
 
 
 @compiled

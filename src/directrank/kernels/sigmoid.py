@@ -23,6 +23,7 @@ from directrank.kernels.pairs import (
     whole_vectors,
 )
 from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
+from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
 
 #: Pairs of a list whose derivatives are kept from one pass over them to the next, at most. They
@@ -58,7 +59,7 @@ class _SoftCounts(torch.autograd.Function):
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",

@@ -9,7 +9,8 @@ from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 from directrank.lists.conventions import normalised_gains, rank_discounts
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Lists
+from directrank.lists.inputs import checked_lists
 
 #: A smaller factor of a document counts as 0, before it becomes denormal, which is slow.
 LEAST = 1e-30
@@ -18,7 +19,7 @@ LEAST = 1e-30
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -33,7 +34,7 @@ def ndcg(
     """
     if not stop_gradient:
         return NotImplemented
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = checked_lists(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     B, L = batch.shape
     value, gradient = batch.per_list(), batch.zeros()

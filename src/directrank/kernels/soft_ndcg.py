@@ -18,6 +18,7 @@ from directrank.kernels.soft_rank_parts import (
 )
 from directrank.kernels.soft_ranks import WORK, sorted_lists
 from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
+from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
 
 #: The kinds of ranks, by number.
@@ -28,7 +29,7 @@ ENTROPIC, LAPLACE = 1, 2
 def fast_soft_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -46,7 +47,7 @@ def fast_soft_ndcg(
 def lapsum_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -62,7 +63,7 @@ def _loss(
     kind: str,
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None,
+    mask: Lists | None,
     k: int | None,
     gain: str,
     discount: str,

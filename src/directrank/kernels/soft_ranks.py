@@ -17,6 +17,7 @@ from directrank.kernels.soft_rank_parts import (
     project,
     project_gradient,
 )
+from directrank.lists.flat import Lists
 from directrank.lists.sorting import descending_order
 
 #: Work of a document, in pairs.
@@ -37,7 +38,7 @@ class _LaplaceRanks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
         ctx.batch = Batch.of_valid(values.detach(), values.detach(), mask)
-        ctx.order = places(ctx.batch, order, mask)
+        ctx.order = ctx.batch.places(order)
         ctx.values = ctx.batch.flat(values)
         ranks = ctx.batch.zeros()
         ctx.batch.run(_laplace, WORK * values.numel(), ctx.values, ctx.order, ranks)
@@ -57,7 +58,7 @@ class _ProjectedRanks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, order: Tensor, mask: Tensor, entropic: bool) -> Tensor:
         ctx.batch = Batch.of_valid(values.detach(), values.detach(), mask)
-        ctx.order = places(ctx.batch, order, mask)
+        ctx.order = ctx.batch.places(order)
         ctx.entropic, ctx.ranks = entropic, ctx.batch.zeros()
         ctx.ends = np.empty(len(ctx.ranks), np.int64)
         arrays = ctx.batch.flat(values), ctx.order, entropic, ctx.ends, ctx.ranks
@@ -74,17 +75,10 @@ class _ProjectedRanks(torch.autograd.Function):
         return batch.padded(gradient), None, None, None
 
 
-def sorted_lists(batch: Batch, values: Tensor, mask: Tensor | None) -> np.ndarray:
+def sorted_lists(batch: Batch, values: Tensor, mask: Lists | None) -> np.ndarray:
     """Positions of each list's documents by falling value, from its first on, flat."""
     everyone = torch.ones_like(values, dtype=torch.bool) if mask is None else mask
-    return places(batch, descending_order(values, everyone), mask)
-
-
-def places(batch: Batch, order: Tensor, mask: Tensor | None) -> np.ndarray:
-    """An ``order`` ``[B, L]``, masked positions last, counted from each list's first document."""
-    if batch.has_holes and mask is not None:
-        order = (mask.cumsum(1) - 1).gather(1, order)
-    return batch.leading(order)
+    return batch.places(descending_order(values, everyone))
 
 
 @compiled

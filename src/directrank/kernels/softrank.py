@@ -23,7 +23,8 @@ from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, is_single, like
 from directrank.kernels.pairs import room_for, whole_vectors
 from directrank.lists.conventions import discount, normalised_gains
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Lists
+from directrank.lists.inputs import checked_lists
 
 _discount = discount
 
@@ -53,7 +54,7 @@ SINGLE, DOUBLE = _scaled_erfc(10), _scaled_erfc(24)
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Tensor | None = None,
+    mask: Lists | None = None,
     *,
     k: int | None = None,
     gain: str = "exp2",
@@ -66,10 +67,10 @@ def ndcg(
     """
     if k is not None or discount != "log2":
         return NotImplemented
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, mask = checked_lists(scores, labels, mask)
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
-    bases, amounts = powers_of_discount(scores.shape[1], scores.dtype)
+    bases, amounts = powers_of_discount(batch.shape[1], scores.dtype)
     batch.run(
         _softrank,
         batch.pairs * len(bases) // 2,

@@ -12,13 +12,14 @@ from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.draws import Drawn
 from directrank.kernels.numbers import exp, like
 from directrank.lists.conventions import discount_sums
+from directrank.lists.flat import Lists
 from directrank.lists.sorting import descending_order
 
 
 def noisy_dcg(
     means: Tensor,
     gains: Tensor,
-    mask: Tensor,
+    mask: Lists,
     noise: Iterable[Tensor],
     sigma: float,
     k: int | None,

@@ -9,9 +9,10 @@ from torch import Tensor
 from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
+from directrank.lists.flat import Lists
 
 
-def cross_entropy(scores: Tensor, target: Tensor, mask: Tensor) -> Tensor:
+def cross_entropy(scores: Tensor, target: Tensor, mask: Lists) -> Tensor:
     """See :func:`directrank.losses._xe_ndcg.cross_entropy`."""
     batch = Batch(scores, target, mask)
     value, gradient = batch.per_list(), batch.zeros()

@@ -12,12 +12,13 @@ from directrank.kernels.draws import Drawn
 from directrank.kernels.numbers import exp, like
 from directrank.kernels.pairs import softplus
 from directrank.lists.conventions import discount_sums
+from directrank.lists.flat import Lists
 
 
 def costs_of_neighbours(
     scores: Tensor,
     gains: Tensor,
-    mask: Tensor,
+    mask: Lists,
     orders: Iterable[Tensor],
     neighbours: int,
     k: int | None,

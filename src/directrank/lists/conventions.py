@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.flat import Flat, Lists, in_order, spread, sums
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order
 
@@ -55,12 +56,18 @@ def rank_discounts(
     return weights if k is None else weights * (ranks <= k)
 
 
-def normalised_gains(labels: Tensor, mask: Tensor, gain: str, kind: str, k: int | None) -> Tensor:
-    """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]``.
+def normalised_gains(labels: Tensor, mask: Lists, gain: str, kind: str, k: int | None) -> Tensor:
+    """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]`` or flat ``[N]``.
 
     0 in a list where that is 0. Labels are 0 at masked positions.
     """
     values = gains(labels, gain)
+    if isinstance(mask, Flat):
+        ranks = torch.arange(len(values)) - mask.firsts
+        theta = rank_discounts(kind, mask.longest, k, values.dtype)[ranks]
+        top = in_order(values, descending_order(labels, mask), mask)
+        best = spread(sums(top * theta, mask), mask)
+        return values / best.masked_fill(best <= 0, torch.inf)
     top = values.gather(1, descending_order(labels, mask)[:, :k])
     weights = rank_discounts(kind, top.shape[1], dtype=top.dtype, device=top.device)
     best = (top * weights).sum(1, keepdim=True)

@@ -5,32 +5,38 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.flat import Lists, spread
 
-def with_gradient(scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+
+def with_gradient(
+    scores: Tensor, value: Tensor, gradient: Tensor, lists: Lists | None = None
+) -> Tensor:
     """``value [B]`` as a function of ``scores [B, L]`` with the given ``gradient [B, L]``.
 
-    It can be differentiated once.
+    It can be differentiated once. Of flat lists, which are to be given, scores and gradient are
+    ``[N]``.
     """
-    return _WithGradient.apply(scores, (value, gradient))
+    return _WithGradient.apply(scores, (value, gradient), lists)
 
 
 class _WithGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, scores: Tensor, result: tuple[Tensor, Tensor]) -> Tensor:
+    def forward(ctx, scores: Tensor, result: tuple[Tensor, Tensor], lists: Lists | None) -> Tensor:
         value, gradient = result
+        ctx.lists = lists
         ctx.save_for_backward(gradient)
         return value
 
     @staticmethod
-    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
         # The decorator costs as much as ListNet: only where a graph of the gradient is made.
         work = _once if torch.is_grad_enabled() else _scaled
         return work(ctx, grad_output)
 
 
-def _scaled(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+def _scaled(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
     (gradient,) = ctx.saved_tensors
-    return grad_output.unsqueeze(1) * gradient, None
+    return spread(grad_output, ctx.lists) * gradient, None, None
 
 
 _once = torch.autograd.function.once_differentiable(_scaled)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import torch
 from torch import Tensor
 
+from directrank.lists.flat import Flat, Lists, PaddingNeededError, hidden, mask_of
 from directrank.system.errors import DirectrankError
 
 
-def checked(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def checked(scores: Tensor, labels: Tensor, lists: Lists | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores and labels as floats that are 0 at masked positions, and the mask.
 
     Masked positions may hold anything, NaN included.
@@ -16,36 +19,59 @@ def checked(scores: Tensor, labels: Tensor, mask: Tensor | None) -> tuple[Tensor
     Args:
         scores: floating ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        lists: bool ``[B, L]``, True for a real document; None where all are real.
 
     Raises:
         DirectrankError: shapes that differ, scores that are not floating, a mask that is not bool.
+        PaddingNeededError: flat lists in the place of a mask.
     """
-    scores, labels, mask = validated(scores, labels, mask)
-    if mask is None:
+    scores, labels, lists = validated(scores, labels, lists)
+    if lists is None:
         return scores, labels, torch.ones_like(scores, dtype=torch.bool)
+    mask = mask_of(lists)
     if nothing_masked(mask):
         return scores, labels, mask
-    hidden = ~mask
-    return scores.masked_fill(hidden, 0.0), labels.masked_fill(hidden, 0.0), mask
+    return hidden(scores, mask), hidden(labels, mask), mask
 
 
+def checked_lists(
+    scores: Tensor, labels: Tensor, lists: Lists | None
+) -> tuple[Tensor, Tensor, Lists]:
+    """As :func:`checked`, of padded or, on a CPU, flat lists."""
+    if not isinstance(lists, Flat):
+        return checked(scores, labels, lists)
+    if scores.device.type != "cpu":  # kernels are for CPUs
+        raise PaddingNeededError
+    scores, labels, _ = validated(scores, labels, lists)
+    return scores, labels, lists
+
+
+@overload
 def validated(
     scores: Tensor, labels: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
+) -> tuple[Tensor, Tensor, Tensor | None]: ...
+@overload
+def validated(
+    scores: Tensor, labels: Tensor, mask: Lists | None
+) -> tuple[Tensor, Tensor, Lists | None]: ...
+def validated(
+    scores: Tensor, labels: Tensor, mask: Lists | None
+) -> tuple[Tensor, Tensor, Lists | None]:
     """As :func:`checked`, but what masked positions hold is left there, and the mask may be None.
 
     Half-precision scores are widened to float32, where sums over a list still have digits to spare;
-    labels take the type of the scores.
+    labels take the type of the scores. Flat lists may stand in the place of a mask.
     """
-    if scores.ndim != 2 or scores.shape != labels.shape:
+    flat = isinstance(mask, Flat)
+    if scores.ndim != 2 - flat or scores.shape != labels.shape:
         raise DirectrankError(
             f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must both be [B, L]",
-            "give a single list a leading axis: scores[None], labels[None]",
+            "give a single list a leading axis, scores[None] and labels[None], and flat lists [N] "
+            "their lengths or query_ids",
         )
     if not scores.is_floating_point():
         raise DirectrankError(f"scores are {scores.dtype}, not floating", "call scores.float()")
-    if mask is not None and (mask.shape != scores.shape or mask.dtype != torch.bool):
+    if isinstance(mask, Tensor) and (mask.shape != scores.shape or mask.dtype != torch.bool):
         raise DirectrankError(
             f"mask {tuple(mask.shape)} of {mask.dtype} must be bool of shape {tuple(scores.shape)}",
             "True marks a real document",

@@ -6,12 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.flat import Flat, Lists, PaddingNeededError
+
 #: Bits of a sorting key that hold a document's position; above them one bit for padding and 32 for
 #: its value.
 PLACE_BITS = 30
 
 
-def descending_order(values: Tensor, mask: Tensor) -> Tensor:
+def descending_order(values: Tensor, mask: Lists) -> Tensor:
     """Positions that sort ``values`` descending, ties in order of appearance, masked ones last.
 
     Args:
@@ -19,13 +21,19 @@ def descending_order(values: Tensor, mask: Tensor) -> Tensor:
         mask: bool ``[B, L]``.
 
     Returns:
-        int64 ``[B, L]``.
+        int64 ``[B, L]``. Of flat lists, on a CPU, all is ``[N]``, and positions count from the
+        beginning of each list.
     """
     values = values.detach()
+    if isinstance(mask, Flat) and values.device.type != "cpu":
+        raise PaddingNeededError
     if values.device.type == "cpu":
         narrow = values.float()
         if values.dtype == torch.float32 or bool((narrow == values).all()):
             return _order_by_keys(narrow, mask)
+    if isinstance(mask, Flat):
+        by_list = np.lexsort((-values.numpy(), mask.owners.numpy()))
+        return torch.from_numpy(by_list) - mask.firsts
     order = torch.sort(
         values.masked_fill(~mask, -torch.inf), dim=1, descending=True, stable=True
     ).indices
@@ -49,14 +57,14 @@ def top(k: int, scores: Tensor, mask: Tensor | None) -> Tensor:
     return mask & (inverse(descending_order(scores, mask)) < k)
 
 
-def _order_by_keys(values: Tensor, mask: Tensor) -> Tensor:
+def _order_by_keys(values: Tensor, mask: Lists) -> Tensor:
     """The order of float32 ``values``, as whole numbers of the same order."""
     bits = (values.numpy() + np.float32(0.0)).view(np.int32)  # minus zero ties with zero
     rising = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     return rising_order((~rising).astype(np.int64), mask)
 
 
-def rising_order(keys: np.ndarray, mask: Tensor) -> Tensor:
+def rising_order(keys: np.ndarray, mask: Lists) -> Tensor:
     """Positions that sort whole numbers, smallest first, ties in order of appearance, masked last.
 
     Padding, number and position become one key. No two are equal, so that NumPy's vectorised sort
@@ -68,8 +76,15 @@ def rising_order(keys: np.ndarray, mask: Tensor) -> Tensor:
         mask: bool ``[B, L]``.
 
     Returns:
-        int64 ``[B, L]``.
+        int64 ``[B, L]``; of flat lists as :func:`descending_order`.
     """
+    if isinstance(mask, Flat):
+        keys <<= PLACE_BITS
+        keys += np.arange(len(keys)) - mask.firsts.numpy()
+        for begin, n in zip(mask.starts.tolist(), mask.lengths.tolist(), strict=True):
+            keys[begin : begin + n].sort()
+        keys &= (1 << PLACE_BITS) - 1
+        return torch.from_numpy(keys)
     real = mask.numpy()
     if not real.all():
         np.copyto(keys, 1 << 32, where=~real)

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from directrank import kernels, metrics, relaxations
-from directrank.lists.inputs import checked
+from directrank.lists.calls import Numbers, called
+from directrank.lists.flat import Lists, repeated
+from directrank.lists.inputs import checked, checked_lists
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
 from directrank.relaxations.protocol import ByScores
@@ -42,7 +44,8 @@ def compose(
 
     Returns:
         ``loss(scores, labels, mask=None, generator=None) -> Tensor [B]``: minus the relaxed metric,
-        0 for a query without a relevant document. The generator is on the scores' device.
+        0 for a query without a relevant document. The generator is on the scores' device. It takes
+        ``lengths`` or ``query_ids`` of flat lists, and ``weights``, as every loss does.
 
     Raises:
         ConfigError: an unknown name or option; from the loss, a metric that does not depend on the
@@ -59,31 +62,56 @@ def compose(
     relaxation_name, relax, settings = _resolved("relaxation", relaxation)
 
     def relaxed(
-        scores: Tensor, labels: Tensor, mask: Tensor | None, generator: torch.Generator | None
+        scores: Tensor,
+        labels: Tensor,
+        lists: Lists | None,
+        generator: torch.Generator | None,
+        **settings: Any,
     ) -> Tensor:
         kernel = kernels.find((metric_name, relaxation_name), scores, settings.values())
         if kernel is not None:
-            result = kernel(scores, labels, mask, **options, **settings)
+            result = kernel(scores, labels, lists, **options, **settings)
             if result is not NotImplemented:
                 return result
-        scores, labels, mask = checked(scores, labels, mask)
+        scores, labels, mask = checked(scores, labels, lists)
         ranking = relax(scores, labels, mask, generator, **settings)
         value, _ = formula(ranking, Judgements(labels, mask), **options)
         return ranking.by_scores(-value) if isinstance(ranking, ByScores) else -value
+
+    def drawn(
+        scores: Tensor,
+        labels: Tensor,
+        lists: Lists | None,
+        generator: torch.Generator | None,
+        **settings: Any,
+    ) -> Tensor:
+        scores, labels, lists = checked_lists(scores, labels, lists)
+        draws = [scores + noise * gumbel_noise(scores, lists, generator) for _ in range(samples)]
+        together = torch.cat(draws), torch.cat([labels] * samples), repeated(lists, samples)
+        values = relaxed(*together, generator, **settings).chunk(samples)
+        return sum(values[1:], values[0]) / samples
 
     def loss(
         scores: Tensor,
         labels: Tensor,
         mask: Tensor | None = None,
         generator: torch.Generator | None = None,
+        *,
+        lengths: Numbers | None = None,
+        query_ids: Numbers | None = None,
+        weights: Numbers | None = None,
     ) -> Tensor:
-        if not samples:
-            return relaxed(scores, labels, mask, generator)
-        scores, labels, mask = checked(scores, labels, mask)
-        draws = [scores + noise * gumbel_noise(scores, mask, generator) for _ in range(samples)]
-        repeated = labels.repeat(samples, 1), mask.repeat(samples, 1)
-        values = relaxed(torch.cat(draws), *repeated, generator).split(len(scores) or 1)
-        return sum(values[1:], values[0]) / samples
+        return called(
+            drawn if samples else relaxed,
+            scores,
+            labels,
+            mask,
+            generator,
+            lengths=lengths,
+            query_ids=query_ids,
+            weights=weights,
+            **settings,
+        )
 
     return loss
 

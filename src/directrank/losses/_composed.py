@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank import relaxations
+from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 
@@ -19,6 +20,7 @@ def _draws(settings: Mapping[str, Any]) -> bool:
     return settings.get("samples", 0) > 0 or relaxations.random(options["name"], options)
 
 
+@ranking_loss
 @needs(draws=_draws)
 def composed(
     scores: Tensor,

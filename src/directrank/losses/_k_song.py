@@ -6,13 +6,16 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount, normalised_gains
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Flat, Lists, counts, in_order, mask_of, spread
+from directrank.lists.inputs import checked_lists
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order
 from directrank.system.errors import ConfigError
 
 
+@ranking_loss
 def k_song(
     scores: Tensor,
     labels: Tensor,
@@ -64,29 +67,36 @@ def k_song(
     """
     if margin <= 0:
         raise ConfigError(f"k_song: margin {margin}", "it must be above 0")
-    scores, labels, mask = checked(scores, labels, mask)
-    weights = normalised_gains(labels, mask, gain, "log2", k)
-    if k is not None and k < scores.shape[1]:
-        weights = weights * _within(k, scores.detach(), mask, beta)
-    return -hinged_dcg(scores, weights, mask, margin)
+    scores, labels, lists = checked_lists(scores, labels, mask)
+    weights = normalised_gains(labels, lists, gain, "log2", k)
+    if k is not None and k < scores.shape[-1]:
+        weights = weights * _within(k, scores.detach(), lists, beta)
+    return -hinged_dcg(scores, weights, lists, margin)
 
 
-def _within(k: int, scores: Tensor, mask: Tensor, beta: float) -> Tensor:
-    """How far each document is within the first k, ``[B, L]``."""
-    threshold = scores.gather(1, descending_order(scores, mask)[:, k - 1 : k + 1]).mean(1, True)
-    longer = mask.sum(1, keepdim=True) > k
-    return torch.where(longer, torch.sigmoid(beta * (scores - threshold)), 1.0)
+def _within(k: int, scores: Tensor, lists: Lists, beta: float) -> Tensor:
+    """How far each document is within the first k, ``[B, L]`` or flat ``[N]``."""
+    falling = in_order(scores, descending_order(scores, lists), lists)
+    if isinstance(lists, Flat):
+        after = torch.from_numpy(lists.starts + k)  # of a list that is not longer than k, anywhere
+        ends = torch.stack([after - 1, after], 1).clamp_(0, len(scores) - 1)
+        threshold = falling[ends].mean(1)
+    else:
+        threshold = falling[:, k - 1 : k + 1].mean(1)
+    within = torch.sigmoid(beta * (scores - spread(threshold, lists)))
+    return torch.where(spread(counts(lists) > k, lists), within, 1.0)
 
 
 @accelerated
-def hinged_dcg(scores: Tensor, weights: Tensor, mask: Tensor, margin: float) -> Tensor:
+def hinged_dcg(scores: Tensor, weights: Tensor, lists: Lists, margin: float) -> Tensor:
     """``Σ_i weights_i / log2(1 + Σ_j max(0, margin - (s_i - s_j))²)``, ``[B]``.
 
     Args:
         scores: ``[B, L]``.
         weights: ``[B, L]``, 0 at masked positions.
-        mask: bool ``[B, L]``.
+        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
         margin: of the squared hinge.
     """
+    mask = mask_of(lists)
     short = (margin - differences(scores)).clamp_min(0) * mask.unsqueeze(1)
     return (weights * discount("log2", short.square().sum(2))).masked_fill(~mask, 0.0).sum(1)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of
@@ -68,6 +69,7 @@ FORCES: dict[str, Callable[[Tensor, float], tuple[Tensor, Tensor]]] = {
 }
 
 
+@ranking_loss
 def lambda_family(
     scores: Tensor,
     labels: Tensor,

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences, itself
@@ -17,6 +18,7 @@ from directrank.lists.sorting import descending_order, inverse
 SCHEMES = ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp")
 
 
+@ranking_loss
 @accelerated
 def lambda_loss(
     scores: Tensor,

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
@@ -15,6 +16,7 @@ from directrank.metrics.conventions import Judgements, ratio
 CUTOFFS = ("both", "either")
 
 
+@ranking_loss
 @accelerated
 def lambdarank(
     scores: Tensor,

@@ -6,11 +6,14 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
+from directrank.lists.flat import Flat, Lists, in_order, mask_of
 from directrank.lists.inputs import validated
 from directrank.lists.sorting import descending_order, rising_order
 from directrank.losses._needs import needs
 
 
+@ranking_loss
 @needs(draws=True)
 def listmle(
     scores: Tensor,
@@ -39,15 +42,16 @@ def listmle(
     >>> losses.listmle(scores, labels)
     tensor([1.5245, 0.7209])
     """
-    scores, labels, mask = validated(scores, labels, mask)
-    if mask is None:
-        mask = torch.ones_like(scores, dtype=torch.bool)
-    return likelihood(scores, shuffled_order(labels, mask, generator), mask)
+    scores, labels, lists = validated(scores, labels, mask)
+    if lists is None:
+        lists = torch.ones_like(scores, dtype=torch.bool)
+    return likelihood(scores, shuffled_order(labels, lists, generator), lists)
 
 
 @accelerated
-def likelihood(scores: Tensor, order: Tensor, mask: Tensor) -> Tensor:
+def likelihood(scores: Tensor, order: Tensor, lists: Lists) -> Tensor:
     """The loss of documents in a given ``order``, int64 ``[B, L]``, masked ones last; ``[B]``."""
+    mask = mask_of(lists)
     real = mask.gather(1, order)
     # Padding comes last; what it adds to the sums of the documents before it is nothing.
     ordered = scores.gather(1, order).masked_fill(~real, torch.finfo(scores.dtype).min)
@@ -55,16 +59,22 @@ def likelihood(scores: Tensor, order: Tensor, mask: Tensor) -> Tensor:
     return (rest - ordered).masked_fill(~real, 0.0).sum(1)
 
 
-def shuffled_order(labels: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``."""
+def shuffled_order(labels: Tensor, lists: Lists, generator: torch.Generator | None) -> Tensor:
+    """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``.
+
+    Of flat lists as :func:`directrank.lists.sorting.descending_order`.
+    """
     noise = torch.rand(labels.shape, generator=generator, device=labels.device)
     if labels.device.type == "cpu" and _are_grades(labels):
         # The grade and PyTorch's 24 random bits in one number: one sort in place of two.
         keys = labels.to(torch.int64).bitwise_left_shift_(24)
         keys += noise.mul_(2**24).int()
-        return rising_order(keys.neg_().numpy(), mask)
-    shuffle = descending_order(noise, torch.ones_like(mask))
-    return shuffle.gather(1, descending_order(labels.gather(1, shuffle), mask.gather(1, shuffle)))
+        return rising_order(keys.neg_().numpy(), lists)
+    if isinstance(lists, Flat):
+        shuffle = descending_order(noise, lists)
+        return in_order(shuffle, descending_order(in_order(labels, shuffle, lists), lists), lists)
+    shuffle = descending_order(noise, torch.ones_like(lists))
+    return shuffle.gather(1, descending_order(labels.gather(1, shuffle), lists.gather(1, shuffle)))
 
 
 def _are_grades(labels: Tensor) -> bool:

@@ -6,11 +6,19 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.inputs import checked
 
 
+@ranking_loss
 @accelerated
-def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
+def listnet(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    document_weights: Tensor | None = None,
+) -> Tensor:
     """Cross entropy of the scores' softmax under the labels' softmax, per query.
 
     ``-Σ_i softmax(y)_i log softmax(s)_i`` with the raw labels in the exponent.
@@ -19,6 +27,8 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
+        document_weights: what each document's term of the sum is multiplied by, of the shape of
+            the scores; as TensorFlow Ranking's softmax cross entropy takes weights.
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
@@ -34,5 +44,7 @@ def listnet(scores: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tenso
     # Not minus infinity: a list of padding alone stays free of NaN.
     lowest = torch.finfo(scores.dtype).min
     target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
+    if document_weights is not None:
+        target = target * document_weights
     logs = torch.log_softmax(scores.masked_fill(~mask, lowest), dim=1)
     return -(target * logs).masked_fill(~mask, 0.0).sum(1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 
 
+@ranking_loss
 @needs(draws="samples")
 def neural_ndcg(
     scores: Tensor,
@@ -56,6 +58,7 @@ def neural_ndcg(
     return loss(scores, labels, mask, generator)
 
 
+@ranking_loss
 @needs(draws="samples")
 def neural_ndcg_transposed(
     scores: Tensor,

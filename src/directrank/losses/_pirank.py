@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 
 
+@ranking_loss
 @needs(per_list=("tau",))
 def pirank(
     scores: Tensor,

@@ -9,15 +9,18 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.flat import Lists, mask_of
 from directrank.lists.gradient import with_gradient
-from directrank.lists.inputs import checked
+from directrank.lists.inputs import checked_lists
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
 from directrank.relaxations.gumbel import gumbel_noise
 from directrank.system.errors import ConfigError
 
 
+@ranking_loss
 @needs(draws=True)
 def pl_rank(
     scores: Tensor,
@@ -62,29 +65,30 @@ def pl_rank(
     """
     if samples < 1:
         raise ConfigError(f"pl_rank: {samples} samples", "there must be 1 or more")
-    scores, labels, mask = checked(scores, labels, mask)
-    gains = normalised_gains(labels, mask, gain, "log2", k)
+    scores, labels, lists = checked_lists(scores, labels, mask)
+    gains = normalised_gains(labels, lists, gain, "log2", k)
     weights = scores.detach()
     orders = (
-        descending_order(weights + gumbel_noise(weights, mask, generator), mask)
+        descending_order(weights + gumbel_noise(weights, lists, generator), lists)
         for _ in range(samples)
     )
-    return -drawn_dcg(scores, gains, mask, orders, k) / samples
+    return -drawn_dcg(scores, gains, lists, orders, k) / samples
 
 
 @accelerated
 def drawn_dcg(
-    scores: Tensor, gains: Tensor, mask: Tensor, orders: Iterable[Tensor], k: int | None
+    scores: Tensor, gains: Tensor, lists: Lists, orders: Iterable[Tensor], k: int | None
 ) -> Tensor:
     """DCG@k summed over orders drawn by Plackett-Luce, ``[B]``, with the gradient of PL-Rank-3.
 
     Args:
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        mask: bool ``[B, L]``.
+        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
         orders: int64 ``[B, L]`` each, masked documents last.
         k: cut-off; None takes the whole list.
     """
+    mask = mask_of(lists)
     with torch.no_grad():
         value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
         for order in orders:

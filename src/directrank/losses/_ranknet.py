@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import top
@@ -13,6 +14,7 @@ from directrank.lists.sorting import top
 REDUCTIONS = ("sum", "mean")
 
 
+@ranking_loss
 @accelerated
 def ranknet(
     scores: Tensor,

@@ -5,12 +5,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
+from directrank.lists.flat import counts, hidden, spread, sums
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import nothing_masked, validated
 
 
+@ranking_loss
 def rmse(
-    scores: Tensor, labels: Tensor, mask: Tensor | None = None, *, levels: float | None = 5.0
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    levels: float | None = 5.0,
+    document_weights: Tensor | None = None,
 ) -> Tensor:
     """``sqrt(mean_i (y_i - levels · sigmoid(s_i))²)`` per query.
 
@@ -20,6 +28,7 @@ def rmse(
         mask: bool ``[B, L]``, True for a real document; None where all are real.
         levels: number of relevance levels, the range of the squashed scores; None compares labels
             with the scores as they are.
+        document_weights: weights of the mean over the documents, of the shape of the scores.
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the
@@ -32,20 +41,22 @@ def rmse(
     >>> losses.rmse(scores, labels)
     tensor([1.9311, 3.9546])
     """
-    scores, labels, mask = validated(scores, labels, mask)
-    if mask is not None and nothing_masked(mask):
-        mask = None
+    scores, labels, lists = validated(scores, labels, mask)
+    if isinstance(lists, Tensor) and nothing_masked(lists):
+        lists = None
     values = scores.detach()
     output = values if levels is None else levels * torch.sigmoid(values)
-    error = output - labels
-    count: Tensor | int = max(scores.shape[1], 1)
-    if mask is not None:
-        error.masked_fill_(~mask, 0.0)
-        count = mask.sum(1).clamp_min_(1)
-    value = ((error * error).sum(1) / count).sqrt()
-    gradient = error / (value.clamp_min(torch.finfo(value.dtype).tiny) * count).unsqueeze(1)
+    error = hidden(output - labels, lists)
+    if document_weights is None:
+        weighted = error
+        total = max(scores.shape[1], 1) if lists is None else counts(lists).clamp_min(1)
+    else:
+        weights = hidden(document_weights.to(error), lists)
+        weighted, total = weights * error, sums(weights, lists)
+        total.masked_fill_(total <= 0, 1.0)
+    value = (sums(weighted * error, lists) / total).sqrt()
+    gradient = weighted / spread(value.clamp_min(torch.finfo(value.dtype).tiny) * total, lists)
     if levels is not None:
         gradient *= output * (1 - output / levels)
-        if mask is not None:
-            gradient.masked_fill_(~mask, 0.0)  # once more: a squashed NaN times 0
-    return with_gradient(scores, value, gradient)
+        gradient = hidden(gradient, lists)  # once more: a squashed NaN times 0
+    return with_gradient(scores, value, gradient, lists)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 
 
+@ranking_loss
 def softrank(
     scores: Tensor,
     labels: Tensor,

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.flat import Lists, counts, hidden, mask_of, spread, sums
 from directrank.lists.gradient import with_gradient
-from directrank.lists.inputs import checked
+from directrank.lists.inputs import checked_lists
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
 from directrank.system.errors import ConfigError
@@ -20,6 +22,7 @@ from directrank.system.errors import ConfigError
 NU = 0.01
 
 
+@ranking_loss
 @needs(draws=True)
 def stochastic_rank(
     scores: Tensor,
@@ -78,20 +81,20 @@ def stochastic_rank(
     """
     if samples < 1:
         raise ConfigError(f"stochastic_rank: {samples} samples", "there must be 1 or more")
-    scores, labels, mask = checked(scores, labels, mask)
-    gains = normalised_gains(labels, mask, gain, "log2", k)
-    means = _normalised(scores, mask) - sigma * mu * labels
+    scores, labels, lists = checked_lists(scores, labels, mask)
+    gains = normalised_gains(labels, lists, gain, "log2", k)
+    means = _normalised(scores, lists) - sigma * mu * labels
     noise = (sigma * _normal(means, generator) for _ in range(samples))
-    return -noisy_dcg(means, gains, mask, noise, sigma, k) / samples
+    return -noisy_dcg(means, gains, lists, noise, sigma, k) / samples
 
 
-def _normalised(scores: Tensor, mask: Tensor) -> Tensor:
+def _normalised(scores: Tensor, lists: Lists) -> Tensor:
     """Scores less their mean over their standard deviation, ``[B, L]``; 0 at masked positions."""
-    n = mask.sum(1, keepdim=True).clamp_min(1)
-    centred = (scores - scores.sum(1, keepdim=True) / n).masked_fill(~mask, 0.0)
-    variance = centred.square().sum(1, keepdim=True) / n
+    n = counts(lists).clamp_min(1)
+    centred = hidden(scores - spread(sums(scores, lists) / n, lists), lists)
+    variance = sums(centred.square(), lists) / n
     tiny = torch.finfo(scores.dtype).tiny
-    return centred / (variance.clamp_min(tiny).sqrt() + NU)
+    return centred / (spread(variance.clamp_min(tiny).sqrt(), lists) + NU)
 
 
 def _normal(scores: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -103,7 +106,7 @@ def _normal(scores: Tensor, generator: torch.Generator | None) -> Tensor:
 def noisy_dcg(
     means: Tensor,
     gains: Tensor,
-    mask: Tensor,
+    lists: Lists,
     noise: Iterable[Tensor],
     sigma: float,
     k: int | None,
@@ -113,11 +116,12 @@ def noisy_dcg(
     Args:
         means: of documents, ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        mask: bool ``[B, L]``.
+        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
         noise: ``[B, L]`` each.
         sigma: its deviation.
         k: cut-off; None takes the whole list.
     """
+    mask = mask_of(lists)
     with torch.no_grad():
         value, gradient = means.new_zeros(len(means)), torch.zeros_like(means)
         for draw in noise:

@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 
 
+@ranking_loss
 @needs(draws="break_ties")
 def twin_precision(
     scores: Tensor,
@@ -55,6 +57,7 @@ def twin_precision(
     return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@ranking_loss
 @needs(draws="break_ties")
 def twin_ap(
     scores: Tensor,
@@ -83,6 +86,7 @@ def twin_ap(
     return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@ranking_loss
 @needs(draws="break_ties")
 def twin_ndcg(
     scores: Tensor,
@@ -111,6 +115,7 @@ def twin_ndcg(
     return compose(metric, twin)(scores, labels, mask, generator)
 
 
+@ranking_loss
 @needs(draws="break_ties")
 def twin_nerr(
     scores: Tensor,

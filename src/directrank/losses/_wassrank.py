@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.lists.calls import ranking_loss
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of
 
@@ -16,6 +17,7 @@ GRADIENTS = ("dual", "autograd")
 FAR = 1e30
 
 
+@ranking_loss
 def wassrank(
     scores: Tensor,
     labels: Tensor,

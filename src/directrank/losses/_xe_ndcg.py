@@ -6,16 +6,20 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
-from directrank.lists.inputs import checked
+from directrank.lists.calls import ranking_loss
+from directrank.lists.flat import Lists, hidden, mask_of, sums
+from directrank.lists.inputs import checked_lists
 from directrank.losses._needs import needs
 
 
+@ranking_loss
 @needs(draws=True)
 def xe_ndcg(
     scores: Tensor,
     labels: Tensor,
     mask: Tensor | None = None,
     *,
+    document_weights: Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """``-Σ_i φ_i log softmax(s)_i``, ``φ_i = (2^{y_i} - γ_i) / Σ_j (2^{y_j} - γ_j)``, per query.
@@ -27,6 +31,8 @@ def xe_ndcg(
         scores: ``[B, L]``.
         labels: ``[B, L]``, not negative.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
+        document_weights: what each document's term of the sum is multiplied by, of the shape of
+            the scores; as TensorFlow Ranking's softmax cross entropy takes weights.
         generator: random stream of γ, on the scores' device; None takes PyTorch's own.
 
     Returns:
@@ -39,20 +45,27 @@ def xe_ndcg(
     >>> losses.xe_ndcg(scores, labels, generator=torch.Generator().manual_seed(0))
     tensor([0.9981, 1.2375])
     """
-    scores, labels, mask = checked(scores, labels, mask)
+    scores, labels, lists = checked_lists(scores, labels, mask)
     gamma = torch.rand(scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
-    return cross_entropy(scores, (torch.exp2(labels) - gamma).masked_fill(~mask, 0.0), mask)
+    target = hidden(torch.exp2(labels) - gamma, lists)
+    if document_weights is None:
+        return cross_entropy(scores, target, lists)
+    weighted = hidden(target * document_weights, lists)
+    total = sums(target, lists)
+    share = sums(weighted, lists) / total.masked_fill(total <= 0, torch.inf)
+    return share * cross_entropy(scores, weighted, lists)
 
 
 @accelerated
-def cross_entropy(scores: Tensor, target: Tensor, mask: Tensor) -> Tensor:
+def cross_entropy(scores: Tensor, target: Tensor, lists: Lists) -> Tensor:
     """The cross entropy of the scores' softmax under the target over its sum, ``[B]``.
 
     Args:
         scores: ``[B, L]``.
         target: ``[B, L]``, 0 at masked positions; where its sum is not above 0, so is the value.
-        mask: bool ``[B, L]``.
+        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
     """
+    mask = mask_of(lists)
     total = target.sum(1, keepdim=True)
     share = target / total.masked_fill(total <= 0, torch.inf)
     lowest = torch.finfo(scores.dtype).min

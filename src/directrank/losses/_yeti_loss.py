@@ -9,13 +9,16 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
+from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
-from directrank.lists.inputs import checked
+from directrank.lists.flat import Lists, mask_of
+from directrank.lists.inputs import checked_lists
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
 from directrank.system.errors import ConfigError
 
 
+@ranking_loss
 @needs(draws=True)
 def yeti_loss(
     scores: Tensor,
@@ -65,13 +68,13 @@ def yeti_loss(
         raise ConfigError(
             f"yeti_loss: {neighbours} neighbours, {samples} samples", "there must be 1 or more"
         )
-    scores, labels, mask = checked(scores, labels, mask)
-    gains = normalised_gains(labels, mask, gain, "log2", k)
+    scores, labels, lists = checked_lists(scores, labels, mask)
+    gains = normalised_gains(labels, lists, gain, "log2", k)
     clean = scores.detach()
     orders = (
-        descending_order(clean + noise * _logistic(clean, generator), mask) for _ in range(samples)
+        descending_order(clean + noise * _logistic(clean, generator), lists) for _ in range(samples)
     )
-    return costs_of_neighbours(scores, gains, mask, orders, neighbours, k) / samples
+    return costs_of_neighbours(scores, gains, lists, orders, neighbours, k) / samples
 
 
 def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -86,7 +89,7 @@ def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
 def costs_of_neighbours(
     scores: Tensor,
     gains: Tensor,
-    mask: Tensor,
+    lists: Lists,
     orders: Iterable[Tensor],
     neighbours: int,
     k: int | None,
@@ -96,11 +99,12 @@ def costs_of_neighbours(
     Args:
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        mask: bool ``[B, L]``.
+        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
         orders: int64 ``[B, L]`` each, masked documents last.
         neighbours: how many ranks apart the documents of a pair are at most.
         k: cut-off; None takes the whole list.
     """
+    mask = mask_of(lists)
     L = scores.shape[1]
     theta = rank_discounts("log2", L, k, scores.dtype, scores.device)
     values = []

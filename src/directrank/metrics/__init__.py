@@ -17,6 +17,7 @@ from directrank.system.registry import imported_modules, look_up, target_of
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from directrank.lists.calls import Numbers
     from directrank.metrics._average_precision import average_precision
     from directrank.metrics._err import err, nerr
     from directrank.metrics._ndcg import ndcg
@@ -44,6 +45,7 @@ __all__ = [
     "formula",
     "get",
     "label",
+    "mean",
     "modules_of",
     "ndcg",
     "nerr",
@@ -92,6 +94,9 @@ def evaluate(
     scores: Tensor,
     labels: Tensor,
     mask: Tensor | None = None,
+    *,
+    lengths: Numbers | None = None,
+    query_ids: Numbers | None = None,
 ) -> dict[str, Tensor]:
     """Several metrics of the same lists, sorted once.
 
@@ -100,6 +105,9 @@ def evaluate(
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
+        lengths: int ``[B]``, documents per query, where scores and labels are flat ``[N]``.
+        query_ids: ``[N]``, in the place of lengths: the query of each document; equal neighbours
+            are a query.
 
     Returns:
         Column label (:func:`label`) → float64 ``[B]``; NaN for an empty query, unless the mapping
@@ -108,14 +116,60 @@ def evaluate(
     Raises:
         ConfigError: an unknown metric.
     """
+    import torch
+
+    from directrank.lists.calls import called
     from directrank.metrics.evaluation import Evaluation
 
-    evaluation = Evaluation(scores, labels, mask)
-    values = {}
-    for mapping in mappings:
-        options = dict(mapping)
-        values[label(mapping)] = evaluation.value(formula(options.pop("name")), **options)
-    return values
+    mappings = list(mappings)
+
+    def values(scores: Tensor, labels: Tensor, mask: Tensor | None) -> Tensor:
+        evaluation = Evaluation(scores, labels, mask)
+        columns = [scores.new_empty(len(evaluation.mask), 0, dtype=torch.float64)]
+        for mapping in mappings:
+            options = dict(mapping)
+            value = evaluation.value(formula(options.pop("name")), **options)
+            columns.append(value.unsqueeze(1))
+        return torch.cat(columns, 1)
+
+    found = called(values, scores, labels, mask, lengths=lengths, query_ids=query_ids)
+    return {label(mapping): found[:, column] for column, mapping in enumerate(mappings)}
+
+
+def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclude") -> Tensor:
+    """The mean of a metric over queries, weighted or not: a query of weight 2 counts as two.
+
+    Args:
+        values: ``[B]``, of any metric; NaN for an empty query.
+        weights: ``[B]``, not negative; None takes the plain mean.
+        empty: an empty query is left out, and its weight with it (``exclude``), or counts as 0
+            (``zero``) or 1 (``one``).
+
+    Returns:
+        A number; NaN where no query with a weight is left.
+
+    Raises:
+        DirectrankError: weights that are not ``[B]`` or negative; an unknown convention.
+
+    >>> import torch
+    >>> from directrank import metrics
+    >>> values = torch.tensor([0.5, 1.0, torch.nan])
+    >>> metrics.mean(values, weights=[3, 1, 6])
+    tensor(0.6250)
+    >>> metrics.mean(values, weights=[3, 1, 6], empty="zero")
+    tensor(0.2500)
+    """
+    import torch
+
+    from directrank.lists.calls import of_queries
+    from directrank.metrics.conventions import with_empty
+
+    given = torch.ones_like(values) if weights is None else of_queries(weights, values)
+    known = ~values.isnan()
+    if empty == "exclude":
+        given = given * known
+    filled = with_empty(values, known, empty).masked_fill(given == 0, 0.0)
+    return (given * filled).sum() / given.sum()
 
 
 def modules_of(name: str) -> list[str]:

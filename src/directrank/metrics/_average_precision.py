@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.calls import ranking_metric
 from directrank.lists.inputs import one_of
 from directrank.metrics.conventions import Judgements, ratio
 from directrank.metrics.evaluation import Evaluation
@@ -13,6 +14,7 @@ from directrank.relaxations.protocol import Ranking
 DENOMINATORS = ("R", "min(k,R)", "graded_ideal")
 
 
+@ranking_metric
 def average_precision(
     scores: Tensor,
     labels: Tensor,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from directrank.lists.calls import ranking_metric
 from directrank.metrics.conventions import Judgements, ratio
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
 
+@ranking_metric
 def err(
     scores: Tensor,
     labels: Tensor,
@@ -47,6 +49,7 @@ def err(
     )
 
 
+@ranking_metric
 def nerr(
     scores: Tensor,
     labels: Tensor,

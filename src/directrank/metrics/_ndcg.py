@@ -6,6 +6,7 @@ from functools import partial
 
 from torch import Tensor
 
+from directrank.lists.calls import ranking_metric
 from directrank.lists.conventions import discount
 from directrank.metrics.conventions import Judgements, ratio
 from directrank.metrics.evaluation import Evaluation
@@ -14,6 +15,7 @@ from directrank.relaxations.protocol import Ranking
 _discount = discount
 
 
+@ranking_metric
 def ndcg(
     scores: Tensor,
     labels: Tensor,

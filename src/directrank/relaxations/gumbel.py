@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.lists.flat import Lists, hidden
 
-def gumbel_noise(scores: Tensor, mask: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Standard Gumbel noise for the real documents, ``[B, L]``."""
+
+def gumbel_noise(scores: Tensor, lists: Lists, generator: torch.Generator | None) -> Tensor:
+    """Standard Gumbel noise for the real documents, ``[B, L]``, or flat ``[N]``."""
     uniform = torch.rand(
         scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
     )
     tiny = torch.finfo(scores.dtype).tiny
     exponential = (-torch.log(uniform.clamp_min(tiny))).clamp_min(tiny)
-    return (-torch.log(exponential)).masked_fill(~mask, 0.0)
+    return hidden(-torch.log(exponential), lists)

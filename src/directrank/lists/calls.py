@@ -1,0 +1,261 @@
+"""How losses and metrics are called: padded or flat lists, and weights of queries.
+
+A loss or metric is written for padded lists. Where it can be given a
+:class:`directrank.lists.flat.Flat` in the place of a mask, flat lists stay as they are; elsewhere
+it raises :class:`directrank.lists.flat.PaddingNeededError`, and is called for groups of lists of
+similar length, which are padded for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from textwrap import fill
+from typing import Any, ParamSpec, Protocol, TypeAlias, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.lists.buckets import buckets
+from directrank.lists.flat import Flat, PaddingNeededError, flat_lists
+from directrank.system.errors import DirectrankError
+
+Own = ParamSpec("Own")
+
+#: Numbers as a tensor, an array or a list.
+Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
+
+#: Names of the parameters that a decorator adds, their type and what the docstring says of them.
+_LISTS = {
+    "lengths": "int ``[B]``, documents per query, where scores and labels are flat ``[N]``; "
+    "LightGBM's and XGBoost's ``group``.",
+    "query_ids": "``[N]``, in the place of lengths: the query of each document; equal neighbours "
+    "are a query.",
+}
+_WEIGHTS = {"weights": "``[B]``, what the loss of each query is multiplied by."}
+
+
+class Metric(Protocol[Own]):
+    """A function of padded or flat lists."""
+
+    @overload
+    def __call__(self, *args: Own.args, **options: Own.kwargs) -> Tensor: ...
+    @overload
+    def __call__(
+        self, scores: Tensor, labels: Tensor, *, lengths: Numbers, **options: Any
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self, scores: Tensor, labels: Tensor, *, query_ids: Numbers, **options: Any
+    ) -> Tensor: ...
+
+
+class Loss(Metric[Own], Protocol[Own]):
+    """A function of padded or flat lists, and of weights of their queries."""
+
+    @overload
+    def __call__(self, *args: Own.args, **options: Own.kwargs) -> Tensor: ...
+    @overload
+    def __call__(
+        self, scores: Tensor, labels: Tensor, *, lengths: Numbers, **options: Any
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self, scores: Tensor, labels: Tensor, *, query_ids: Numbers, **options: Any
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None = None,
+        *,
+        weights: Numbers,
+        **options: Any,
+    ) -> Tensor: ...
+
+
+def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
+    """A loss of padded lists that takes flat ones too, and a weight per query.
+
+    The parameters ``lengths``, ``query_ids`` and ``weights`` are added to its signature and
+    docstring. Weights multiply the values, so that the weighted mean of a batch is
+    ``loss(…, weights=weights).sum() / weights.sum()``.
+
+    Raises:
+        DirectrankError: from the loss, as :func:`directrank.lists.flat.flat_lists`; weights that
+            are not ``[B]`` or negative; weights of documents where it has no place for them.
+    """
+    known = inspect.signature(loss).parameters
+
+    @wraps(loss)
+    def call(
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None = None,
+        *positional: Any,
+        lengths: Numbers | None = None,
+        query_ids: Numbers | None = None,
+        weights: Numbers | None = None,
+        **options: Any,
+    ) -> Tensor:
+        if "document_weights" in options and "document_weights" not in known:
+            raise DirectrankError(
+                f"{loss.__name__} takes no weights of documents: it is a value of the whole "
+                "ranking, no sum of what each document costs",
+                "weights gives every query one; rmse, listnet and xe_ndcg take document_weights",
+            )
+        return called(loss, scores, labels, mask, *positional, lengths=lengths,
+                      query_ids=query_ids, weights=weights, **options)  # fmt: skip
+
+    return _documented(call, loss, _LISTS | _WEIGHTS)
+
+
+def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
+    """A metric of padded lists that takes flat ones too.
+
+    The parameters ``lengths`` and ``query_ids`` are added to its signature and docstring. A weight
+    changes no value of a query, and what it does to their mean is said by
+    :func:`directrank.metrics.mean`.
+
+    Raises:
+        DirectrankError: from the metric, as :func:`directrank.lists.flat.flat_lists`; weights.
+    """
+
+    @wraps(metric)
+    def call(
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None = None,
+        *positional: Any,
+        lengths: Numbers | None = None,
+        query_ids: Numbers | None = None,
+        **options: Any,
+    ) -> Tensor:
+        if "weights" in options or "document_weights" in options:
+            raise DirectrankError(
+                f"{metric.__name__} takes no weights: of a query they change nothing, and a "
+                "ranking has no weights of documents",
+                f"take the weighted mean: metrics.mean(metrics.{metric.__name__}(…), weights)",
+            )
+        return called(metric, scores, labels, mask, *positional, lengths=lengths,
+                      query_ids=query_ids, **options)  # fmt: skip
+
+    return _documented(call, metric, _LISTS)
+
+
+def called(
+    function: Callable[..., Tensor],
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None,
+    *positional: Any,
+    lengths: Numbers | None = None,
+    query_ids: Numbers | None = None,
+    weights: Numbers | None = None,
+    **options: Any,
+) -> Tensor:
+    """``function(scores, labels, mask, …)``, whose first dimension is that of the lists, weighted.
+
+    Raises:
+        DirectrankError: as :func:`directrank.lists.flat.flat_lists`; a mask of flat lists; weights
+            that are not ``[B]`` or negative.
+    """
+    if lengths is None and query_ids is None:
+        values = function(scores, labels, mask, *positional, **options)
+    elif mask is not None:
+        raise DirectrankError(
+            "flat lists have no mask, and one is given", "leave it out: nothing is padded"
+        )
+    else:
+        lists = flat_lists(scores, labels, lengths, query_ids)
+        try:
+            values = function(scores, labels, lists, *positional, **options)
+        except PaddingNeededError:
+            values = _in_groups(function, scores, labels, lists, positional, options)
+    return values if weights is None else values * of_queries(weights, values)
+
+
+def _in_groups(
+    function: Callable[..., Tensor],
+    scores: Tensor,
+    labels: Tensor,
+    lists: Flat,
+    positional: Sequence[Any],
+    options: Mapping[str, Any],
+) -> Tensor:
+    """The function of lists of similar length at a time, padded."""
+    values = []
+    groups = [np.sort(group) for group in buckets(lists.lengths)] or [np.arange(0)]
+    for group in groups:
+        lengths = lists.lengths[group][:, None]
+        places = np.arange(lengths.max(initial=0))
+        # Beyond its end a list's last document stands in, and is masked.
+        places_of = lists.starts[group][:, None] + np.minimum(places, np.maximum(lengths - 1, 0))
+        index = torch.from_numpy(places_of.clip(max=max(len(scores) - 1, 0))).to(scores.device)
+        mask = torch.from_numpy(places < lengths).to(scores.device)
+        rows = torch.from_numpy(group).to(scores.device)
+        own = {name: _of_group(value, lists, index, rows) for name, value in options.items()}
+        padded = _padded(scores, index), _padded(labels, index), mask
+        values.append(function(*padded, *positional, **own))
+    if len(groups) == 1:
+        return values[0]
+    back = torch.from_numpy(np.argsort(np.concatenate(groups)))
+    return torch.cat(values)[back.to(scores.device)]
+
+
+def _of_group(option: Any, lists: Flat, index: Tensor, rows: Tensor) -> Any:
+    """What of an option belongs to a group: of a number per list ``[B, 1]`` or document ``[N]``."""
+    if not isinstance(option, Tensor) or option.ndim == 0:
+        return option
+    if option.ndim == 1:
+        return _padded(option, index)
+    return option.expand(len(lists.lengths), -1)[rows]
+
+
+def _padded(values: Tensor, index: Tensor) -> Tensor:
+    """``values [N]`` at an index ``[B, L]``."""
+    return values.index_select(0, index.flatten()).view(index.shape)
+
+
+def of_queries(weights: Numbers, values: Tensor) -> Tensor:
+    """Weights as a tensor beside the ``values [B]``."""
+    given = torch.as_tensor(weights).to(values)
+    if given.shape != values.shape:
+        raise DirectrankError(
+            f"weights {tuple(given.shape)} must be [{len(values)}], one for each query",
+            "repeat one weight for all, or give weights of documents as document_weights",
+        )
+    if given.device.type == "cpu" and bool((given < 0).any()):
+        raise DirectrankError(
+            "a weight is negative", "0 leaves a query out; there is nothing below"
+        )
+    return given
+
+
+def _documented(call: Any, function: Callable[..., Tensor], added: Mapping[str, str]) -> Any:
+    """``call`` with the signature and docstring of a function, and what has been added to them."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    place = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
+    parameters[place:place] = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Numbers | None"
+        )
+        for name in added
+    ]
+    call.__signature__ = signature.replace(parameters=parameters)
+
+    def with_added(mask: re.Match[str]) -> str:
+        lines = [
+            fill(f"{name}: {text}", 100, initial_indent=mask[1], subsequent_indent=f"{mask[1]}    ")
+            for name, text in added.items()
+        ]
+        return "\n".join([mask[0].rstrip("\n"), *lines, ""])
+
+    entry = r"(?m)^( *)mask: .*\n(?:\1 +.*\n)*"
+    call.__doc__ = re.sub(entry, with_added, function.__doc__ or "", count=1)
+    return call
