@@ -20,7 +20,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults dist test-dist audit bench docs lint format lock clean
+.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults test-recipes dist test-dist audit bench docs lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -63,6 +63,12 @@ test-kubernetes: $(READY)  ## the tiny edition through Kubernetes' executor and 
 
 test-faults: $(READY)  ## kills, full disks, damaged files for real (root for all of them); writes benchmarks/results/faults.md
 	$(BIN)/python tests/faults/run.py
+
+test-recipes: $(READY)  ## the recipes and the comparison with Rax, with the packages of the extra `recipes` (network)
+	test -x $(VENV)/recipes/bin/python || $(PYTHON) -m venv $(VENV)/recipes
+	realpath $(VENV)/lib/python*/site-packages > $$(echo $(VENV)/recipes/lib/python*/site-packages)/main.pth
+	$(VENV)/recipes/bin/python -m pip install --quiet --disable-pip-version-check -e '.[recipes]'
+	$(VENV)/recipes/bin/python -m pytest -q tests/docs/test_recipes.py tests/docs/test_coming_from.py
 
 dist: $(READY)  ## the wheel and the sdist, into dist
 	rm -rf dist
