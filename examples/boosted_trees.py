@@ -1,9 +1,10 @@
 """LightGBM and XGBoost: ``python examples/boosted_trees.py data/prepared/msrd_sample``.
 
 Both ask for a gradient and a second derivative of every document. The gradient is the loss's own;
-in the place of the second derivative stands the gradient's size. A leaf's value is then
-``-Σ g / Σ |g|``: 1 where all of its documents are to rise, -1 where all are to fall, between them
-where they disagree. So no step is longer than the learning rate, whatever the scale of the loss.
+in the place of the second derivative stands the gradient's size. But for regularisation, a leaf's
+value is then ``-Σ g / Σ |g|``: 1 where all of its documents are to rise, -1 where all are to fall,
+between them where they disagree. So no step is longer than the learning rate, whatever the scale of
+the loss.
 """
 
 import sys
@@ -17,15 +18,8 @@ from torch import Tensor
 
 from directrank import losses, metrics, open_dataset
 from directrank.lists.packed import RankedLists
-from directrank.lists.padding import pad, padded_positions
 
-Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-def padded(scores: Tensor, labels: np.ndarray, lengths: np.ndarray) -> tuple[Tensor, ...]:
-    """Scores, labels and mask ``[B, L]`` of documents that lie one after the other."""
-    mask, index = padded_positions(torch.as_tensor(lengths).long())
-    return pad(scores, mask, index), pad(torch.tensor(labels).float(), mask, index), mask
+Loss = Callable[..., Tensor]
 
 
 def derivatives(
@@ -37,7 +31,7 @@ def derivatives(
     (LightGBM's ``min_sum_hessian_in_leaf``, XGBoost's ``min_child_weight``) count documents.
     """
     leaf = torch.tensor(scores, dtype=torch.float32, requires_grad=True)
-    loss(*padded(leaf, labels, lengths)).sum().backward()
+    loss(leaf, torch.tensor(labels), lengths=lengths).sum().backward()
     gradient = leaf.grad.double().numpy()
     gradient /= max(np.abs(gradient).mean(), 1e-12)
     return gradient, np.abs(gradient).clip(1e-3)
@@ -70,9 +64,8 @@ def with_xgboost(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.nd
 def ndcg(score: Callable[[np.ndarray], Tensor], lists: RankedLists) -> float:
     """Mean NDCG@10; queries without a relevant document are NaN and left out."""
     scores = score(np.array(lists.features)).float()
-    return (
-        metrics.ndcg(*padded(scores, np.array(lists.labels), lists.lengths), k=10).nanmean().item()
-    )
+    values = metrics.ndcg(scores, torch.tensor(lists.labels), lengths=lists.lengths, k=10)
+    return values.nanmean().item()
 
 
 def main(folder: str, rounds: int = 50) -> dict[str, float]:

@@ -13,7 +13,6 @@ from datasets import Dataset
 from sentence_transformers import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
 from sentence_transformers.util import batch_to_device
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer, set_seed
 
 from directrank import losses, metrics
@@ -34,10 +33,10 @@ class RankingLoss(nn.Module):
             (query, text) for query, texts in zip(queries, lists, strict=True) for text in texts
         ]
         tokens = batch_to_device(self.model.preprocess(pairs), self.model.device)
-        scores = self.model(tokens)["scores"].view(-1).split([len(texts) for texts in lists])
-        mask = pad_sequence([torch.ones_like(each, dtype=torch.bool) for each in scores], True)
-        target = pad_sequence([each.float() for each in labels], True).to(mask.device)
-        return losses.lambda_loss(pad_sequence(scores, True), target, mask).mean()
+        scores = self.model(tokens)["scores"].view(-1)
+        target = torch.cat(labels).to(scores)
+        lengths = [len(texts) for texts in lists]
+        return losses.lambda_loss(scores, target, lengths=lengths).mean()
 
 
 def tiny_model(folder: str) -> CrossEncoder:
