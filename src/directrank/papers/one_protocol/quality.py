@@ -182,8 +182,9 @@ def _losses(study: Protocol) -> str:
     ahead = study.ahead(sure)
     beaten = ((sure["a"] == best) & (ahead > 0)) | ((sure["b"] == best) & (ahead < 0))
     named = listed([f"{values.columns[n]} ({test.mean_ranks[n]:.1f})" for n in order[:3]])
+    over = f"Averaged over {len(scorers)} scorers" if len(scorers) > 1 else "With one scorer"
     return (
-        f"**Which loss, whatever the scorer?** Averaged over {len(scorers)} scorers, the best mean "
+        f"**Which loss, whatever the scorer?** {over}, the best mean "
         f"ranks of {len(columns)} losses have {named}; the last is {values.columns[order[-1]]} "
         f"({test.mean_ranks[order[-1]]:.1f}). {len(sure)} of {len(pairs)} pairs of losses differ "
         f"significantly; the first is ahead of {int(beaten.sum())} of the others."
