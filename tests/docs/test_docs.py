@@ -116,12 +116,19 @@ def test_every_loss_and_metric_has_its_formula(registry):
 
 
 def test_the_example_of_the_first_page_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", read(ROOT / "docs/start.md"), flags=re.DOTALL)
+    page = read(ROOT / "docs/start.md")
+    example, flat = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(compile(example, "start.md", "exec"), {})
     gradient, ndcg = re.findall(r"tensor\(\[(.*?)\]", capsys.readouterr().out, flags=re.DOTALL)
     values = [float(number) for number in gradient.strip("[]").split(",")]
     assert values[2] < 0 < values[0]
     assert 0 < float(ndcg) < 1
+    names: dict = {}
+    exec(compile(flat, "start.md", "exec"), names)
+    assert names["scores"].grad.shape == (5,)
+    assert names["scores"].grad[2] < 0 < names["scores"].grad[0]
+    expected = 0.25 * float(names["ndcg"][0]) + 0.75 * float(names["ndcg"][1])
+    assert f"{expected:.4f}" in capsys.readouterr().out
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ PLAIN_TEST = "tests/losses/test_values.py"
 #: What takes a plain version of one list through the lists of a batch: no part of a formula.
 _PADDING = "_list_by_list"
 
-_GIVEN = ("scores", "labels", "mask")
+_GIVEN = ("scores", "labels", "mask", "lengths", "query_ids", "weights")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ Own = ParamSpec("Own")
 #: Numbers as a tensor, an array or a list.
 Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
 
+#: Padded pairs of documents of a group that take less time than another call.
+SMALL_CALL = 1 << 22
+
 #: Names of the parameters that a decorator adds, their type and what the docstring says of them.
 _LISTS = {
     "lengths": "int ``[B]``, documents per query, where scores and labels are flat ``[N]``; "
@@ -189,7 +192,8 @@ def _in_groups(
 ) -> Tensor:
     """The function of lists of similar length at a time, padded."""
     values = []
-    groups = [np.sort(group) for group in buckets(lists.lengths)] or [np.arange(0)]
+    groups = [np.sort(group) for group in buckets(lists.lengths, small=SMALL_CALL)]
+    groups = groups or [np.arange(0)]
     for group in groups:
         lengths = lists.lengths[group][:, None]
         places = np.arange(lengths.max(initial=0))

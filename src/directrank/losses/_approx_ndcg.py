@@ -10,7 +10,7 @@ from directrank.losses._needs import needs
 
 
 @ranking_loss
-@needs(per_list=("alpha",))
+@needs(per_list=("alpha",), flat=True)
 def approx_ndcg(
     scores: Tensor,
     labels: Tensor,

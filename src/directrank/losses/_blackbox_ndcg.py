@@ -10,7 +10,7 @@ from directrank.losses._needs import needs
 
 
 @ranking_loss
-@needs(per_list=("lam",))
+@needs(per_list=("lam",), flat=True)
 def blackbox_ndcg(
     scores: Tensor,
     labels: Tensor,

@@ -10,7 +10,7 @@ from directrank.losses._needs import needs
 
 
 @ranking_loss
-@needs(per_list=("tau",))
+@needs(per_list=("tau",), flat=True)
 def fast_soft_ndcg(
     scores: Tensor,
     labels: Tensor,

@@ -14,11 +14,13 @@ from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences, itself
 from directrank.lists.sorting import descending_order, inverse
+from directrank.losses._needs import needs
 
 SCHEMES = ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp")
 
 
 @ranking_loss
+@needs(flat=True)
 @accelerated
 def lambda_loss(
     scores: Tensor,

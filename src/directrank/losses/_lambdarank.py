@@ -11,12 +11,14 @@ from directrank.lists.conventions import discount
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import descending_order, inverse
+from directrank.losses._needs import needs
 from directrank.metrics.conventions import Judgements, ratio
 
 CUTOFFS = ("both", "either")
 
 
 @ranking_loss
+@needs(flat=True)
 @accelerated
 def lambdarank(
     scores: Tensor,

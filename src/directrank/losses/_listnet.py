@@ -8,9 +8,11 @@ from torch import Tensor
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.inputs import checked
+from directrank.losses._needs import needs
 
 
 @ranking_loss
+@needs(flat=True)
 @accelerated
 def listnet(
     scores: Tensor,

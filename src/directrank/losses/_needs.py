@@ -19,10 +19,13 @@ class Needs:
             models that differ in them share a call.
         draws: whether the loss draws random numbers from its ``generator``, or a function of its
             hyper-parameters that says so.
+        flat: whether flat lists on a CPU give the very bytes of padded ones, so that training may
+            pass either.
     """
 
     per_list: tuple[str, ...] = ()
     draws: bool | Callable[[Mapping[str, Any]], bool] = False
+    flat: bool = False
 
     def random(self, settings: Mapping[str, Any]) -> bool:
         """Whether a loss with these hyper-parameters draws random numbers."""
@@ -32,6 +35,7 @@ class Needs:
 def needs(
     per_list: tuple[str, ...] = (),
     draws: bool | str | Callable[[Mapping[str, Any]], bool] = False,
+    flat: bool = False,
 ) -> Callable[[Loss], Loss]:
     """Declare the :class:`Needs` of a loss.
 
@@ -39,7 +43,8 @@ def needs(
     """
 
     def declare(loss: Loss) -> Loss:
-        loss.needs = Needs(per_list, _by(loss, draws) if isinstance(draws, str) else draws)  # type: ignore[attr-defined]
+        random = _by(loss, draws) if isinstance(draws, str) else draws
+        loss.needs = Needs(per_list, random, flat)  # type: ignore[attr-defined]
         return loss
 
     return declare

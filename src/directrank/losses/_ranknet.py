@@ -10,11 +10,13 @@ from directrank.lists.calls import ranking_loss
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import top
+from directrank.losses._needs import needs
 
 REDUCTIONS = ("sum", "mean")
 
 
 @ranking_loss
+@needs(flat=True)
 @accelerated
 def ranknet(
     scores: Tensor,

@@ -190,12 +190,15 @@ def test_models_with_padding_in_batch_norm_train_together_as_alone(data):
 
 
 def test_the_share_of_padding_among_pairs_is_reported(data):
-    (one,) = fit(data, max_epochs=1)
+    (flat,) = fit(data, max_epochs=1)
+    assert flat.info["wasted_pairs"] == 0
+    (one,) = fit(data, loss={"name": "softrank"}, max_epochs=1)
     lengths = data.train.lengths
     assert 0 < one.info["wasted_pairs"] < 1 - (lengths**2).mean() / lengths.max() ** 2
     same = splits()
     (even,) = fit(
         type(same)(same.train.select(np.flatnonzero(lengths == 7)), same.vali, same.test, 3),
+        loss={"name": "softrank"},
         max_epochs=1,
     )
     assert even.info["wasted_pairs"] == 0

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from directrank import losses
 from directrank.learners.contract import Splits
 from directrank.learners.neural.batches import Feeder, Layout
 from directrank.learners.neural.fit import complete, fit_many
@@ -226,6 +229,30 @@ def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(
             alone = Objective([setting], reduction, [stream])
             expected = alone(scores[model : model + 1], layout(lists))[0]
             assert torch.allclose(values[model], expected)
+
+
+@pytest.mark.parametrize("name", [n for n in losses.REGISTRY if losses.needs_of(n).flat])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_flat_lists_train_to_the_bytes_of_padded_ones(name, dtype, monkeypatch):
+    settings = [{"name": name}] * 4
+    if key := losses.needs_of(name).per_list:
+        settings = [{"name": name, key[0]: value} for value in (0.5, 1.0, 5.0, 20.0)]
+    stream = torch.Generator().manual_seed(3)
+    lengths = np.array([[30, 1, 17, 90], [64, 3, 40, 8]])
+    starts = lengths.cumsum(1) - lengths + 2  # rows begin and end with what is in no list
+    labels = torch.randint(0, 4, (2, 142), generator=stream).to(dtype)
+    drawn = torch.randn(4, 142, generator=stream).to(dtype)
+    bytes_of = {}
+    for flat in (True, False):
+        needs = replace(losses.needs_of(name), flat=flat)
+        monkeypatch.setattr(losses, "needs_of", lambda _, needs=needs: needs)
+        objective = Objective(settings, "mean", [stream] * 4)
+        scores = drawn.clone().requires_grad_()
+        values = objective(scores, Layout(labels, starts, lengths))
+        (gradient,) = torch.autograd.grad(values.sum(), scores)
+        bytes_of[flat] = values.detach().numpy().tobytes(), gradient.numpy().tobytes()
+        assert (objective.pairs[0] == objective.pairs[1]) == flat
+    assert bytes_of[True] == bytes_of[False]
 
 
 @pytest.mark.parametrize("small", [1, 1 << 22])

@@ -1,4 +1,4 @@
-"""The training objective of a stack of models: padded losses of the lists of a batch."""
+"""The training objective of a stack of models: losses of the lists of a batch."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from directrank import losses
 from directrank.learners.neural.batches import Layout
 from directrank.lists.buckets import buckets
+from directrank.lists.packed import concatenated_ranges
 
 #: Padded pairs of documents that are not worth a further call of a loss. Most losses leave padding
 #: out of sums over pairs by themselves; those that do not need memory for all of them.
@@ -28,11 +29,13 @@ class Call:
         models: int ``[C]``, which.
         loss: the loss with the hyper-parameters that these models share.
         varied: hyper-parameters in which they differ, float64 ``[C]`` each.
+        flat: whether the loss may be given flat lists.
     """
 
     models: np.ndarray
     loss: Callable[..., Tensor]
     varied: Mapping[str, Tensor] = field(default_factory=dict)
+    flat: bool = False
 
 
 @dataclass
@@ -63,14 +66,18 @@ class Objective:
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
         lists = _Lists(call.models, scores, layout)
+        # One list of each model lies as padded lists do.
+        flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
         values, order = [], []
-        for group in lists.groups():
-            padded, labels, mask = lists.padded(group)
+        for group in lists.all_together() if flat else lists.groups():
             lengths = lists.lengths[group]
-            self.pairs[0] += lengths @ lengths
-            self.pairs[1] += len(group) * mask.shape[1] ** 2
             varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
-            values.append(call.loss(padded, labels, mask, **varied))
+            if flat:
+                values.append(call.loss(*lists.flat(), lengths=lengths, **varied))
+            else:
+                values.append(call.loss(*lists.padded(group), **varied))
+            pairs = lengths @ lengths
+            self.pairs += pairs, pairs if flat else len(group) * int(lengths.max()) ** 2
             order.append(group)
         total = lists.per_model(values, order)
         if self.reduction == "sum":
@@ -99,7 +106,8 @@ class Objective:
                 name: torch.tensor([self.settings[m][name] for m in models], dtype=torch.float64)
                 for name in sorted(first.keys() - options.keys() - {"name"})
             }
-            calls.append(Call(np.array(models), partial(loss, **options), varied))
+            flat = losses.needs_of(first["name"]).flat
+            calls.append(Call(np.array(models), partial(loss, **options), varied, flat))
         return calls
 
     def _own(self, model: int) -> dict[str, Any]:
@@ -150,7 +158,19 @@ class _Lists:
             groups = buckets(self.lengths, small=SMALL_CALL)
             if len(groups) > 1:
                 return groups
+        return self.all_together()
+
+    def all_together(self) -> list[np.ndarray]:
+        """All lists in their order, as one group."""
         return [np.arange(len(self.lengths))]
+
+    def flat(self) -> tuple[Tensor, Tensor]:
+        """Scores and labels ``[N]`` of all lists, one after the other."""
+        index = torch.from_numpy(concatenated_ranges(self.starts, self.lengths))
+        scores = self.scores.flatten().index_select(0, index)
+        if len(self.labels) < len(self.scores):
+            index = torch.from_numpy(concatenated_ranges(self.label_starts, self.lengths))
+        return scores, self.labels.flatten().index_select(0, index)
 
     def padded(self, group: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, labels and mask ``[B, L]`` of a group."""
