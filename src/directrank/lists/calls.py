@@ -31,6 +31,8 @@ Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
 #: Padded pairs of documents of a group that take less time than another call.
 SMALL_CALL = 1 << 22
 
+_within_transform = torch._C._functorch.is_functorch_wrapped_tensor
+
 #: Names of the parameters that a decorator adds, their type and what the docstring says of them.
 _LISTS = {
     "lengths": "int ``[B]``, documents per query, where scores and labels are flat ``[N]``; "
@@ -93,6 +95,7 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
             are not ``[B]`` or negative; weights of documents where it has no place for them.
     """
     known = inspect.signature(loss).parameters
+    name, names = f"{loss.__module__}:{loss.__qualname__}", tuple(known)[3:]
 
     @wraps(loss)
     def call(
@@ -105,6 +108,12 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
         weights: Numbers | None = None,
         **options: Any,
     ) -> Tensor:
+        if torch.compiler.is_compiling():
+            from directrank.lists import compiled
+
+            given = {"labels": labels, "mask": mask, "lengths": lengths, "query_ids": query_ids,
+                     "weights": weights, **dict(zip(names, positional, strict=False))}  # fmt: skip
+            return compiled.call(call, name, scores, given | options)
         if "document_weights" in options and "document_weights" not in known:
             raise DirectrankError(
                 f"{loss.__name__} takes no weights of documents: it is a value of the whole "
@@ -163,10 +172,22 @@ def called(
 ) -> Tensor:
     """``function(scores, labels, mask, …)``, whose first dimension is that of the lists, weighted.
 
+    Autocasting ends here: sums over a list need their digits.
+
     Raises:
         DirectrankError: as :func:`directrank.lists.flat.flat_lists`; a mask of flat lists; weights
-            that are not ``[B]`` or negative.
+            that are not ``[B]`` or negative; scores within a transform of ``torch.func``.
     """
+    if _within_transform(scores):
+        raise DirectrankError(
+            "losses and metrics cannot be transformed by torch.func (vmap, grad, …)",
+            "call them without vmap, with the scores [B, L] of all lists and a mask: they return a "
+            "value per list, and torch.autograd.grad of their sum the gradient of each",
+        )
+    if torch.is_autocast_enabled(scores.device.type):
+        with torch.autocast(scores.device.type, enabled=False):
+            return called(function, scores, labels, mask, *positional, lengths=lengths,
+                          query_ids=query_ids, weights=weights, **options)  # fmt: skip
     if lengths is None and query_ids is None:
         values = function(scores, labels, mask, *positional, **options)
     elif mask is not None:

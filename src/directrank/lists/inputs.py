@@ -76,9 +76,13 @@ def validated(
             f"mask {tuple(mask.shape)} of {mask.dtype} must be bool of shape {tuple(scores.shape)}",
             "True marks a real document",
         )
-    if scores.dtype in (torch.bfloat16, torch.float16):
-        scores = scores.float()
+    scores = widened(scores)
     return scores, labels.to(scores.dtype), mask
+
+
+def widened(scores: Tensor) -> Tensor:
+    """Half-precision scores as float32, others as they are."""
+    return scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
 
 
 def nothing_masked(mask: Tensor) -> bool:

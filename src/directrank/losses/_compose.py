@@ -58,40 +58,29 @@ def compose(
     >>> loss(scores, labels)
     tensor([-0.2483])
     """
-    metric_name, formula, options = _resolved("metric", metric)
-    relaxation_name, relax, settings = _resolved("relaxation", relaxation)
+    return _Composition(metric, relaxation, samples, noise)
 
-    def relaxed(
-        scores: Tensor,
-        labels: Tensor,
-        lists: Lists | None,
-        generator: torch.Generator | None,
-        **settings: Any,
-    ) -> Tensor:
-        kernel = kernels.find((metric_name, relaxation_name), scores, settings.values())
-        if kernel is not None:
-            result = kernel(scores, labels, lists, **options, **settings)
-            if result is not NotImplemented:
-                return result
-        scores, labels, mask = checked(scores, labels, lists)
-        ranking = relax(scores, labels, mask, generator, **settings)
-        value, _ = formula(ranking, Judgements(labels, mask), **options)
-        return ranking.by_scores(-value) if isinstance(ranking, ByScores) else -value
 
-    def drawn(
-        scores: Tensor,
-        labels: Tensor,
-        lists: Lists | None,
-        generator: torch.Generator | None,
-        **settings: Any,
-    ) -> Tensor:
-        scores, labels, lists = checked_lists(scores, labels, lists)
-        draws = [scores + noise * gumbel_noise(scores, lists, generator) for _ in range(samples)]
-        together = torch.cat(draws), torch.cat([labels] * samples), repeated(lists, samples)
-        values = relaxed(*together, generator, **settings).chunk(samples)
-        return sum(values[1:], values[0]) / samples
+class _Composition:
+    """What :func:`compose` returns; other processes can be sent it."""
 
-    def loss(
+    def __init__(
+        self,
+        metric: str | Mapping[str, Any],
+        relaxation: str | Mapping[str, Any],
+        samples: int,
+        noise: float,
+    ) -> None:
+        self.given = metric, relaxation, samples, noise
+        metric_name, self.formula, self.options = _resolved("metric", metric)
+        relaxation_name, self.relax, self.settings = _resolved("relaxation", relaxation)
+        self.names = metric_name, relaxation_name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Composition, self.given
+
+    def __call__(
+        self,
         scores: Tensor,
         labels: Tensor,
         mask: Tensor | None = None,
@@ -101,19 +90,48 @@ def compose(
         query_ids: Numbers | None = None,
         weights: Numbers | None = None,
     ) -> Tensor:
-        return called(
-            drawn if samples else relaxed,
-            scores,
-            labels,
-            mask,
-            generator,
-            lengths=lengths,
-            query_ids=query_ids,
-            weights=weights,
-            **settings,
-        )
+        metric, relaxation, samples, noise = self.given
+        lists = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
+        if torch.compiler.is_compiling():
+            from directrank.losses._composed import composed
 
-    return loss
+            return composed(scores, labels, mask, metric=metric, relaxation=relaxation,
+                            samples=samples, noise=noise, generator=generator, **lists)  # fmt: skip
+        values = self._drawn if samples else self._relaxed
+        return called(values, scores, labels, mask, generator, **lists, **self.settings)
+
+    def _relaxed(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        lists: Lists | None,
+        generator: torch.Generator | None,
+        **settings: Any,
+    ) -> Tensor:
+        kernel = kernels.find(self.names, scores, settings.values())
+        if kernel is not None:
+            result = kernel(scores, labels, lists, **self.options, **settings)
+            if result is not NotImplemented:
+                return result
+        scores, labels, mask = checked(scores, labels, lists)
+        ranking = self.relax(scores, labels, mask, generator, **settings)
+        value, _ = self.formula(ranking, Judgements(labels, mask), **self.options)
+        return ranking.by_scores(-value) if isinstance(ranking, ByScores) else -value
+
+    def _drawn(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        lists: Lists | None,
+        generator: torch.Generator | None,
+        **settings: Any,
+    ) -> Tensor:
+        _, _, samples, noise = self.given
+        scores, labels, lists = checked_lists(scores, labels, lists)
+        draws = [scores + noise * gumbel_noise(scores, lists, generator) for _ in range(samples)]
+        together = torch.cat(draws), torch.cat([labels] * samples), repeated(lists, samples)
+        values = self._relaxed(*together, generator, **settings).chunk(samples)
+        return sum(values[1:], values[0]) / samples
 
 
 def _resolved(
