@@ -122,7 +122,8 @@ def _shapes(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Shapes and types of what :func:`_loss` returns."""
     _, options = _read(call, tensors)
-    queries, flat = len(scores), True
+    queries: int | torch.SymInt = len(scores)
+    flat = True
     if options.get("lengths") is not None:
         queries = len(options["lengths"])
     elif options.get("query_ids") is not None:
