@@ -114,7 +114,8 @@ def pulls(
     name = settings["name"]
     if name not in TWIN_METRICS and name != "approx_ndcg":
         return None
-    defaults = inspect.signature(losses.get(name)).parameters
+    # The loss as it is written: lengths and weights are no hyper-parameters.
+    defaults = inspect.signature(inspect.unwrap(losses.get(name))).parameters
     options = {
         key: settings.get(key, parameter.default)
         for key, parameter in defaults.items()
