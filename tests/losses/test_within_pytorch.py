@@ -122,6 +122,7 @@ def test_a_generator_breaks_the_graph_once_and_is_used():
     seeded = torch.Generator().manual_seed
     found = torch.compile(step, backend="aot_eager")(scores, labels, seeded(3))
     assert torch.equal(found, step(scores, labels, seeded(3)))
+    torch.compiler.reset()
     with pytest.raises(Exception, match="called_outside_the_graph"):
         torch.compile(step, backend="aot_eager", fullgraph=True)(scores, labels, seeded(3))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from torch import Tensor
 
 from directrank.lists.flat import flat_lists
 from directrank.lists.inputs import widened
+
+_numbers = count()
 
 
 def call(loss: Callable[..., Tensor], name: str, scores: Tensor, options: dict[str, Any]) -> Tensor:
@@ -65,8 +68,12 @@ def _packed(option: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
 
 @torch.compiler.assume_constant_result
 def _text(name: str, options: dict[str, Any]) -> str:
-    """A call as an operator can be given it."""
-    return json.dumps([name, options])
+    """A call as an operator can be given it, and a number of its own.
+
+    A loss may draw random numbers, and the compiler takes two calls with equal arguments for one,
+    whatever the operator's tag says.
+    """
+    return json.dumps([name, options, next(_numbers)])
 
 
 def _read(text: str, tensors: list[Tensor]) -> tuple[Callable[..., Tensor], dict[str, Any]]:
@@ -79,12 +86,12 @@ def _read(text: str, tensors: list[Tensor]) -> tuple[Callable[..., Tensor], dict
             return {name: with_tensors(value) for name, value in option.items()}
         return option
 
-    name, options = json.loads(text)
+    name, options, _ = json.loads(text)
     module, loss = name.split(":")
     return getattr(import_module(module), loss), with_tensors(options)
 
 
-# A loss may draw random numbers: two equal calls are not one.
+# A loss may draw random numbers: it is neither computed beforehand nor again.
 torch.library.define(
     "directrank::loss",
     "(Tensor scores, Tensor[] tensors, str call, bool gradient) -> (Tensor, Tensor, Tensor)",

@@ -82,7 +82,7 @@ def test_memory_that_runs_out_names_the_settings_to_change(data, monkeypatch, er
     def fails(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("directrank.learners.neural.objective._gathered", fails)
+    monkeypatch.setattr(Objective, "__call__", fails)
     with pytest.raises(TrainingError, match=r"out of memory.*4 queries[\s\S]*batch_queries"):
         fit(data)
 
