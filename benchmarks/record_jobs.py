@@ -2,8 +2,8 @@
 
     python benchmarks/record_jobs.py config/real.yaml [--folder CLONE]
 
-reads what Snakemake has measured of the jobs in ``CLONE/logs`` (``….benchmark.tsv``) and what they
-left in ``CLONE/results`` and ``CLONE/data/prepared``, and puts both into
+reads what the jobs took from ``CLONE/logs`` (``….benchmark.tsv``) and what they left in
+``CLONE/results`` and ``CLONE/data/prepared``, and puts both into
 benchmarks/results/jobs.csv. What is there of jobs that the edition no longer has is dropped; of
 jobs that were not run now it stays, so that one part of an edition can be recorded after the other.
 A fit that was killed counts from where it went on. ``python docs/artefact.py`` writes the page that
@@ -63,7 +63,7 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
                 "edition": study.edition,
                 "job": job,
                 "seconds": round(float(told["s"]), 1),
-                "memory_mb": pd.to_numeric(told["max_rss"], errors="coerce").round(),
+                "memory_mb": round(float(told["max_rss"])),
                 "disk_mb": None if left is None else round(megabytes(left), 1),
                 **machine(folder / f"results/{study.edition}/runs"),
             }

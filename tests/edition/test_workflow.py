@@ -141,7 +141,7 @@ def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study
     printed = 'printf "%s|" "$-" "$DIRECTRANK_PARENT" "$DIRECTRANK_STAGE" "$MKL_CBWR"; "$PYTHON" -V'
     for arithmetic, expected in (("portable", "AVX2"), ("native", "")):
         prefix = changed(study, arithmetic=arithmetic, stage_dir="${TMPDIR}/it's").shell_prefix(
-            str(python)
+            str(python), "/no/server"
         )
         environment = {key: value for key, value in os.environ.items() if key != "MKL_CBWR"}
         command = prefix.format() + printed.replace("$MKL_CBWR", "${MKL_CBWR-}")

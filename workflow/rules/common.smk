@@ -13,6 +13,7 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
+    from directrank.cli import forkserver
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
     from directrank.papers.shared.product import TIMES
@@ -46,7 +47,8 @@ RESULTS = STUDY.results
 # The rules' own interpreter, also where the environment has not been activated. Conda puts its
 # interpreter on the path itself.
 CONDA = "conda" in str(workflow.deployment_settings.deployment_method).lower()
-shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable))
+FORKSERVER = forkserver.socket_path()
+shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable, FORKSERVER))
 
 
 wildcard_constraints:

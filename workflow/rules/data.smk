@@ -29,8 +29,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
             splits=edition.split_files("{key}", _splits),
         log:
             "logs/prepare/{key}.log",
-        benchmark:
-            "logs/prepare/{key}.benchmark.tsv"
+            usage="logs/prepare/{key}.benchmark.tsv",
         wildcard_constraints:
             key=edition.choice(_keys),
         # The archives are certain to be only where the workflow was started.
@@ -51,8 +50,8 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         # The raw folder is an environment variable and no parameter: archives that were moved are
         # no reason to prepare again.
         shell:
-            '"$PYTHON" -m directrank prepare {params.name:q}'
-            " --settings {input.settings:q} --out {params.out:q} > {log:q} 2>&1"
+            '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
+            " --settings {input.settings:q} --out {params.out:q} > {log[0]:q} 2>&1"
 
 
 rule data_pages:
@@ -74,5 +73,5 @@ rule data_pages:
     message:
         "Pages of the data sets"
     shell:
-        '"$PYTHON" -m directrank data page {params.folders:q} --out {params.out:q}'
+        '"$PYTHON" -IS "$DIRECTRANK" data page {params.folders:q} --out {params.out:q}'
         " > {log:q} 2>&1"

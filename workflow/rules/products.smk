@@ -31,8 +31,7 @@ rule figure:
         csv=f"figures/{EDITION}/{{paper}}/{{product}}.csv",
     log:
         f"logs/{EDITION}/figure/{{paper}}/{{product}}.log",
-    benchmark:
-        f"logs/{EDITION}/figure/{{paper}}/{{product}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/figure/{{paper}}/{{product}}.benchmark.tsv",
     conda:
         "../../envs/study.yaml"
     resources:
@@ -49,9 +48,9 @@ rule figure:
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
-        '"$PYTHON" -m directrank product {input.plan:q} --results {params.results:q}'
-        " --prepared {params.prepared:q} {params.claims} {params.times} --out {params.out:q} {params.values}"
-        " > {log:q} 2>&1"
+        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
+        " product {input.plan:q} --results {params.results:q} --prepared {params.prepared:q}"
+        " {params.claims} {params.times} --out {params.out:q} {params.values} > {log[0]:q} 2>&1"
 
 
 use rule figure as table with:
@@ -61,8 +60,7 @@ use rule figure as table with:
         tex=f"paper_tables/{EDITION}/{{paper}}/{{product}}.tex",
     log:
         f"logs/{EDITION}/table/{{paper}}/{{product}}.log",
-    benchmark:
-        f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv",
 
 
 use rule figure as values with:
@@ -70,8 +68,7 @@ use rule figure as values with:
         f"paper_tables/{EDITION}/{{paper}}/{{product}}.parquet",
     log:
         f"logs/{EDITION}/values/{{paper}}/{{product}}.log",
-    benchmark:
-        f"logs/{EDITION}/values/{{paper}}/{{product}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/values/{{paper}}/{{product}}.benchmark.tsv",
 
 
 use rule figure as times with:
@@ -84,8 +81,7 @@ use rule figure as times with:
         csv=f"{{top}}/{EDITION}/{{paper}}/{{product}}{TIMES}",
     log:
         f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.log",
-    benchmark:
-        f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv",
     params:
         claims="",
         values="",
@@ -111,7 +107,7 @@ rule gallery:
     message:
         "The page of figures"
     shell:
-        '"$PYTHON" -m directrank gallery {input:q} --out {output:q} > {log:q} 2>&1'
+        '"$PYTHON" -IS "$DIRECTRANK" gallery {input:q} --out {output:q} > {log:q} 2>&1'
 
 
 rule claims:
@@ -124,8 +120,7 @@ rule claims:
         times=f"paper_tables/{EDITION}/{{paper}}/claims{TIMES}",
     log:
         f"logs/{EDITION}/claims/{{paper}}.log",
-    benchmark:
-        f"logs/{EDITION}/claims/{{paper}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/claims/{{paper}}.benchmark.tsv",
     wildcard_constraints:
         paper=edition.choice(STUDY.papers_with_claims()),
     conda:
@@ -140,8 +135,9 @@ rule claims:
     message:
         "Verdicts on the claims of {wildcards.paper}"
     shell:
-        '"$PYTHON" -m directrank claims measure {input.plans:q} --results {params.results:q}'
-        " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
+        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} claims measure {input.plans:q}'
+        " --results {params.results:q} --margin {params.margin:q} --out {output.csv:q}"
+        " > {log[0]:q} 2>&1"
 
 
 rule claims_page:
@@ -166,7 +162,7 @@ rule claims_page:
     message:
         "Verdicts on the papers' claims"
     shell:
-        '"$PYTHON" -m directrank claims merge {input.claims:q} --edition {params.edition:q}'
+        '"$PYTHON" -IS "$DIRECTRANK" claims merge {input.claims:q} --edition {params.edition:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
@@ -192,7 +188,7 @@ rule claims_by_collection:
     message:
         "Verdicts on every collection"
     shell:
-        '"$PYTHON" -m directrank claims collections {input.values:q} --claims {input.claims:q}'
+        '"$PYTHON" -IS "$DIRECTRANK" claims collections {input.values:q} --claims {input.claims:q}'
         " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
 
 
@@ -209,8 +205,7 @@ rule report_page:
         f"report/{EDITION}/report.html",
     log:
         f"logs/{EDITION}/report.log",
-    benchmark:
-        f"logs/{EDITION}/report.benchmark.tsv"
+        usage=f"logs/{EDITION}/report.benchmark.tsv",
     conda:
         "../../envs/study.yaml"
     resources:
@@ -224,5 +219,6 @@ rule report_page:
     message:
         "The report of this edition"
     shell:
-        '"$PYTHON" -m directrank report {input.plans:q} --results {params.results:q}'
-        " --figures {params.figures:q} --tables {params.tables:q} --out {output:q} > {log:q} 2>&1"
+        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} report {input.plans:q}'
+        " --results {params.results:q} --figures {params.figures:q} --tables {params.tables:q}"
+        " --out {output:q} > {log[0]:q} 2>&1"

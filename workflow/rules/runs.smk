@@ -28,8 +28,7 @@ rule fit:
         models=directory(f"{RESULTS}/runs/{{run}}/models"),
     log:
         f"logs/{EDITION}/fit/{{run}}.log",
-    benchmark:
-        f"logs/{EDITION}/fit/{{run}}.benchmark.tsv"
+        usage=f"logs/{EDITION}/fit/{{run}}.benchmark.tsv",
     # Fits of small data sets take seconds: a cluster's profile submits several of them together.
     group:
         STUDY.run_group if STUDY.files_are_shared else None
@@ -49,5 +48,6 @@ rule fit:
         "Training {wildcards.run}"
     # exec: a signal that announces the end of a cluster's job must reach the fit, not a shell.
     shell:
-        'exec "$PYTHON" -m directrank fit {input.spec:q} --data {params.data:q} --out {params.out:q}'
-        " --threads {threads} --device {params.device} --requeue > {log:q} 2>&1"
+        'exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
+        " fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
+        " --threads {threads} --device {params.device} --requeue > {log[0]:q} 2>&1"

@@ -4,9 +4,11 @@ workflow can be run again by hand from its log."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -14,6 +16,7 @@ from directrank import __version__
 from directrank.cli.parent import end_with_parent
 from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
 from directrank.system.errors import DirectrankError
+from directrank.system.usage import write_usage
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
 COMMANDS = ("data", "fit", "compare", "export", "products", "report", "cost")
@@ -41,6 +44,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    result.add_argument(
+        "--usage", metavar="FILE", help="write time, memory and processor time of COMMAND to FILE"
+    )
     subparsers = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
         import_module(f"directrank.cli.{name}").add_parsers(subparsers)
@@ -48,7 +54,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """What a shell is given to have the same bytes again."""
+    """What a shell is given to have the same bytes again; what they took is measured but once."""
+    if arguments[:1] == ["--usage"]:
+        arguments = arguments[2:]
     names = [*PORTABLE, *PORTABLE_X86]
     kept = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
     return shlex.join([*(["env", *kept] if kept else []), "directrank", *arguments])
@@ -56,12 +64,24 @@ def _command(arguments: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command: 0 on success, 2 on an error for the user, printed without a traceback."""
+    began = time.perf_counter()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(arguments)
     if not sys.stderr.isatty():
         # A log begins with what makes it again.
         print(f"$ {_command(arguments)}", file=sys.stderr, flush=True)
     end_with_parent()
+    try:
+        return _run(options)
+    finally:
+        if options.usage:
+            # A full disk has been reported, and would say it again.
+            with contextlib.suppress(OSError):
+                write_usage(options.usage, began)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """The exit status of a command, whose errors are printed."""
     try:
         options.run(options)
     except DirectrankError as error:

@@ -24,7 +24,7 @@ examples:
       wall time and queue slots; cluster.yaml says for example
         {name: ours, nodes: 8, cores_per_node: 32, time_limit_hours: 12, group_minutes: 30}
   directrank cost config/demo.yaml --against results/demo
-      the prediction's error: what Snakemake has measured beside what was predicted
+      the prediction's error: what fits took beside what was predicted
   directrank cost config/demo.yaml --against results/demo --calibrate rates.json
       rates corrected by those runs; then: directrank cost config/paper.yaml --rates rates.json
   directrank cost config/paper.yaml --out cost

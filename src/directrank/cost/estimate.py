@@ -116,15 +116,15 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
-    """Predicted beside recorded seconds, for every run that Snakemake has measured.
+    """Predicted beside recorded seconds, for every run that has been measured.
 
     ``ratio`` is recorded ÷ predicted. Predictions take every epoch that a run may take; where a
     run stopped early, ``ratio_at_epochs`` compares with the prediction for the epochs it took.
 
     Args:
         prediction: the prediction.
-        results: the edition's folder of results, such as ``results/demo``; Snakemake's measurements
-            are in ``logs/demo/fit/<run>.benchmark.tsv`` beside ``results``.
+        results: the edition's folder of results, such as ``results/demo``; what fits took is in
+            ``logs/demo/fit/<run>.benchmark.tsv`` beside ``results``.
 
     Returns:
         ``run``, ``predicted_s``, ``recorded_s``, ``ratio``, ``epochs_planned``, ``epochs_taken``,
@@ -158,7 +158,7 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     if not rows:
         raise DataError(
             "no run of this edition has been measured here",
-            "name a folder that Snakemake has filled, such as results/demo",
+            "name a folder that the workflow has filled, such as results/demo",
             file=results,
         )
     return pd.DataFrame(rows)

@@ -55,15 +55,8 @@ class Workflow:
 
     # Jobs
 
-    def shell_prefix(self, python: str) -> str:
-        """What begins each job's shell commands: strict mode, and its environment.
-
-        None of this decides a result, so nothing of it is a parameter of a rule. Braces are doubled
-        for Snakemake, which formats it.
-
-        Args:
-            python: the interpreter of jobs, ``$PYTHON`` in their commands.
-        """
+    def job_environment(self) -> dict[str, str]:
+        """The environment variables of jobs, beyond those of whoever runs the workflow."""
         variables = {
             "PYTHONPATH": str(self.root / "src"),
             "PYTHONHASHSEED": "0",
@@ -77,8 +70,24 @@ class Workflow:
             variables |= arithmetic.PORTABLE
             if platform.machine().lower() in ("x86_64", "amd64"):
                 variables |= arithmetic.PORTABLE_X86
+        return variables
+
+    def shell_prefix(self, python: str, forkserver: str) -> str:
+        """What begins each job's shell commands: strict mode, and its environment.
+
+        None of this decides a result, so nothing of it is a parameter of a rule. Braces are doubled
+        for Snakemake, which formats it.
+
+        Args:
+            python: the interpreter of jobs, ``$PYTHON`` in their commands; ``$DIRECTRANK`` is what
+                it runs with ``-IS`` to be the command line.
+            forkserver: the socket where a fork server may be reached.
+        """
+        variables = self.job_environment() | {"DIRECTRANK_FORKSERVER": forkserver}
         exports = (f"export {name}={shlex.quote(value)};" for name, value in variables.items())
-        prefix = f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
+        command = shlex.quote(str(self.root / "src/directrank/cli/job.py"))
+        names = f"PYTHON={shlex.quote(python)}; DIRECTRANK={command};"
+        prefix = f"set -euo pipefail; {names} {' '.join(exports)} "
         return prefix.replace("{", "{{").replace("}", "}}")
 
     def wildcard_constraints(self) -> dict[str, str]:
