@@ -22,7 +22,6 @@ def snakemake(folder: Path, *arguments: str, config: Path = TINY, **variables: s
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
     command += ["--directory", str(folder), "--configfile", str(config)]
     command += ["--workflow-profile", str(ROOT / "workflow/profiles/default")]
-    command += ["--max-jobs-per-timespan", "1000/1s"]  # a run of few jobs ends at once
     command += arguments if "--cores" in arguments else ["--cores", "2", *arguments]
     environment = {**os.environ, **variables}
     environment.pop("DIRECTRANK_RAW", None) if "DIRECTRANK_RAW" not in variables else None

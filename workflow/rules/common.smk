@@ -16,6 +16,7 @@ try:
     from directrank.cli import forkserver
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
+    from directrank.edition.scheduling import keep_one_timer
     from directrank.papers.shared.product import TIMES
     from directrank.system.errors import DirectrankError
 except ImportError as error:
