@@ -13,10 +13,10 @@ from directrank.cost.facts import Facts, facts
 from directrank.cost.measure import covers_everything
 from directrank.cost.predict import PARTS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
-from directrank.edition.plan import DataSource, load
+from directrank.edition.plan import DataSource
 from directrank.losses import REGISTRY
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.schema import read_yaml
+from studies import study_of
 
 SPEC = {
     "data": {"name": "web30k", "settings": {}},
@@ -265,7 +265,7 @@ def test_prepared_data_is_measured(tmp_path):
 
 @pytest.fixture(scope="module")
 def paper():
-    return load(read_yaml("config/paper.yaml"))
+    return study_of("paper")
 
 
 @pytest.fixture(scope="module")

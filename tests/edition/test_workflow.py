@@ -15,6 +15,7 @@ from directrank.edition.workflow import Workflow, claims_option
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.locks import Claim
 from directrank.system.schema import read_yaml
+from studies import study_of
 from workflow_runs import ROOT, TINY
 
 
@@ -58,7 +59,7 @@ def test_planning_the_demo_imports_no_pytorch():
 
 
 def test_a_papers_claims_take_its_own_runs_alone():
-    study = plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT)
+    study = study_of("demo")
     workflow = Workflow(study, ROOT)
     papers = workflow.papers_with_claims()
     assert papers == ["bruch2019", "burges2006", "pobrotyn2021", "qin2010", "yu2020"]
@@ -77,7 +78,7 @@ def test_a_papers_claims_take_its_own_runs_alone():
 
 
 def test_a_product_takes_the_verdicts_that_it_quotes():
-    study = plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT)
+    study = study_of("demo")
     workflow = Workflow(study, ROOT)
     quoting = SimpleNamespace(paper="bruch2019", product="table1")
     (file,) = workflow.product_claims(quoting)
@@ -211,8 +212,7 @@ def test_what_comes_with_the_clone_is_read_from_it(tiny):
 
 
 def test_a_collections_part_is_its_own():
-    config = read_yaml(ROOT / "config/real.yaml")
-    real = Workflow(plan.load(config, ROOT), ROOT, True)
+    real = Workflow(study_of("real"), ROOT, True)
     assert real.collections() == ["ohsumed", "mq2008", "clueweb09", "msrd"]
     files = real.collection_files("msrd")
     assert "paper_tables/real/one_protocol/per_query_msrd.parquet" in files
@@ -227,7 +227,7 @@ def test_a_collections_part_is_its_own():
 
 
 def test_what_is_drawn_from_published_values_reads_those_of_every_collection():
-    real = Workflow(plan.load(read_yaml(ROOT / "config/real.yaml"), ROOT), ROOT, True)
+    real = Workflow(study_of("real"), ROOT, True)
     read = real.product_values(SimpleNamespace(paper="one_protocol", product="table_collections"))
     assert [name.split("per_query_")[1] for name in read] == [
         f"{collection}.parquet" for collection in real.collections()

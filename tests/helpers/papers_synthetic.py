@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
-from directrank.papers.shared import product
-from directrank.papers.shared.claims import OVERALL, evaluate, merge, write_claims
+from directrank.papers.shared import claims, product
 from directrank.papers.shared.evidence import PREPARED
 from directrank.study.results import write_run
 from directrank.system.io import read_json, write_json
@@ -235,22 +235,35 @@ def ohsumed_runs(
     return entries
 
 
-def measured(*plan_files: Path, margin: float = 0.01, runs: Path | None = None) -> pd.DataFrame:
-    """The claims of the paper of these plans, whose runs lie beside them in ``runs``."""
+def measured(
+    *plan_files: Path,
+    margin: float = 0.01,
+    runs: Path | None = None,
+    only: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The claims of the paper of these plans, whose runs lie beside them in ``runs``.
+
+    ``only`` names the claims to measure, where a test asks of no others.
+    """
     plans = [read_json(file) for file in plan_files]
-    return evaluate(plans, runs or plan_files[0].parent / "runs", margin, PUBLISHED)
+    published = claims.published_claims(PUBLISHED)
+    if only is not None:
+        published = published[published["claim"].isin(only)]
+        assert len(published) == len(only)
+    with mock.patch.object(claims, "published_claims", return_value=published):
+        return claims.evaluate(plans, runs or plan_files[0].parent / "runs", margin, PUBLISHED)
 
 
 def overall(*plan_files: Path, **options: Any) -> pd.DataFrame:
     """The rows with the verdict on a whole claim, by claim; options as of :func:`measured`."""
     frame = measured(*plan_files, **options)
-    return frame[frame["comparison"] == OVERALL].set_index("claim")
+    return frame[frame["comparison"] == claims.OVERALL].set_index("claim")
 
 
 def verdicts_file(plan_file: Path) -> Path:
     """The claims of a plan's paper as the workflow writes them, for what quotes some."""
     out = plan_file.parent / f"{read_json(plan_file)['paper']}-claims.csv"
-    write_claims([plan_file], plan_file.parent / "runs", out, 0.01, PUBLISHED)
+    claims.write_claims([plan_file], plan_file.parent / "runs", out, 0.01, PUBLISHED)
     return out
 
 
@@ -270,5 +283,5 @@ def build(
 @cache
 def _nothing_measured(edition: str) -> Path:
     out = Path(mkdtemp()) / "claims.csv"
-    merge([], edition, out, PUBLISHED)
+    claims.merge([], edition, out, PUBLISHED)
     return out

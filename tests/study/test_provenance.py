@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from directrank.edition import plan
 from directrank.edition.workflow import Workflow
 from directrank.study import provenance
 from directrank.system import registry, sources
-from directrank.system.schema import read_yaml
+from studies import study_of
 from workflow_runs import ROOT
 
 SPEC = {
@@ -100,7 +99,7 @@ def test_what_is_monitored_is_part_of_a_run(copied_package):
 
 @pytest.fixture(scope="module")
 def workflow():
-    return Workflow(plan.load(read_yaml(ROOT / "config/demo.yaml"), ROOT), ROOT)
+    return Workflow(study_of("demo"), ROOT)
 
 
 def digests(workflow):

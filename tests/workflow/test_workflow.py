@@ -9,7 +9,7 @@ import yaml
 
 from directrank.edition.plan import load
 from directrank.system.errors import ConfigError
-from directrank.system.schema import read_yaml
+from studies import study_of
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
 RUNS = 4  # of the tiny edition
@@ -100,7 +100,7 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
 
 @pytest.mark.parametrize("name", ["demo", "real", "paper"])
 def test_every_edition_plans_without_any_data(name):
-    plan = load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT)
+    plan = study_of(name)
     assert len(plan.runs) > 10
     assert set(plan.run_data.values()) <= set(plan.data)
 
@@ -109,7 +109,7 @@ def test_the_papers_scale_is_planned_and_nothing_written(tmp_path):
     process = snakemake(tmp_path, "-n", config=ROOT / "config/paper.yaml")
     assert process.returncode == 0, output_of(process)
     jobs = planned(process)
-    assert jobs["fit"] == len(load(read_yaml(ROOT / "config/paper.yaml"), ROOT).runs) > 800
+    assert jobs["fit"] == len(study_of("paper").runs) > 800
     assert not (tmp_path / "results").exists()
 
 

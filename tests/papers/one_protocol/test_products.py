@@ -14,7 +14,6 @@ import pytest
 import directrank
 from directrank import losses
 from directrank.data import catalog
-from directrank.edition.plan import load
 from directrank.papers.one_protocol.methods import SCORERS, protocol
 from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.time import name_points, pareto_front
@@ -25,8 +24,8 @@ from directrank.papers.shared.product import build_times, products
 from directrank.stats.clusters import clustered_mean
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv
-from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
+from studies import study_of
 
 ROOT = Path(__file__).parents[3]
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
@@ -82,7 +81,7 @@ def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, Path]:
 
 
 def test_every_loss_meets_every_scorer_with_as_many_configurations():
-    edition = load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
+    edition = study_of("paper")
     for dataset in edition.config["papers"]["one_protocol"]["collections"]:
         experiments = edition.products["one_protocol", f"table_{dataset}"]["experiments"]
         neural = {}

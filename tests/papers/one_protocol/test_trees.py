@@ -30,8 +30,9 @@ from directrank.study.published import write_results
 from directrank.study.specification import candidates
 from directrank.system.errors import DataError
 from directrank.system.io import write_csv
-from directrank.system.schema import complete, read_yaml
+from directrank.system.schema import complete
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
+from studies import study_of
 from tree_data import job, lists, splits
 
 ROOT = Path(__file__).parents[3]
@@ -354,7 +355,7 @@ def planned(study: Study, collection: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def real() -> Study:
-    return load(read_yaml(ROOT / "config/real.yaml"), ROOT)
+    return study_of("real")
 
 
 def check(specs: Mapping[str, Mapping[str, Any]], budget: Mapping[str, Any], large: bool) -> None:
@@ -378,7 +379,7 @@ def test_the_configurations_are_run_on_all_four_collections_of_real(real: Study)
 
 
 def test_large_collections_have_larger_trees_and_not_the_slow_ones() -> None:
-    study = load(read_yaml(ROOT / "config/paper.yaml"), ROOT)
+    study = study_of("paper")
     specs = planned(study, "web30k")
     assert set(specs) == set(CLAIMED) - SLOW
     check(specs, LARGE, large=True)
@@ -394,7 +395,7 @@ def test_every_question_is_of_methods_that_are_run_and_every_method_is_asked_abo
 
 
 def test_an_edition_without_a_pair_has_no_table_of_trees() -> None:
-    demo = load(read_yaml(ROOT / "config/demo.yaml"), ROOT)
+    demo = study_of("demo")
     made = {name for paper, name in demo.products if paper == "one_protocol"}
     assert "table_msrd_sample" in made
     assert not [name for name in made if name.endswith("_trees")]

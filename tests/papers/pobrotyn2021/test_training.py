@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from directrank.edition.plan import load
 from directrank.papers.shared.product import build_times, products
 from directrank.papers.shared.verdicts import CANNOT_TELL, CONTRADICTED, HOLDS, OTHER, OWN
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
-from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured, overall
+from studies import study_of
 
 TRAINING = {"batch_queries": 64, "optimizer": {"name": "adam", "lr": 0.001}}
 LOSSES = list(pd.read_csv(PUBLISHED / "pobrotyn2021_table3.csv")["Loss"])
@@ -66,6 +65,12 @@ def table3_plan(folder: Path, istella_best: str = "NeuralNDCG^T@10", **which: An
     return make_plan(folder, "pobrotyn2021", "table3", experiments)
 
 
+@pytest.fixture(scope="module")
+def table3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plan of Table 3 with :func:`levels`; tests leave its runs as they are."""
+    return table3_plan(tmp_path_factory.mktemp("table3"))
+
+
 def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, str]:
     """CSV and Markdown of a product."""
     stem = folder / read_json(plan)["product"]
@@ -73,8 +78,8 @@ def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, str]:
     return pd.read_csv(stem.with_suffix(".csv")), stem.with_suffix(".md").read_text("utf-8")
 
 
-def test_table_3_has_all_rows_of_the_paper_and_ours_marked_as_ours(tmp_path: Path) -> None:
-    data, text = built(tmp_path, table3_plan(tmp_path))
+def test_table_3_has_all_rows_of_the_paper_and_ours_marked_as_ours(table3: Path) -> None:
+    data, text = built(table3.parent, table3)
     for _, part in data.groupby("paper_dataset"):
         assert list(part["method"].unique()) == [*LOSSES, "LambdaMART"]
         assert part["published"].notna().sum() == 2 * len(LOSSES)
@@ -86,27 +91,29 @@ def test_table_3_has_all_rows_of_the_paper_and_ours_marked_as_ours(tmp_path: Pat
     assert "NeuralNDCGᵀ@10" in text
 
 
-def test_an_empty_query_counts_as_one(tmp_path: Path) -> None:
-    data, _ = built(tmp_path, table3_plan(tmp_path))
+def test_an_empty_query_counts_as_one(table3: Path) -> None:
+    data, _ = built(table3.parent, table3)
     row = data[(data["method"] == "RMSE") & (data["metric"] == "NDCG@5")].iloc[0]
-    values = pd.read_parquet(tmp_path / "runs" / "web30k-15-f1" / "per_query.parquet")
+    values = pd.read_parquet(table3.parent / "runs" / "web30k-15-f1" / "per_query.parquet")
     test = values[values["split"] == "test"]
     assert test["ndcg@5"].isna().sum() == 2 * 4
     assert row["mean"] == pytest.approx(100 * test["ndcg@5"].fillna(1.0).mean())
 
 
 def claim(plan: Path, name: str) -> pd.Series:
-    return overall(plan).loc[name]
+    return overall(plan, only=[name]).loc[name]
 
 
-def test_claim_c19_holds_where_every_variant_is_ahead_and_fails_where_none_is(tmp_path) -> None:
-    ahead = claim(table3_plan(tmp_path / "ahead"), "C19")
+def test_claim_c19_holds_where_every_variant_is_ahead_and_fails_where_none_is(
+    table3, tmp_path
+) -> None:
+    ahead = claim(table3, "C19")
     assert (ahead["verdict"], ahead["group"]) == (HOLDS, OWN)
-    assert claim(table3_plan(tmp_path / "behind", approx=0.6), "C19")["verdict"] == CONTRADICTED
+    assert claim(table3_plan(tmp_path, approx=0.6), "C19")["verdict"] == CONTRADICTED
 
 
-def test_claim_c20_asks_for_lambdarank_in_one_column_of_istella(tmp_path) -> None:
-    frame = measured(table3_plan(tmp_path))
+def test_claim_c20_asks_for_lambdarank_in_one_column_of_istella(table3, tmp_path) -> None:
+    frame = measured(table3, only=["C20"])
     rows = frame[frame["claim"] == "C20"].set_index("comparison")
     # NeuralNDCGᵀ@10 is the best in both columns of Istella: so LambdaRank@max is not in NDCG@10.
     assert rows.loc["overall", "verdict"] == CONTRADICTED
@@ -114,7 +121,7 @@ def test_claim_c20_asks_for_lambdarank_in_one_column_of_istella(tmp_path) -> Non
     # The champion must be above every other loss, not only above the next.
     web = rows[rows["dataset"] == "Web30K"]
     assert len(web) == 2 * (len(LOSSES) - len(NEURAL))
-    other = claim(table3_plan(tmp_path / "other", istella_best="LambdaRank@max"), "C20")
+    other = claim(table3_plan(tmp_path, istella_best="LambdaRank@max"), "C20")
     assert other["verdict"] == CONTRADICTED
 
 
@@ -128,16 +135,17 @@ def test_the_variant_that_stands_for_all_is_chosen_on_validation(tmp_path) -> No
         values.loc[better, metric] = 0.9
     values.to_parquet(path)
     experiments = {"table3_web30k": entries, "table3_istella": []}
-    frame = measured(make_plan(tmp_path, "pobrotyn2021", "table3", experiments))
+    plan = make_plan(tmp_path, "pobrotyn2021", "table3", experiments)
+    frame = measured(plan, only=["C20", "D13"])
     for name in ("C20", "D13"):
         rows = frame[(frame["claim"] == name) & (frame["comparison"] != "overall")]
         assert rows["comparison"].str.startswith("NeuralNDCG^T@5 − ").all()
 
 
-def test_claims_on_half_of_the_data_sets_say_what_is_missing(tmp_path) -> None:
-    entries = loss_runs(tmp_path / "runs", levels())
-    experiments = {"table3_web30k": entries, "table3_istella": []}
-    row = claim(make_plan(tmp_path, "pobrotyn2021", "table3", experiments), "C19")
+def test_claims_on_half_of_the_data_sets_say_what_is_missing(table3, tmp_path) -> None:
+    experiments = read_json(table3)["experiments"] | {"table3_istella": []}
+    plan = make_plan(tmp_path, "pobrotyn2021", "table3", experiments)
+    row = overall(plan, only=["C19"], runs=table3.parent / "runs").loc["C19"]
     assert row["verdict"] == CANNOT_TELL
     assert "Not run: " in row["remark"]
 
@@ -307,9 +315,8 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("edition", ["demo", "real", "paper"])
-def test_every_edition_plans_what_its_products_need(root: Path, edition: str) -> None:
-    config = read_yaml(root / f"config/{edition}.yaml")
-    planned = load(config, root)
+def test_every_edition_plans_what_its_products_need(edition: str) -> None:
+    planned = study_of(edition)
     mine = {name for paper, name in planned.products if paper == "pobrotyn2021"}
     assert mine <= set(products("pobrotyn2021"))
     for name in mine:
@@ -329,8 +336,8 @@ def test_every_edition_plans_what_its_products_need(root: Path, edition: str) ->
         assert run["trials"] >= 3
 
 
-def test_the_paper_edition_trains_as_the_paper_does(root: Path) -> None:
-    planned = load(read_yaml(root / "config/paper.yaml"), root)
+def test_the_paper_edition_trains_as_the_paper_does() -> None:
+    planned = study_of("paper")
     experiments = planned.products["pobrotyn2021", "table3"]["experiments"]
     runs = {
         cell["settings"]["method"]: planned.runs[cell["run"]]
@@ -363,8 +370,8 @@ def test_the_paper_edition_trains_as_the_paper_does(root: Path) -> None:
     ],
     ids=str,
 )
-def test_nothing_is_chosen_by_queries_that_are_trained_on(root: Path, changed, message) -> None:
-    planned = load(read_yaml(root / "config/paper.yaml"), root)
+def test_nothing_is_chosen_by_queries_that_are_trained_on(changed, message) -> None:
+    planned = study_of("paper")
     experiments = planned.products["pobrotyn2021", "table3"]["experiments"]
     spec = planned.runs[experiments["table3_istella"][0]["run"]]
     spec = spec | {"normalisation": {"name": "query_zscore"}}
@@ -396,16 +403,17 @@ def test_figures_of_the_relaxation_say_what_they_show(tmp_path: Path, monkeypatc
 def test_claims_are_measured_on_ohsumed_where_table_3_was_not_run(tmp_path: Path) -> None:
     entries = loss_runs(tmp_path / "runs", levels(), "ohsumed", folds=(1, 2))
     plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": entries})
+    found = overall(plan)
     for name in ("C19", "C20", "D13"):
-        row = claim(plan, name)
+        row = found.loc[name]
         assert row["group"] == OTHER
         assert "Measured on OHSUMED" in row["remark"]
         assert row["sample"].endswith("120 queries of 2 folds")
-    assert claim(plan, "C19")["verdict"] == HOLDS
-    best = claim(plan, "C20")
+    assert found.loc["C19", "verdict"] == HOLDS
+    best = found.loc["C20"]
     assert best["verdict"] == CANNOT_TELL
     assert "LambdaRank@max as the best in NDCG@10 on Istella" in best["remark"]
-    assert claim(plan, "D13")["verdict"] == CONTRADICTED  # LambdaRank is far behind
+    assert found.loc["D13", "verdict"] == CONTRADICTED  # LambdaRank is far behind
 
 
 def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path) -> None:
@@ -421,5 +429,6 @@ def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path
         return claim(plan, "D14")
 
     assert found(10.0)["verdict"] == CONTRADICTED
-    assert found(1.0)["verdict"] == CANNOT_TELL  # τ was not run
-    assert "NeuralNDCG@max at several τ" in found(1.0)["remark"]
+    level = found(1.0)
+    assert level["verdict"] == CANNOT_TELL  # τ was not run
+    assert "NeuralNDCG@max at several τ" in level["remark"]

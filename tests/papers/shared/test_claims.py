@@ -79,19 +79,20 @@ def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:
 
 
 def test_without_ranklib_there_is_no_verdict_on_ranklib(tmp_path: Path) -> None:
-    found = overall(table1(tmp_path, {**CLEAR, "λMART_RankLib-like": 0.3}))
+    found = overall(table1(tmp_path, {**CLEAR, "λMART_RankLib-like": 0.3}), only=["C01"])
     assert found.loc["C01", "verdict"] == UNMEASURED
     assert "Not run: ApproxNDCG against λMART_RankLib on Web30K" in found.loc["C01", "remark"]
 
 
 def test_reversed_differences_contradict(tmp_path: Path) -> None:
-    found = overall(table1(tmp_path, {**CLEAR, "ApproxNDCG": 0.65}, ("web30k", "")))
+    plan = table1(tmp_path, {**CLEAR, "ApproxNDCG": 0.65}, ("web30k", ""))
+    found = overall(plan, only=["C02"])
     assert found.loc["C02", "verdict"] == CONTRADICTED
     assert found.loc["C02", "effect"] < 0
 
 
 def test_a_claim_of_which_a_part_was_not_run_cannot_hold(tmp_path: Path) -> None:
-    found = overall(table1(tmp_path, CLEAR, ("web30k", "")))
+    found = overall(table1(tmp_path, CLEAR, ("web30k", "")), only=["C02", "C03"])
     assert found.loc["C02", "verdict"] == CANNOT_TELL
     assert "Yahoo! Set 1" in found.loc["C02", "remark"]
     assert found.loc["C03", "verdict"] == HOLDS  # claimed for Web30K only
@@ -99,8 +100,7 @@ def test_a_claim_of_which_a_part_was_not_run_cannot_hold(tmp_path: Path) -> None
 
 def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
     plan = table1(tmp_path, {**CLEAR, "ApproxNDCG": 0.2}, ("web30k_standin", "yahoo1_standin"))
-    found = measured(plan)
-    rows = found[found["claim"] == "C03"]
+    rows = measured(plan, only=["C03"])
     assert set(rows["verdict"]) == {RAN}
     assert rows["outcome"].iloc[0] == "0 of 6 comparisons as stated"
 
@@ -108,7 +108,7 @@ def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
 def test_a_single_trial_allows_no_verdict(tmp_path: Path) -> None:
     entries = alpha_sweep(tmp_path / "runs", trials=1, dataset="web30k")
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
-    assert overall(plan).loc["C04", "verdict"] == CANNOT_TELL
+    assert overall(plan, only=["C04"]).loc["C04", "verdict"] == CANNOT_TELL
 
 
 def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path: Path) -> None:
@@ -128,33 +128,33 @@ def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path
         entries.append({"run": f"a{number}", "settings": {"loss.alpha": number}})
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
 
-    def outcomes(margin: float) -> list[str]:
-        found = measured(plan, margin=margin)
-        part = found[(found["claim"] == "C04") & found["claimed"].str.startswith("equivalent")]
+    wide, narrow = (measured(plan, margin=margin, only=["C04"]) for margin in (0.01, 0.0005))
+
+    def outcomes(found: pd.DataFrame) -> list[str]:
+        part = found[found["claimed"].str.startswith("equivalent")]
         return part[part["comparison"] != "overall"]["outcome"].tolist()
 
-    assert outcomes(0.01) == ["equivalent"] * 6
-    assert "equivalent" not in outcomes(0.0005)
-    found = measured(plan)
-    best = found[(found["claim"] == "C04") & (found["claimed"] == "above 0")]
+    assert outcomes(wide) == ["equivalent"] * 6
+    assert "equivalent" not in outcomes(narrow)
+    best = wide[wide["claimed"] == "above 0"]
     assert len(best) == 6 + 1  # 10 against every other value, and the row that decides
-    assert found.loc[found["claim"] == "C04", "verdict"].iloc[0] != HOLDS  # by 0.0001 above
+    assert wide["verdict"].iloc[0] != HOLDS  # by 0.0001 above
 
 
 def test_the_largest_network_must_be_worse_by_more_than_chance(tmp_path: Path) -> None:
     entries = depth_sweep(tmp_path / "runs", dataset="web30k")
     plan = make_plan(tmp_path, "bruch2019", "figure3", {"depth_sweep": entries})
-    found = overall(plan).loc["D02"]
-    assert found["effect"] > 0
-    assert found["verdict"] in (HOLDS, "same direction, could be chance")
-    assert overall(plan).loc["C05", "verdict"] != UNMEASURED
+    found = overall(plan)
+    assert found.loc["D02", "effect"] > 0
+    assert found.loc["D02", "verdict"] in (HOLDS, "same direction, could be chance")
+    assert found.loc["C05", "verdict"] != UNMEASURED
 
 
 def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
     levels = {"ApproxNDCG": 0.668, "ListNet": 0.6, "LambdaMART": 0.75}
     experiments = {"ohsumed_methods": ohsumed_runs(tmp_path / "runs", levels)}
     plan = make_plan(tmp_path, "qin2010", "table4", experiments, edition="real")
-    claim = overall(plan).loc["C08"]
+    claim = overall(plan, only=["C08"]).loc["C08"]
     assert (claim["verdict"], claim["group"]) == (CANNOT_TELL, OWN)
     assert "higher mean in 5 of 5 comparisons" in claim["remark"]
     assert "Not run: AdaRank.NDCG, SoftRank, Ranking SVM." in claim["remark"]
@@ -169,7 +169,7 @@ def test_real_data_that_are_not_the_papers_are_another_group(tmp_path: Path) -> 
         values.assign(ap=values["ndcg"]).to_parquet(folder / "per_query.parquet")
     experiments = {"ohsumed_methods": entries[:10], "ohsumed_map_methods": entries[10:]}
     plan = make_plan(tmp_path, "qin2010", "statistics", experiments, edition="real")
-    claim = overall(plan).loc["D06"]
+    claim = overall(plan, only=["D06"]).loc["D06"]
     assert (claim["verdict"], claim["group"], claim["dataset"]) == (HOLDS, OTHER, "OHSUMED")
 
 

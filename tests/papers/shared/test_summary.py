@@ -17,6 +17,7 @@ from directrank.papers.shared.product import products
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, build, make_plan, ohsumed_runs
+from studies import study_of
 
 PAPERS = ("bruch2019", "qin2010", "yu2020", "pobrotyn2021", "burges2006")
 OHSUMED = {"ApproxNDCG": 0.668, "ListNet": 0.6, "SoftRank": 0.65}
@@ -108,17 +109,17 @@ def test_the_cells_of_a_stand_in_are_shown_and_nothing_is_said_of_their_agreemen
 
 @pytest.mark.parametrize("edition", ["demo", "real"])
 def test_no_run_is_made_for_the_picture_alone(root: Path, edition: str) -> None:
-    config = read_yaml(root / f"config/{edition}.yaml")
-    planned = load(config, root)
+    planned = study_of(edition)
     shown = [paper for paper, name in planned.products if name == "summary"]
     assert len(shown) >= 4
     for paper in shown:
         plan = planned.products[paper, "summary"]
-        made = set(config["papers"][paper]["products"])
+        made = set(planned.config["papers"][paper]["products"])
         assert set(plan["repeats"]) == made & set(products(paper)["summary"].repeats)
+    config = read_yaml(root / f"config/{edition}.yaml")
     for paper in shown:
-        entry = config["papers"][paper]
-        entry["products"] = [name for name in entry["products"] if name != "summary"]
+        entries = planned.config["papers"][paper]["products"]
+        config["papers"][paper]["products"] = [name for name in entries if name != "summary"]
     assert set(load(config, root).runs) == set(planned.runs)
 
 
