@@ -30,6 +30,20 @@ def raw_dir() -> Path:
 def finished(tmp_path_factory):
     """The folder of the tiny edition, run whole; tests leave it as it is."""
     folder = tmp_path_factory.mktemp("tiny")
-    process = snakemake(folder)
+    process = snakemake(folder, forked=False)
     assert process.returncode == 0, output_of(process)
     return folder
+
+
+@pytest.fixture(scope="session")
+def made_again(finished, tmp_path_factory):
+    """Another folder, in which one core made the pages of the data and a run of the tiny edition.
+
+    With the run's name; tests leave it as it is.
+    """
+    folder = tmp_path_factory.mktemp("again")
+    (run,) = (path.name for path in finished.glob("results/tiny/runs/*approx_ndcg*"))
+    targets = ["figures/tiny/data/datasets.md", f"results/tiny/runs/{run}/run.json"]
+    process = snakemake(folder, *targets, "--cores", "1")
+    assert process.returncode == 0, output_of(process)
+    return folder, run

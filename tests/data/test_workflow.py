@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def archive() -> bytes:
 
 ARCHIVE = archive()
 
+BASE = {
+    "datasets": {"ohsumed": {"source": "archive"}},
+    "papers": {"qin2010": {"products": ["table4"]}},
+    "overrides": [],
+}
+
 
 def world(folder: Path, url: str, **changes) -> Path:
     """A working folder with a catalogue of its own; the edition's file."""
@@ -54,25 +61,30 @@ def world(folder: Path, url: str, **changes) -> Path:
     }
     (folder / "data").mkdir(parents=True)
     (folder / "data/datasets.yaml").write_text(yaml.safe_dump({"datasets": catalogue}))
-    base = {
-        "datasets": {"ohsumed": {"source": "archive"}},
-        "papers": {"qin2010": {"products": ["table4"]}},
-        "overrides": [],
-        "raw_dir": str(folder / "raw"),
-    }
-    return edition(folder / "config", **{**base, **changes})
+    return edition(folder / "config", **{**BASE, "raw_dir": str(folder / "raw"), **changes})
 
 
-def test_an_archive_with_an_accepted_licence_is_fetched_before_anything_starts(tmp_path):
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory):
+    """A world whose archive was fetched and prepared; its folder, what was printed and asked for.
+
+    Tests leave it as it is.
+    """
+    folder = tmp_path_factory.mktemp("fetched") / "world"
     with serving(ARCHIVE) as server:
-        config = world(tmp_path, server.url, download=True, accept_licences=["ohsumed"])
-        process = snakemake(tmp_path, PREPARED, config=config)
+        config = world(folder, server.url, download=True, accept_licences=["ohsumed"])
+        process = snakemake(folder, PREPARED, config=config)
         asked = len(server.requests)
     assert process.returncode == 0, output_of(process)
-    assert "fetching ohsumed" in output_of(process)
+    return folder, output_of(process), asked
+
+
+def test_an_archive_with_an_accepted_licence_is_fetched_before_anything_starts(fetched):
+    folder, printed, asked = fetched
+    assert "fetching ohsumed" in printed
     assert asked == 1
-    assert (tmp_path / "raw/OHSUMED.zip").read_bytes() == ARCHIVE
-    record = json.loads((tmp_path / PREPARED).read_text())
+    assert (folder / "raw/OHSUMED.zip").read_bytes() == ARCHIVE
+    record = json.loads((folder / PREPARED).read_text())
     assert record["total"]["queries"] == 5
     assert record["source"]["archive"]["as_published"] is True
 
@@ -122,27 +134,26 @@ def test_what_cannot_be_fetched_is_named_together_with_the_reason(tmp_path):
     assert list((tmp_path / "raw").iterdir()) == []
 
 
-def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/OHSUMED.zip").write_bytes(ARCHIVE)
-    config = world(tmp_path, "http://page/a.zip")
-    assert snakemake(tmp_path, PREPARED, config=config).returncode == 0
-    before = (tmp_path / PREPARED).read_bytes()
-    (tmp_path / "raw/OHSUMED.zip").unlink()
+def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(fetched, tmp_path):
+    folder = tmp_path / "world"
+    shutil.copytree(fetched[0], folder)
+    config = edition(folder / "config", **{**BASE, "raw_dir": str(folder / "raw")})
+    before = (folder / PREPARED).read_bytes()
+    (folder / "raw/OHSUMED.zip").unlink()
     # What the catalogue says for people does not matter; what the data must be does.
-    catalogue = tmp_path / "data/datasets.yaml"
+    catalogue = folder / "data/datasets.yaml"
     catalogue.write_text(catalogue.read_text().replace("be kind", "be very kind"))
-    process = snakemake(tmp_path, PREPARED, config=config)
+    process = snakemake(folder, PREPARED, config=config)
     assert process.returncode == 0, output_of(process)
     assert "Nothing to be done" in output_of(process)
     catalogue.write_text(catalogue.read_text().replace("label_levels: 2", "label_levels: 3"))
-    process = snakemake(tmp_path, PREPARED, config=config)
+    process = snakemake(folder, PREPARED, config=config)
     assert process.returncode != 0
     printed = output_of(process)
     assert "1 data set has no archive" in printed
     assert "ohsumed: prepared data exist, but by other code or settings" in printed
     assert "Preparing data set" not in printed
-    assert (tmp_path / PREPARED).read_bytes() == before
+    assert (folder / PREPARED).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -158,12 +169,10 @@ def test_a_data_set_that_cannot_be_meant_is_an_error(changes, message):
         load({**content, **changes}, ROOT)
 
 
-def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(finished, tmp_path):
-    process = snakemake(tmp_path, "figures/tiny/data/datasets.md")
-    assert process.returncode == 0, output_of(process)
+def test_every_data_set_of_an_edition_has_a_page_and_its_bytes_recur(finished, made_again):
     first, second = (
         {path.name: path.read_bytes() for path in (folder / "figures/tiny/data").iterdir()}
-        for folder in (finished, tmp_path)
+        for folder in (finished, made_again[0])
     )
     assert first == second
     assert set(first) == {"datasets.csv", "datasets.md"} | {

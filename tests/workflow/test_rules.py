@@ -2,12 +2,10 @@
 
 import importlib.util
 import re
-import subprocess
-import sys
 
 import pytest
 
-from workflow_runs import ROOT, output_of
+from workflow_runs import ROOT, fork, output_of
 
 RULES = [
     ROOT / "Snakefile",
@@ -43,9 +41,7 @@ def test_rule_files_hold_little_python():
 
 
 def test_snakemake_finds_nothing_to_better():
-    process = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--lint"], capture_output=True, text=True, cwd=ROOT
-    )
+    process = fork("--lint")
     assert process.returncode == 0, output_of(process)
 
 

@@ -65,6 +65,16 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in output_of(process)
 
 
+def test_another_number_of_cores_and_another_folder_give_a_run_the_same_bytes(finished, made_again):
+    folder, run = made_again
+    assert [path.name for path in folder.glob("results/tiny/runs/*")] == [run]
+    same = ["per_query.parquet", "models/0.safetensors", "models/1.safetensors"]
+    for name in same:
+        made, again = (top / "results/tiny/runs" / run / name for top in (finished, folder))
+        assert made.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.long
 def test_another_number_of_cores_and_another_folder_give_the_same_bytes(finished, tmp_path):
     process = snakemake(tmp_path, *tables(finished), "--cores", "1")
     assert process.returncode == 0, output_of(process)
@@ -96,6 +106,7 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     assert jobs["figure"] == 1
     assert jobs["table"] == 1
     assert jobs["claims"] == 1
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("name", ["demo", "real", "paper"])
@@ -105,6 +116,7 @@ def test_every_edition_plans_without_any_data(name):
     assert set(plan.run_data.values()) <= set(plan.data)
 
 
+@pytest.mark.long
 def test_the_papers_scale_is_planned_and_nothing_written(tmp_path):
     process = snakemake(tmp_path, "-n", config=ROOT / "config/paper.yaml")
     assert process.returncode == 0, output_of(process)
