@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
 import tarfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from directrank.data import catalog
 from directrank.data.msrd import sample
 from directrank.data.prepare import prepare
-from directrank.data.prepared import SPLITS, open_dataset
+from directrank.data.prepared import SPLITS, open_dataset, write_prepared
 from directrank.lists.packed import RankedLists
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,6 +67,45 @@ def test_the_archives_bytes_do_not_depend_on_the_clock(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_a_sample_is_of_the_first_fold_with_the_groups_of_its_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = np.random.default_rng(0)
+
+    def part(number: int) -> RankedLists:
+        lengths = stream.integers(1, 6, 9)
+        rows, ids = lengths.sum(), 100 * number + np.arange(9)
+        return RankedLists(
+            features=stream.normal(size=(rows, 4)).astype(np.float32),
+            labels=stream.integers(0, 2, rows).astype(np.float32),
+            offsets=np.concatenate([[0], lengths.cumsum()]),
+            query_ids=ids,
+            groups=ids // 3,
+        )
+
+    parts = {f"S{number}": part(number) for number in range(1, 6)}
+    record = {"name": "msrd", "title": "t", "origin": "real", "label_levels": 2}
+    write_prepared(tmp_path / "msrd", parts, record, folds=5)
+    monkeypatch.setattr(sample, "QUERIES", {"train": 8, "vali": 3, "test": 5})
+    files = sample.files(tmp_path / "msrd")
+    assert files == sample.files(tmp_path / "msrd")
+    groups = dict(map(str.split, files.pop("groups.tsv").decode().splitlines()))
+    assert groups == {query: str(int(query) // 3) for query in groups}
+    assert files.pop("LICENCE.txt") == sample.LICENCE.encode()
+    drawn = 0
+    for name, content in files.items():
+        split = name.removesuffix(".txt")
+        lists = open_dataset(tmp_path / "msrd/Fold1" / split)
+        ids = {int(query) for query in re.findall(r"qid:(\d+)", content.decode())}
+        assert len(ids) == sample.QUERIES[split]
+        chosen = lists.select(np.flatnonzero(np.isin(lists.query_ids, list(ids))))
+        assert content.decode() == sample.as_letor(chosen)
+        assert {str(query) for query in ids} <= set(groups)
+        drawn += len(ids)
+    assert drawn == len(groups) == 16
+
+
+@pytest.mark.long
 @pytest.mark.skipif(NO_MSRD, reason=f"MSRD IS NOT IN {RAW.resolve()}: its sample is not made again")
 def test_the_sample_is_what_the_collection_gives(tmp_path: Path) -> None:
     prepare("msrd", RAW, tmp_path / "msrd")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +96,17 @@ def data() -> Splits:
     return splits()
 
 
+@pytest.fixture(scope="module")
+def fitted_once(data):
+    """The fit of an objective with the settings of :data:`SMALL`, made once for all tests of it."""
+
+    @cache
+    def fitted(library: str, own: str) -> Fitted:
+        return fit(library, data, json.loads(own))
+
+    return lambda library, own: fitted(library, json.dumps(own))
+
+
 @named(OBJECTIVES)
 def test_an_objective_ranks_far_better_than_chance(data, library, own):
     fitted = fit(library, data, own | {"n_trees": 60})
@@ -103,15 +116,17 @@ def test_an_objective_ranks_far_better_than_chance(data, library, own):
 
 
 @named(OBJECTIVES)
-def test_the_same_run_and_trial_give_the_same_bytes(data, tmp_path, library, own):
-    first, again = (fit(library, data, own, trial=3) for _ in range(2))
+def test_the_same_run_and_trial_give_the_same_bytes(data, fitted_once, tmp_path, library, own):
+    first, again = fitted_once(library, own), fit(library, data, own)
     assert saved(first, tmp_path) == saved(again, tmp_path)
     assert first.predict(data.test).tobytes() == again.predict(data.test).tobytes()
 
 
 @named(OBJECTIVES)
-def test_the_history_is_the_studys_metric_of_every_number_of_trees(data, tmp_path, library, own):
-    fitted = fit(library, data, own)
+def test_the_history_is_the_studys_metric_of_every_number_of_trees(
+    data, fitted_once, tmp_path, library, own
+):
+    fitted = fitted_once(library, own)
     assert [row["epoch"] for row in fitted.history] == list(range(1, 21))
     for row in fitted.history[::3]:
         scores = scores_of_saved(library, fitted, tmp_path, data.vali, row["epoch"])
@@ -177,7 +192,7 @@ def test_huge_and_tiny_features_rank_as_moderate_ones(data, library, own):
 
 @named(OBJECTIVES)
 def test_queries_of_one_document_and_without_documents_change_nothing_of_the_metric(
-    data, library, own
+    data, fitted_once, library, own
 ):
     def with_short(part: RankedLists) -> RankedLists:
         """Each list followed by an empty one; two lists of one irrelevant document at the end."""
@@ -189,7 +204,7 @@ def test_queries_of_one_document_and_without_documents_change_nothing_of_the_met
 
     short = with_short(data.vali)
     fitted = fit(library, replace(data, vali=short), own)
-    plain = fit(library, data, own)
+    plain = fitted_once(library, own)
     assert [row["vali_metric"] for row in fitted.history] == pytest.approx(
         [row["vali_metric"] for row in plain.history], abs=1e-12
     )
@@ -225,11 +240,13 @@ def test_many_grades_are_taken_or_refused(library, own):
 
 
 @named(LIBRARIES)
-def test_memory_mapped_lists_are_fitted_and_scored_as_their_copy(data, tmp_path, library, own):
+def test_memory_mapped_lists_are_fitted_and_scored_as_their_copy(
+    data, fitted_once, tmp_path, library, own
+):
     np.save(tmp_path / "features.npy", data.train.features)
     mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
     part = replace(data.train, features=mapped)
-    fitted, plain = fit(library, replace(data, train=part), own), fit(library, data, own)
+    fitted, plain = fit(library, replace(data, train=part), own), fitted_once(library, own)
     assert fitted.predict(part).tobytes() == plain.predict(data.train).tobytes()
 
 
@@ -316,19 +333,19 @@ def test_the_same_number_of_documents_in_both_sets_does_not_confuse_catboost(dat
     assert fitted.history[6]["vali_metric"] == pytest.approx(mean_ndcg(scores, same.vali))
 
 
-def test_catboost_scores_in_blocks_as_at_once(data, monkeypatch):
+def test_catboost_scores_in_blocks_as_at_once(data, fitted_once, monkeypatch):
     from directrank.learners.trees import catboost
 
-    fitted = fit("catboost", data, {})
+    fitted = fitted_once("catboost", {})
     scores = fitted.predict(data.test)
     monkeypatch.setattr(catboost, "BLOCK", 37)
     assert fitted.predict(data.test).tobytes() == scores.tobytes()
 
 
 @named(LIBRARIES)
-def test_scoring_lists_with_other_features_is_refused(data, library, own):
+def test_scoring_lists_with_other_features_is_refused(fitted_once, library, own):
     with pytest.raises(DataError, match="fitted to 6 features, these lists have 4"):
-        fit(library, data, own).predict(lists(3, 0, n_features=4))
+        fitted_once(library, own).predict(lists(3, 0, n_features=4))
 
 
 @named(LIBRARIES)
