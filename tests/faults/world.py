@@ -112,12 +112,13 @@ class Start:
         return None
 
     def jobs(self, command: str = "") -> list[psutil.Process]:
-        """Its running jobs: processes of ``directrank``, of one command if that is named."""
+        """Its running jobs, of one command if that is named: what waits for their forks."""
         found = []
         try:
             for process in psutil.Process(self.process.pid).children(recursive=True):
                 words = process.cmdline()
-                if "directrank" in words[:3] and (not command or command in words):
+                ours = any(word == "directrank" or word.endswith("cli/job.py") for word in words[:3])
+                if ours and (not command or command in words):
                     found.append(process)
         except psutil.Error:
             pass
