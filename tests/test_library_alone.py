@@ -141,9 +141,8 @@ def test_the_wheel_carries_every_file_that_the_package_reads(built):
     assert not [name for name in inside if name.startswith("tests")], "some tests, not all"
 
 
-@pytest.mark.parametrize(
-    "installed", ["clean_python", pytest.param("study_python", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("installed", ["clean_python", "study_python"])
 def test_what_is_installed_works_away_from_the_repository(installed, tmp_path, request):
     # What `make test-dist` runs with every supported Python.
     python = request.getfixturevalue(installed)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from directrank import relaxations
+from studies import study_of
 from tutorial_pages import add_lines, blocks, digests, follow, repository, run
 from workflow_runs import ROOT
 
@@ -40,7 +41,7 @@ def planned(copy: Path, *editions: str) -> list[dict[str, dict]]:
 
 def test_a_loss_that_is_added_makes_a_run_per_scorer_and_changes_no_other(copy):
     before = digests(copy)
-    (old,) = planned(copy, "demo")
+    old = study_of("demo").runs
     follow("add_a_loss", copy, train=False)
     demo, mine = planned(copy, "demo", "mine")
     assert set(old) < set(demo)

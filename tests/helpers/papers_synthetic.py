@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -11,8 +12,9 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from directrank.papers.shared import claims, product
+from directrank.papers.shared import claims, figures, product
 from directrank.papers.shared.evidence import PREPARED
 from directrank.study.results import write_run
 from directrank.system.io import read_json, write_json
@@ -273,11 +275,24 @@ def build(
     out: Path,
     published: Path = PUBLISHED,
     prepared: Path = PREPARED,
+    every_format: bool = False,
     **files: Any,
 ) -> list[Path]:
-    """Build a product; the claims that it quotes were not measured, unless ``files`` say so."""
+    """Build a product; the claims that it quotes were not measured, unless ``files`` say so.
+
+    Unless ``every_format`` is wanted, a figure is drawn as SVG alone.
+    """
     options = {"claims_file": _nothing_measured(read_json(plan_file)["edition"])} | files
-    return product.build(plan_file, runs_folder, out, published, prepared, **options)
+    render = figures.render if every_format else _svg
+    with mock.patch.object(figures, "render", render):
+        return product.build(plan_file, runs_folder, out, published, prepared, **options)
+
+
+def _svg(figure: Figure, title: str, caption: str) -> dict[str, bytes]:
+    """As :func:`directrank.papers.shared.figures.render`, with empty files beside the SVG."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Title": title, "Description": caption})
+    return {"png": b"", "pdf": b"", "svg": buffer.getvalue()}
 
 
 @cache

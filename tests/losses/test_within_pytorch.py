@@ -148,7 +148,10 @@ def test_two_processes_have_the_gradients_of_one(tmp_path):
         partial(losses.approx_ndcg, alpha=5.0),
         losses.compose("average_precision", "sigmoid"),
     ]
-    torch.multiprocessing.spawn(half, (chosen, tmp_path), nprocs=2)
+    torch.multiprocessing.get_context("forkserver").set_forkserver_preload(["two_processes"])
+    torch.multiprocessing.start_processes(
+        half, (chosen, tmp_path), nprocs=2, start_method="forkserver"
+    )
     found = torch.load(tmp_path / "gradients")
     for loss, of_two in zip(chosen, found, strict=True):
         torch.testing.assert_close(of_two, gradients(scorer(), loss, slice(None)))
