@@ -117,7 +117,9 @@ class Start:
         try:
             for process in psutil.Process(self.process.pid).children(recursive=True):
                 words = process.cmdline()
-                ours = any(word == "directrank" or word.endswith("cli/job.py") for word in words[:3])
+                ours = any(
+                    word == "directrank" or word.endswith("cli/job.py") for word in words[:3]
+                )
                 if ours and (not command or command in words):
                     found.append(process)
         except psutil.Error:
