@@ -13,6 +13,40 @@ from workflow_runs import output_of, snakemake
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: Tests that share what takes long to make: the compiled loops of losses and of layers, the tiny
+#: edition. Where several workers run the tests, these are one worker's.
+TOGETHER = (
+    ("tests/losses/",),
+    ("tests/models/", "tests/learners/neural/"),
+    ("tests/workflow/", "tests/report/", "tests/data/test_workflow.py", "tests/faults/"),
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With ``--dist loadfile`` a file is one worker's, or all of :data:`TOGETHER`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            for prefixes in TOGETHER:
+                if file.startswith(prefixes):
+                    return prefixes[0]
+            return file
+
+    return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _in_memory():
+    """Files are not waited for until they are on disk: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:

@@ -10,6 +10,7 @@ import pytest
 from directrank.edition.plan import load
 from directrank.papers.shared.claims import published_claims
 from directrank.system.schema import read_yaml
+from studies import study_of
 from workflow_runs import ROOT, TINY, load_script
 
 artefact = load_script("docs/artefact.py")
@@ -27,7 +28,8 @@ def edition(study, jobs: dict[str, float]):
     return artefact.Edition(study, frame.set_index("job"))
 
 
-def test_the_page_is_of_the_editions_and_the_record_as_they_are():
+def test_the_page_is_of_the_editions_and_the_record_as_they_are(monkeypatch):
+    monkeypatch.setattr(artefact, "load", lambda config, root: study_of(config["edition"]))
     page = artefact.PAGE.read_text(encoding="utf-8")
     written = f"{artefact.BEGIN}\n{artefact.content()}\n{artefact.END}"
     assert written in page, "run `python docs/artefact.py`"

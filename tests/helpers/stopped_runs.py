@@ -1,8 +1,14 @@
-"""Small runs that draw, and how one that is stopped is compared with a whole one."""
+"""Small runs that draw, how one is started and stopped, and compared with a whole one."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
 from itertools import count
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import pandas as pd
 
@@ -55,6 +61,28 @@ LINEAR = {
     "trials": 2,
     "tune": {"loss.alpha": [1.0, 10.0]},
 }
+
+
+CONTEXT = get_context("forkserver")
+
+
+def started(arguments: Sequence[str], log: Path) -> BaseProcess:
+    """A command of directrank in a process of its own, whose errors go to ``log``.
+
+    It is a fork of one that has imported what fits need, which takes longer than such a fit.
+    """
+    CONTEXT.set_forkserver_preload(["directrank.cli.fit", "directrank.learners.neural.fit"])
+    process = CONTEXT.Process(target=_command, args=(arguments, log))
+    process.start()
+    return process
+
+
+def _command(arguments: Sequence[str], log: Path) -> None:
+    from directrank.__main__ import main
+
+    os.dup2(os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
+    sys.argv = ["directrank", *arguments]
+    main()
 
 
 def result(folder):

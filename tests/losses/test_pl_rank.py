@@ -20,30 +20,28 @@ RECORD = json.loads(
     (Path(__file__).parents[1] / "helpers/authors_values.json").read_text(encoding="utf-8")
 )
 SCORES = torch.tensor([0.3, -0.7, 1.1, 0.2, -0.1], dtype=torch.float64)
+#: Every order of five documents.
+ORDERS = torch.tensor(list(itertools.permutations(range(5))))
 
 
-def chance(scores: Tensor, order: tuple[int, ...]) -> Tensor:
-    """The probability that Plackett-Luce gives an order."""
-    ordered = scores[list(order)]
-    return torch.exp((ordered - ordered.flip(0).logcumsumexp(0).flip(0)).sum())
-
-
-def dcg(gains: Tensor, order: tuple[int, ...], k: int | None) -> Tensor:
-    """DCG@k of an order."""
-    ordered = gains[list(order)][:k]
-    return (ordered / torch.log2(torch.arange(2, len(ordered) + 2).double())).sum()
+def chances(scores: Tensor) -> Tensor:
+    """The probability that Plackett-Luce gives each order."""
+    ordered = scores[ORDERS]
+    return torch.exp((ordered - ordered.flip(1).logcumsumexp(1).flip(1)).sum(1))
 
 
 def expected(scores: Tensor, gains: Tensor, k: int | None) -> Tensor:
     """DCG@k over all orders."""
-    orders = itertools.permutations(range(len(scores)))
-    return sum(chance(scores, order) * dcg(gains, order, k) for order in orders)
+    ordered = gains[ORDERS][:, :k]
+    dcg = (ordered / torch.log2(torch.arange(2, ordered.shape[1] + 2).double())).sum(1)
+    return chances(scores) @ dcg
 
 
-def of_draws(scores: Tensor, gains: Tensor, orders: Tensor, k: int | None):
-    """Value and gradient of given orders of one list."""
-    mask = torch.ones(1, len(scores), dtype=torch.bool)
-    return value_and_gradient(drawn_dcg, scores[None], gains[None], mask, orders=orders, k=k)
+def of_every_order(scores: Tensor, gains: Tensor, k: int | None):
+    """The estimate of value and gradient by each order of one list."""
+    lists = scores.expand(ORDERS.shape), gains.expand(ORDERS.shape)
+    mask = torch.ones(ORDERS.shape, dtype=torch.bool)
+    return value_and_gradient(drawn_dcg, *lists, mask, orders=ORDERS[None], k=k)
 
 
 @pytest.mark.parametrize("k", [None, 1, 2, 4, 9])
@@ -56,13 +54,10 @@ def test_the_estimate_of_all_orders_by_their_chances_is_the_gradient_of_the_expe
         leaf = scores.clone().requires_grad_()
         value = expected(leaf, gains, k)
         (gradient,) = torch.autograd.grad(value, leaf)
-        found, by_scores = torch.zeros(1).double(), torch.zeros(1, 5).double()
-        for order in itertools.permutations(range(5)):
-            one = of_draws(scores, gains, torch.tensor(order)[None, None], k)
-            found += chance(scores, order) * one[0]
-            by_scores += chance(scores, order) * one[1]
-        assert found.item() == pytest.approx(value.item(), rel=1e-12)
-        torch.testing.assert_close(by_scores[0], gradient, rtol=1e-9, atol=1e-12)
+        of_value, of_gradient = of_every_order(scores, gains, k)
+        assert (chances(scores) @ of_value).item() == pytest.approx(value.item(), rel=1e-12)
+        by_scores = chances(scores) @ of_gradient
+        torch.testing.assert_close(by_scores, gradient, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [None, 3])

@@ -52,7 +52,7 @@ def test_the_nominal_level_is_kept(sizes, share):
     """A t test at 5 % of a mean that is 0 in truth rejects between 4 and 6 % of the time."""
     rng = np.random.default_rng(int(10 * share) + len(sizes))
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    rejected, tries = 0, 4000
+    rejected, tries = 0, 2000
     for _ in range(tries):
         common = rng.normal(size=len(sizes))[groups]
         values = math.sqrt(share) * common + math.sqrt(1 - share) * rng.normal(size=len(groups))

@@ -32,7 +32,7 @@ def test_equivalence_within_the_smallest_margin_is_shown_as_often_as_promised(
     n: int, level: float, promised: float
 ) -> None:
     margin = smallest_margin(0.3 / math.sqrt(n), n - 1, level)
-    samples = np.random.default_rng(n).normal(0.0, 0.3, (8000, n))
+    samples = np.random.default_rng(n).normal(0.0, 0.3, (4000, n))
     shown = [estimates.of_mean(row).p_within(-margin, margin) < level for row in samples]
     assert promised - 0.015 < np.mean(shown) < promised + 0.08
 

@@ -23,7 +23,7 @@ def crossed(
 def coverage(by_start: float, by_query: float, rest: float) -> tuple[float, float, float]:
     """How often intervals of a mean and a difference hold 0, and how often p is below 0.05."""
     stream = np.random.default_rng(7)
-    held, held_difference, rejected, repetitions = 0, 0, 0, 2000
+    held, held_difference, rejected, repetitions = 0, 0, 0, 1000
     for _ in range(repetitions):
         queries = stream.normal(0, by_query, 60)
         a, b = (crossed(stream, 5, queries, by_start, rest) for _ in range(2))

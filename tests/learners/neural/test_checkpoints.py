@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,7 +11,7 @@ import torch
 
 from directrank.learners.neural.checkpoints import Checkpoints, StoppedError
 from directrank.study.run import execute
-from stopped_runs import LINEAR, SPEC, result, stopping_at
+from stopped_runs import LINEAR, SPEC, result, started, stopping_at
 from training_data import prepare
 
 TREES = {
@@ -127,28 +125,24 @@ def test_a_part_comes_back_as_it_was(tmp_path):
 
 
 def start(spec_file, data, out):
-    """A fit that saves after every step."""
+    """A fit that saves after every step, and where its errors go."""
     arguments = ["fit", spec_file, "--data", data, "--out", out, "--checkpoint-minutes", 0]
-    return subprocess.Popen(
-        [sys.executable, "-m", "directrank", *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    log = out.with_suffix(".log")
+    return started(list(map(str, arguments)), log), log
 
 
 def kill(process, folder, how, delay):
-    """Kill the fit ``delay`` seconds after it saved something anew; False where it was done."""
+    """Kill the fit ``delay`` seconds after it saved something anew; how it ended."""
     began = time.time()
-    while process.poll() is None:
+    while process.is_alive():
         saved = [path.stat().st_mtime for path in folder.glob("*.safetensors") if path.is_file()]
         if saved and max(saved) > began:
             break
         time.sleep(0.005)
     time.sleep(delay)
-    process.send_signal(how)
-    _, said = process.communicate()
-    return process.returncode, said
+    os.kill(process.pid, how)
+    process.join()
+    return process.exitcode
 
 
 def killed_again_and_again(data, tmp_path, kills, epochs, seed):
@@ -161,12 +155,9 @@ def killed_again_and_again(data, tmp_path, kills, epochs, seed):
     for how in [signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1, signal.SIGKILL] * kills:
         if done == kills:
             break
-        code, said = kill(
-            start(file, data, tmp_path / "cut"),
-            tmp_path / "cut.checkpoint",
-            how,
-            float(stream.uniform(0, 0.25)),
-        )
+        process, log = start(file, data, tmp_path / "cut")
+        code = kill(process, tmp_path / "cut.checkpoint", how, float(stream.uniform(0, 0.25)))
+        said = log.read_text()
         if code == 0:
             break
         done += 1
@@ -175,8 +166,9 @@ def killed_again_and_again(data, tmp_path, kills, epochs, seed):
         if how != signal.SIGKILL:
             assert f"stopped by {how.name}" in said.splitlines()[-1]
         assert not (tmp_path / "cut" / "run.json").exists()
-    process = start(file, data, tmp_path / "cut")
-    assert process.wait() == 0, process.communicate()
+    process, log = start(file, data, tmp_path / "cut")
+    process.join()
+    assert process.exitcode == 0, log.read_text()
     assert result(tmp_path / "cut") == result(tmp_path / "whole")
     assert not (tmp_path / "cut.checkpoint").exists()
     return done
