@@ -119,6 +119,13 @@ def test_losses_and_scorers_are_chosen(tmp_path: Path) -> None:
         plan_in(tmp_path)
 
 
+def test_the_workspaces_data_are_meant_wherever_other_archives_lie(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("DIRECTRANK_RAW", "/archives")
+    clicks().to_csv(tmp_path / "a.csv", index=False)
+    make(request_of(tmp_path / "a.csv"), tmp_path / "out")
+    assert plan_in(tmp_path / "out").config["raw_dir"] == "data/raw"
+
+
 def test_data_that_changed_are_prepared_anew(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     clicks(12).to_csv(path, index=False)

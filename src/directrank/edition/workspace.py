@@ -142,6 +142,7 @@ def edition(request: Request) -> dict[str, Any]:
     overrides = [{"set": budget["set"]}] if budget["set"] else []
     return {
         "edition": request.name,
+        "raw_dir": "data/raw",  # the workspace's, whatever DIRECTRANK_RAW says
         "datasets": {},
         "papers": {"one_protocol": made},
         "overrides": overrides,
