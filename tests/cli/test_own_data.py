@@ -75,7 +75,7 @@ def test_one_s_own_data_are_compared_from_a_file_to_a_report(clicks: Path) -> No
     table = Path(named["Table"]).read_text(encoding="utf-8")
     assert "RankNet" in table
     values = pd.read_parquet(named["Values per query"])
-    assert values["query"].nunique() == 30
+    assert values["query_id"].nunique() == 30
     assert Path(named["Report"]).stat().st_size > 10_000
     after = subprocess.run(["git", "status", "--short"], cwd=ROOT, capture_output=True).stdout
     assert after == before
