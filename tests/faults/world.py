@@ -163,7 +163,7 @@ class World:
         #: What an undisturbed run takes here.
         self.seconds = time.monotonic() - began
         self.expected = results(reference)
-        if len(self.expected) != 2 or TABLE not in self.expected:
+        if len(self.expected) != 3 or TABLE not in self.expected:  # verdicts, and a run's values
             raise RuntimeError(f"the undisturbed run left {sorted(self.expected)}")
 
     def new(self, name: str) -> Path:
