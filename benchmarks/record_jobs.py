@@ -50,7 +50,7 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
     rows = []
     for job, file in jobs_of(study).items():
         path = folder / "logs" / file
-        if not path.is_file():
+        if not path.is_file() or not path.stat().st_size:  # not begun, or killed
             continue
         told = pd.read_csv(path, sep="\t").iloc[-1]
         kind, _, name = job.partition("/")

@@ -50,7 +50,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         # The raw folder is an environment variable and no parameter: archives that were moved are
         # no reason to prepare again.
         shell:
-            '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
+            ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
             " --settings {input.settings:q} --out {params.out:q} > {log[0]:q} 2>&1"
 
 

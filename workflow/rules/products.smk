@@ -48,7 +48,7 @@ rule figure:
     message:
         "{wildcards.product} of {wildcards.paper}"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
+        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
         " product {input.plan:q} --results {params.results:q} --prepared {params.prepared:q}"
         " {params.claims} {params.times} --out {params.out:q} {params.values} > {log[0]:q} 2>&1"
 
@@ -135,7 +135,7 @@ rule claims:
     message:
         "Verdicts on the claims of {wildcards.paper}"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} claims measure {input.plans:q}'
+        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} claims measure {input.plans:q}'
         " --results {params.results:q} --margin {params.margin:q} --out {output.csv:q}"
         " > {log[0]:q} 2>&1"
 
@@ -219,6 +219,6 @@ rule report_page:
     message:
         "The report of this edition"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} report {input.plans:q}'
+        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} report {input.plans:q}'
         " --results {params.results:q} --figures {params.figures:q} --tables {params.tables:q}"
         " --out {output:q} > {log[0]:q} 2>&1"

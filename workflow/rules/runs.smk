@@ -46,8 +46,9 @@ rule fit:
         code=STUDY.run_code,
     message:
         "Training {wildcards.run}"
+    # The file is there when a job is killed, since the logs of failed jobs are printed.
     # exec: a signal that announces the end of a cluster's job must reach the fit, not a shell.
     shell:
-        'exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
+        ': > {log.usage:q}; exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
         " fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
         " --threads {threads} --device {params.device} --requeue > {log[0]:q} 2>&1"

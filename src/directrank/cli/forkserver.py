@@ -99,6 +99,7 @@ def start(python: str, path: str, environment: Mapping[str, str]) -> subprocess.
     server = subprocess.Popen(
         [python, "-m", "directrank.cli.forkserver", str(listening.fileno())],
         env=os.environ | dict(environment) | threads,
+        cwd="/",  # so that it keeps no disk from being unmounted once the workflow has ended
         stdin=subprocess.DEVNULL,
         pass_fds=[listening.fileno()],
         start_new_session=True,  # what a terminal interrupts are the jobs
