@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from directrank import kernels, losses
+from directrank.lists.draws import Streams
 from directrank.system.errors import DirectrankError
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
@@ -144,3 +145,29 @@ def test_a_gpu_gives_what_the_cpu_gives(name, options, found):
     there = found(name, [tensor.cuda() for tensor in lists], lambda draw: draw.cuda(), **options)
     torch.testing.assert_close(there[0].cpu(), value)
     torch.testing.assert_close(there[1].cpu(), gradient)
+
+
+@pytest.mark.parametrize("name", [*DRAWN, "listmle", "twin_ndcg", "gumbel_approx_ndcg"])
+def test_lists_of_several_models_draw_what_each_would_draw_alone(name):
+    scores, labels, mask = random_lists(B, L)
+    mask[2:4, 9:] = False  # the lists of the second model are shorter than the others
+    scores[0, :4] = 0.5  # ties, which twin_ndcg breaks at random
+    loss, options = losses.get(name), LOSSES.get(name, {})
+    alone, streams = [], [torch.Generator().manual_seed(seed) for seed in range(3)]
+    for model, generator in enumerate(streams):
+        own = slice(2 * model, 2 * model + 2)
+        end = int(mask[own].any(0).nonzero()[-1]) + 1
+        alone.append(
+            loss(
+                scores[own, :end],
+                labels[own, :end],
+                mask[own, :end],
+                generator=generator,
+                **options,
+            )
+        )
+    states = [generator.get_state() for generator in streams]
+    streams = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    together = loss(scores, labels, mask, generator=Streams(streams), **options)
+    torch.testing.assert_close(together, torch.cat(alone))
+    assert all(map(torch.equal, [generator.get_state() for generator in streams], states))

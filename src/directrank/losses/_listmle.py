@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
+from directrank.lists.draws import uniform
 from directrank.lists.flat import Flat, Lists, in_order, mask_of
 from directrank.lists.inputs import validated
 from directrank.lists.sorting import descending_order, rising_order
@@ -64,7 +65,7 @@ def shuffled_order(labels: Tensor, lists: Lists, generator: torch.Generator | No
 
     Of flat lists as :func:`directrank.lists.sorting.descending_order`.
     """
-    noise = torch.rand(labels.shape, generator=generator, device=labels.device)
+    noise = uniform(labels, lists, generator, torch.float32)
     if labels.device.type == "cpu" and _are_grades(labels):
         # The grade and PyTorch's 24 random bits in one number: one sort in place of two.
         keys = labels.to(torch.int64).bitwise_left_shift_(24)

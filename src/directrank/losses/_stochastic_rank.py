@@ -11,6 +11,7 @@ from torch import Tensor
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.draws import normal
 from directrank.lists.flat import Lists, counts, hidden, mask_of, spread, sums
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked_lists
@@ -84,7 +85,7 @@ def stochastic_rank(
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
     means = _normalised(scores, lists) - sigma * mu * labels
-    noise = (sigma * _normal(means, generator) for _ in range(samples))
+    noise = (sigma * normal(means, lists, generator, means.dtype) for _ in range(samples))
     return -noisy_dcg(means, gains, lists, noise, sigma, k) / samples
 
 
@@ -95,11 +96,6 @@ def _normalised(scores: Tensor, lists: Lists) -> Tensor:
     variance = sums(centred.square(), lists) / n
     tiny = torch.finfo(scores.dtype).tiny
     return centred / (spread(variance.clamp_min(tiny).sqrt(), lists) + NU)
-
-
-def _normal(scores: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Standard normal noise of the scores' shape."""
-    return torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
 
 
 @accelerated

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
+from directrank.lists.draws import uniform
 from directrank.lists.flat import Lists, hidden, mask_of, sums
 from directrank.lists.inputs import checked_lists
 from directrank.losses._needs import needs
@@ -46,7 +47,7 @@ def xe_ndcg(
     tensor([0.9981, 1.2375])
     """
     scores, labels, lists = checked_lists(scores, labels, mask)
-    gamma = torch.rand(scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
+    gamma = uniform(scores, lists, generator, scores.dtype)
     target = hidden(torch.exp2(labels) - gamma, lists)
     if document_weights is None:
         return cross_entropy(scores, target, lists)

@@ -11,6 +11,7 @@ from torch.nn.functional import softplus
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.draws import uniform
 from directrank.lists.flat import Lists, mask_of
 from directrank.lists.inputs import checked_lists
 from directrank.lists.sorting import descending_order
@@ -72,17 +73,16 @@ def yeti_loss(
     gains = normalised_gains(labels, lists, gain, "log2", k)
     clean = scores.detach()
     orders = (
-        descending_order(clean + noise * _logistic(clean, generator), lists) for _ in range(samples)
+        descending_order(clean + noise * _logistic(clean, lists, generator), lists)
+        for _ in range(samples)
     )
     return costs_of_neighbours(scores, gains, lists, orders, neighbours, k) / samples
 
 
-def _logistic(scores: Tensor, generator: torch.Generator | None) -> Tensor:
+def _logistic(scores: Tensor, lists: Lists, generator: torch.Generator | None) -> Tensor:
     """Standard logistic noise of the scores' shape."""
-    uniform = torch.rand(
-        scores.shape, generator=generator, dtype=scores.dtype, device=scores.device
-    )
-    return torch.logit(uniform.clamp_min_(torch.finfo(scores.dtype).tiny))
+    drawn = uniform(scores, lists, generator, scores.dtype)
+    return torch.logit(drawn.clamp_min_(torch.finfo(scores.dtype).tiny))
 
 
 @accelerated

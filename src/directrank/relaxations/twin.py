@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.draws import uniform
 from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
@@ -110,7 +111,7 @@ def _order(
     """Positions by falling score, int64 ``[B, L]``; ties in random order where they are broken."""
     if not break_ties:
         return descending_order(scores, mask)
-    noise = torch.rand(scores.shape, generator=generator, device=scores.device)
+    noise = uniform(scores, mask, generator, torch.float32)
     if scores.device.type != "cpu":
         return _shuffled_order(scores, mask, noise)
     # Here it costs no wait to see which lists have ties, and most have none.

@@ -204,13 +204,13 @@ def test_the_share_of_padding_among_pairs_is_reported(data):
     assert even.info["wasted_pairs"] == 0
 
 
-def test_a_loss_that_draws_nothing_is_one_call_for_all_models():
+def test_models_whose_losses_have_the_same_settings_share_a_call():
     streams = [torch.Generator() for _ in range(4)]
     still = Objective([{"name": "neural_ndcg", "tau": 0.5}] * 4, "mean", streams)
     noisy = Objective([{"name": "neural_ndcg", "samples": 2}] * 4, "mean", streams)
     mixed = [{"name": "neural_ndcg", "tau": tau} for tau in (0.5, 1.0, 0.5, 1.0)]
     assert len(still._calls) == 1
-    assert len(noisy._calls) == 4
+    assert len(noisy._calls) == 1
     assert [list(call.models) for call in Objective(mixed, "mean", streams)._calls] == [
         [0, 2],
         [1, 3],

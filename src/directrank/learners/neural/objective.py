@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from directrank import losses
 from directrank.learners.neural.batches import Layout
 from directrank.lists.buckets import buckets
+from directrank.lists.draws import Streams
 from directrank.lists.packed import concatenated_ranges
 
 #: Padded pairs of documents that are not worth a further call of a loss. Most losses leave padding
@@ -30,12 +31,14 @@ class Call:
         loss: the loss with the hyper-parameters that these models share.
         varied: hyper-parameters in which they differ, float64 ``[C]`` each.
         flat: whether the loss may be given flat lists.
+        draws: whether the loss is given the models' random streams.
     """
 
     models: np.ndarray
     loss: Callable[..., Tensor]
     varied: Mapping[str, Tensor] = field(default_factory=dict)
     flat: bool = False
+    draws: bool = False
 
 
 @dataclass
@@ -68,14 +71,20 @@ class Objective:
         lists = _Lists(call.models, scores, layout)
         # One list of each model lies as padded lists do.
         flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
+        groups = lists.all_together() if flat else lists.groups()
+        if call.draws and len(groups) > 1 and lists.models > 1:
+            # A stream per model is for lists that lie model by model.
+            each = (replace(call, models=model) for model in np.split(call.models, lists.models))
+            return torch.cat([self._values(one, scores, layout) for one in each])
+        streams = {"generator": self._source(call)} if call.draws else {}
         values, order = [], []
-        for group in lists.all_together() if flat else lists.groups():
+        for group in groups:
             lengths = lists.lengths[group]
             varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
             if flat:
                 values.append(call.loss(*lists.flat(), lengths=lengths, **varied))
             else:
-                values.append(call.loss(*lists.padded(group), **varied))
+                values.append(call.loss(*lists.padded(group), **varied, **streams))
             pairs = lengths @ lengths
             self.pairs += pairs, pairs if flat else len(group) * int(lengths.max()) ** 2
             order.append(group)
@@ -84,9 +93,14 @@ class Objective:
             return total
         return total / lists.relevant().clamp_min(1)
 
+    def _source(self, call: Call) -> torch.Generator | Streams:
+        """Where a loss draws from."""
+        generators = [self.generators[model] for model in call.models]
+        return generators[0] if len(generators) == 1 else Streams(generators)
+
     @cached_property
     def _calls(self) -> list[Call]:
-        """As few calls as the losses allow; a loss that draws is called once per model."""
+        """As few calls as the losses allow."""
         together: dict[tuple[str, ...], list[int]] = {}
         for model in range(len(self.settings)):
             key = (repr(self._shared(model)), *sorted(self.settings[model]))
@@ -96,28 +110,21 @@ class Objective:
             first = self.settings[models[0]]
             options = self._shared(models[0])
             loss = losses.get(options.pop("name"))
-            if losses.needs_of(first["name"]).random(first):
-                calls += [
-                    Call(np.array([m]), partial(loss, **self._own(m), generator=self.generators[m]))
-                    for m in models
-                ]
-                continue
+            needs = losses.needs_of(first["name"])
             varied = {
                 name: torch.tensor([self.settings[m][name] for m in models], dtype=torch.float64)
                 for name in sorted(first.keys() - options.keys() - {"name"})
             }
-            flat = losses.needs_of(first["name"]).flat
-            calls.append(Call(np.array(models), partial(loss, **options), varied, flat))
+            called = partial(loss, **options)
+            draws = needs.random(first)
+            calls.append(Call(np.array(models), called, varied, needs.flat and not draws, draws))
         return calls
-
-    def _own(self, model: int) -> dict[str, Any]:
-        """The hyper-parameters of a model."""
-        return {name: value for name, value in self.settings[model].items() if name != "name"}
 
     def _shared(self, model: int) -> dict[str, Any]:
         """The settings that models of one call must share, in order: those that take no tensor."""
         settings = self.settings[model]
-        per_list = losses.needs_of(settings["name"]).per_list
+        needs = losses.needs_of(settings["name"])
+        per_list = () if needs.random(settings) else needs.per_list
         return {name: settings[name] for name in sorted(settings) if name not in per_list}
 
 

@@ -1,0 +1,58 @@
+"""Random numbers for the documents of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from directrank.lists.flat import Lists, mask_of
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Several random streams in the place of one generator, for the lists of several models.
+
+    The lists of each model follow each other, as many of each, padded. They are given the numbers
+    that they would be given in a call of their own.
+
+    Attributes:
+        generators: one stream per model, in the order of their lists.
+    """
+
+    generators: Sequence[torch.Generator]
+
+
+#: Where random numbers come from; None takes PyTorch's own stream.
+Source = torch.Generator | Streams | None
+
+
+def uniform(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
+    """Numbers from [0, 1) in the shape of ``values``; what masked positions get has no meaning."""
+    return _drawn(torch.rand, values, lists, source, dtype)
+
+
+def normal(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
+    """Standard normal numbers in the shape of ``values``; likewise."""
+    return _drawn(torch.randn, values, lists, source, dtype)
+
+
+def _drawn(
+    draw: Callable[..., Tensor], values: Tensor, lists: Lists, source: Source, dtype: torch.dtype
+) -> Tensor:
+    if not isinstance(source, Streams):
+        return draw(values.shape, generator=source, dtype=dtype, device=values.device)
+    models = len(source.generators)
+    used = mask_of(lists).view(models, -1, values.shape[1]).any(1)
+    result = values.new_zeros(values.shape, dtype=dtype)
+    for own, places, generator in zip(
+        result.view(models, -1, values.shape[1]), used, source.generators, strict=True
+    ):
+        # A call of its own would be padded to the longest of its lists.
+        longest = int(places.nonzero()[-1]) + 1 if bool(places.any()) else values.shape[1]
+        own[:, :longest] = draw(
+            (len(own), longest), generator=generator, dtype=dtype, device=values.device
+        )
+    return result
