@@ -34,10 +34,9 @@ def documents(*shape: int) -> Tensor:
 @pytest.fixture(autouse=True)
 def small_buckets(monkeypatch):
     """Several groups of lists, also of so few documents."""
-    from directrank.lists.buckets import buckets
     from directrank.models import context_layers
 
-    monkeypatch.setattr(context_layers, "buckets", lambda lengths: buckets(lengths, small=1))
+    monkeypatch.setattr(context_layers, "SMALL_GROUP", 1)
 
 
 def test_each_list_is_scored_as_if_it_were_alone():
@@ -51,18 +50,17 @@ def test_each_list_is_scored_as_if_it_were_alone():
 def test_grouping_lists_by_length_changes_nothing_but_rounding(monkeypatch):
     from directrank.models import context_layers
 
-    model = built(dropout=0.0).train()
     x = documents(1, LENGTHS.sum())
     weights = torch.randn(LENGTHS.sum(), generator=torch_stream("weights"))
 
     def outcome() -> list[Tensor]:
-        model.zero_grad()
+        model = built(dropout=0.3).train()
         scores = model(x, None, LENGTHS[None])[0]
         (scores * weights).sum().backward()
         return [scores.detach(), *(p.grad.clone() for p in model.parameters())]
 
     grouped = outcome()
-    monkeypatch.setattr(context_layers, "buckets", lambda lengths: [np.arange(len(lengths))])
+    monkeypatch.setattr(context_layers, "buckets", lambda lengths, small: [np.arange(len(lengths))])
     for one, other in zip(grouped, outcome(), strict=True):
         assert torch.allclose(one, other, atol=1e-5)
 
@@ -166,8 +164,9 @@ def test_it_is_pytorchs_pre_norm_encoder_between_two_linear_layers(training):
 def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypatch):
     drawn = []
 
-    def factors(self, model: int, *shape: int) -> Tensor:
-        drawn.append(torch.rand(shape, generator=torch_stream("drawn", len(drawn))).round() * 2)
+    def factors(self, bits: Tensor) -> Tensor:
+        stream = torch_stream("drawn", len(drawn))
+        drawn.append(torch.rand(bits.shape, generator=stream).round() * 2)
         return drawn[-1].clone()
 
     monkeypatch.setattr(Dropout, "factors", factors)
@@ -176,10 +175,10 @@ def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypat
     result = model(x)[0]
     gradients = torch.autograd.grad(result.sin().sum(), list(model.parameters()))
     (block,) = model.blocks
-    attention, added, hidden, added_last = drawn
+    attention, added, hidden, added_last = (each.view(1, 9, -1) for each in drawn)
     y = model.input(x)
     query, key, value = block.attention.project(block.attention_norm(y)).chunk(3, 2)
-    weights = torch.softmax(query @ key.mT / SMALL["width"] ** 0.5, 2) * attention[:, 0]
+    weights = torch.softmax(query @ key.mT / SMALL["width"] ** 0.5, 2) * attention
     y = y + added * block.attention.output(weights @ value)
     inner = torch.relu(block.widen(block.norm(y))) * hidden
     y = y + added_last * block.narrow(inner)
@@ -192,7 +191,8 @@ def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypat
 
 def test_dropout_drops_the_share_asked_for_and_keeps_the_mean():
     for probability in (0.1, 0.5, 0.9):
-        factors = Dropout(probability, streams(1)).factors(0, 400, 501)
+        dropout = Dropout(probability, streams(1))
+        factors = dropout.factors(dropout.drawn(0, 200_401))
         assert (factors == 0).float().mean() == pytest.approx(probability, abs=5e-3)
         assert factors.mean() == pytest.approx(1, abs=0.02)
         assert len(factors.unique()) == 2

@@ -60,32 +60,19 @@ class ContextRanker(nn.Module):
             lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None where each model's
                 documents are one list.
         """
-        models, n = features.shape[:2]
+        n = features.shape[1]
         if lengths is None:
             lengths = (
                 np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
             )
-        per_model = np.broadcast_to(lengths, (models, lengths.shape[1]))
-        lists = [Lists(each, features.device) for each in per_model]
-        totals = per_model.sum(1).tolist()
-        # Documents are arranged once, before anything is differentiated, and put back as scores.
-        order = np.tile(np.arange(n), (models, 1))
-        for own, arranged in zip(order, lists, strict=True):
-            own[: len(arranged.order)] = arranged.order
-        flat = torch.from_numpy((order + n * np.arange(models)[:, None]).ravel())
-        flat = flat.to(features.device)
-        x = self.input(features.flatten(0, 1).index_select(0, flat).view_as(features))
+        x = self.input(features)
+        lists = Lists(lengths, len(x), n, features.device)
         dropout = None
         if self.training and self.dropout > 0:
             dropout = Dropout(self.dropout, self.generators, features.device)
-            totals = totals * (len(x) // models)
         for block in self.blocks:
-            x = block(x, lists, totals, dropout)
-        scores = self.activation(self.output(self.norm(x))).squeeze(-1)
-        back = torch.empty_like(flat)
-        back[flat] = torch.arange(len(flat), device=flat.device)
-        back = back.view(models, n) - n * torch.arange(models, device=flat.device)[:, None]
-        return scores.gather(1, back.expand(len(scores), n))
+            x = block(x, lists, dropout)
+        return self.activation(self.output(self.norm(x))).squeeze(-1)
 
 
 def context(

@@ -7,7 +7,6 @@ documents ``[M, N, width]``; lists are padded inside attention only, in groups o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,62 +16,155 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from directrank.lists.buckets import buckets
-from directrank.lists.packed import concatenated_ranges
-from directrank.lists.padding import padded_positions
 from directrank.models.stacked import StackedLinear, glorot_uniform
 
 CPU = torch.device("cpu")
 
+#: Padded pairs of documents of a group of lists that take less time than another group.
+SMALL_GROUP = 1 << 15
+
 
 @dataclass(frozen=True)
 class Group:
-    """Lists of similar length that lie one after the other.
+    """Lists of similar length that are padded together, of all models of a stack.
 
     Attributes:
-        rows: where their documents lie among those of a model.
-        mask: bool ``[lists, longest]``, True where a document is; all True where none is padding.
-        index: int64, where each document goes in the flattened padded lists; None where they are
-            all of one length, so that padded and packed are the same.
+        lengths: int64 numpy ``[lists]``.
+        pairs: where each list's pairs of documents begin among those of all lists, int64 numpy
+            ``[lists]``.
+        mask: bool ``[lists, longest]``, True where a document is; None where none is padding.
+        source: int64 ``[lists × longest]``, the document that lies in each place; in a padded place
+            the last of the list.
+        places: int64, which places hold documents; None where all do.
+        rows: int64, the documents in these places.
     """
 
-    rows: slice
-    mask: Tensor
-    index: Tensor | None
+    lengths: np.ndarray
+    pairs: np.ndarray
+    mask: Tensor | None
+    source: Tensor
+    places: Tensor | None
+    rows: Tensor
 
-    def pad(self, x: Tensor) -> Tensor:
-        """``[documents, width]`` as ``[lists, longest, width]``."""
-        if self.index is not None:
-            x = x.new_zeros(self.mask.numel(), x.shape[1]).index_copy(0, self.index, x)
-        return x.view(*self.mask.shape, -1)
+    def of_pairs(self, heads: int) -> np.ndarray:
+        """Where the value of each pair lies among those of all lists, int64.
 
-    def pack(self, x: Tensor) -> Tensor:
-        """The reverse of :meth:`pad`."""
-        x = x.reshape(self.mask.numel(), -1)
-        return x if self.index is None else x.index_select(0, self.index)
+        ``[lists, heads, longest, longest]``; values lie list by list, head by head, document by
+        document. What padded places get has no meaning.
+        """
+        n = self.lengths[:, None, None, None]
+        longest = len(self.source) // len(self.lengths)
+        place = np.arange(longest)
+        row = np.minimum(place[:, None], n - 1)
+        index = heads * self.pairs[:, None, None, None] + np.arange(heads)[:, None, None] * n * n
+        return index + row * n + np.minimum(place, n - 1)
 
 
 class Lists:
-    """One model's documents arranged so that lists of similar length lie together, long ones first.
+    """The lists of all models of a stack, arranged for attention.
 
     Args:
-        lengths: int ``[B]``, documents per list as they were given.
+        lengths: int ``[M, B]``, documents per list and model; ``[1, B]`` where they are the same.
+        models: M.
+        rows: documents per model, N, which may be more than those of its lists.
         device: of the tensors.
     """
 
-    def __init__(self, lengths: np.ndarray, device: torch.device) -> None:
-        groups = buckets(lengths)
-        lists = np.concatenate(groups)
-        starts = np.cumsum(lengths) - lengths
-        #: For each arranged document its place as given, int64 numpy ``[documents]``.
-        self.order = concatenated_ranges(starts[lists], lengths[lists])
-        self.groups: list[Group] = []
-        begin = 0
-        for group in groups:
-            mask, index = padded_positions(torch.from_numpy(lengths[group]).to(device))
-            rows = slice(begin, begin + len(index))
-            even = len(index) == mask.numel()
-            self.groups.append(Group(rows, mask, None if even else index))
-            begin = rows.stop
+    def __init__(self, lengths: np.ndarray, models: int, rows: int, device: torch.device) -> None:
+        own = np.broadcast_to(lengths, (models, lengths.shape[1]))
+        starts = (own.cumsum(1) - own + rows * np.arange(models)[:, None]).ravel()
+        #: Documents of each model.
+        self.totals: list[int] = own.sum(1).tolist()
+        #: Pairs of documents of one list, of each model.
+        self.pairs: list[int] = (own**2).sum(1).tolist()
+        self.shape = (models, rows)
+        every = own.ravel()
+        pairs = (every**2).cumsum() - every**2
+        known = np.flatnonzero(every)
+        groups = buckets(every[known], small=SMALL_GROUP) if len(known) else []
+        self.groups = [
+            _group(every[known[group]], starts[known[group]], pairs[known[group]], device)
+            for group in groups
+        ]
+
+    def pad(self, x: Tensor) -> tuple[Tensor, ...]:
+        """``[M, N, width]`` as the lists of each group, ``[lists, longest, width]``."""
+        padded = _Padded.apply(x.flatten(0, 1), self.groups)
+        return tuple(
+            each.view(len(group.lengths), -1, x.shape[2])
+            for each, group in zip(padded, self.groups, strict=True)
+        )
+
+    def pack(self, padded: Sequence[Tensor]) -> Tensor:
+        """The reverse of :meth:`pad`; documents that are in no list get zeros."""
+        flat = [each.flatten(0, 1) for each in padded]
+        return _Packed.apply(self.shape[0] * self.shape[1], self.groups, *flat).view(
+            *self.shape, -1
+        )
+
+
+def _group(
+    lengths: np.ndarray, starts: np.ndarray, pairs: np.ndarray, device: torch.device
+) -> Group:
+    place = np.arange(lengths.max())
+    source = (starts[:, None] + np.minimum(place, lengths[:, None] - 1)).ravel()
+    real = place < lengths[:, None]
+    everywhere = torch.from_numpy(source).to(device)
+    if real.all():
+        return Group(lengths, pairs, None, everywhere, None, everywhere)
+    places = np.flatnonzero(real)
+    return Group(
+        lengths,
+        pairs,
+        torch.from_numpy(real).to(device),
+        everywhere,
+        torch.from_numpy(places).to(device),
+        torch.from_numpy(source[places]).to(device),
+    )
+
+
+class _Padded(torch.autograd.Function):
+    """Documents ``[rows, width]`` in the places of each group, ``[lists × longest, width]``."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, groups: Sequence[Group]) -> tuple[Tensor, ...]:
+        ctx.shape, ctx.groups = x.shape, groups
+        return tuple(x.index_select(0, group.source) for group in groups)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None]:
+        return _in_rows(ctx.shape[0], ctx.groups, gradients), None
+
+
+class _Packed(torch.autograd.Function):
+    """The reverse of :class:`_Padded`."""
+
+    @staticmethod
+    def forward(ctx, rows: int, groups: Sequence[Group], *padded: Tensor) -> Tensor:
+        ctx.groups = groups
+        return _in_rows(rows, groups, padded)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        padded = []
+        for group in ctx.groups:
+            own = gradient.index_select(0, group.rows)
+            if group.places is not None:
+                zeros = own.new_zeros(len(group.source), own.shape[1])
+                own = zeros.index_copy_(0, group.places, own)
+            padded.append(own)
+        return None, None, *padded
+
+
+def _in_rows(rows: int, groups: Sequence[Group], padded: Sequence[Tensor]) -> Tensor:
+    """What lies in the places of groups as ``[rows, width]``; zero where no place is of a row."""
+    result = padded[0].new_zeros(rows, padded[0].shape[1])
+    for group, values in zip(groups, padded, strict=True):
+        real = values if group.places is None else values.index_select(0, group.places)
+        result.index_copy_(0, group.rows, real)
+    return result
 
 
 class Dropout:
@@ -98,24 +190,44 @@ class Dropout:
         self.threshold = dropped - 2**15
         self.scale = 2**16 / (2**16 - dropped)
 
-    def factors(self, model: int, *shape: int) -> Tensor:
-        """What ``model`` multiplies values with, float32: 0, or for those kept 1 / their share."""
+    def drawn(self, model: int, count: int) -> Tensor:
+        """Uniform int16 ``[count]`` from the stream of ``model``."""
         generator = self.generators[model]
         if self.device.type != "cpu":
             seed = int(torch.randint(2**62, (), generator=generator))
             generator = torch.Generator(self.device).manual_seed(seed)
-        count = math.prod(shape)
         bits = torch.empty(-(-count // 4), dtype=torch.int64, device=self.device)
-        bits.random_(-(2**63), None, generator=generator)
-        factors = bits.view(torch.int16)[:count].view(shape).float()
-        return factors.ge_(self.threshold).mul_(self.scale)
+        return bits.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
+
+    def factors(self, drawn: Tensor) -> Tensor:
+        """What values are multiplied with, float32: 0, or for those kept 1 / their share."""
+        return drawn.float().ge_(self.threshold).mul_(self.scale)
 
     def of_rows(self, totals: Sequence[int], rows: int, width: int) -> Tensor:
         """:meth:`factors` of all models, ``[M, rows, width]``; 0 beyond each one's ``totals``."""
-        drawn = [self.factors(model, total, width) for model, total in enumerate(totals)]
-        if len(drawn) == 1 and totals[0] == rows:
-            return drawn[0][None]
-        return torch.stack([functional.pad(each, (0, 0, 0, rows - len(each))) for each in drawn])
+        if len(totals) == 1 and totals[0] == rows:
+            return self.factors(self.drawn(0, rows * width)).view(1, rows, width)
+        every = torch.full(
+            (len(totals), rows * width), -(2**15), dtype=torch.int16, device=self.device
+        )
+        for model, total in enumerate(totals):
+            every[model, : total * width] = self.drawn(model, total * width)
+        return self.factors(every).view(-1, rows, width)
+
+    def of_pairs(self, lists: Lists, heads: int) -> list[Tensor]:
+        """:meth:`factors` of the pairs of documents of the lists of each group.
+
+        ``[lists, heads, longest, longest]``. What a list is given depends on its model's stream and
+        the lists before it, not on how lists are grouped.
+        """
+        drawn = [self.drawn(model, heads * pairs) for model, pairs in enumerate(lists.pairs)]
+        every = torch.cat(drawn)
+        results = []
+        for group in lists.groups:
+            index = group.of_pairs(heads)
+            own = every.index_select(0, torch.from_numpy(index.ravel()).to(every.device))
+            results.append(self.factors(own).view(index.shape))
+        return results
 
 
 class _DroppedReLU(torch.autograd.Function):
@@ -183,37 +295,39 @@ class SelfAttention(nn.Module):
         self.output = StackedLinear(glorot_uniform(generators, width, width))
         self.heads = heads
 
-    def forward(self, x: Tensor, lists: Sequence[Lists], dropout: Dropout | None) -> Tensor:
+    def forward(self, x: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
         """``[M, N, width]`` to the same shape; documents that are in no list get zeros.
 
         Args:
-            x: the documents, arranged as ``lists`` says.
-            lists: one per model, or one for all.
+            x: the documents.
+            lists: where their lists are.
             dropout: dropout of the weights; None without.
         """
-        projected = self.project(x)
-        rows = x.shape[1]
-        results = []
-        for model, documents in enumerate(projected):
-            arranged = lists[model if len(lists) > 1 else 0]
-            parts = [
-                group.pack(self._attend(group, documents[group.rows], dropout, model))
-                for group in arranged.groups
-            ]
-            attended = parts[0] if len(parts) == 1 else torch.cat(parts)
-            results.append(functional.pad(attended, (0, 0, 0, rows - len(attended))))
-        return self.output(results[0][None] if len(results) == 1 else torch.stack(results))
+        factors = (
+            [None] * len(lists.groups) if dropout is None else dropout.of_pairs(lists, self.heads)
+        )
+        scale = 1.0 if dropout is None else dropout.scale
+        attended = [
+            self._attend(group, padded, own, scale)
+            for group, padded, own in zip(
+                lists.groups, lists.pad(self.project(x)), factors, strict=True
+            )
+        ]
+        return self.output(lists.pack(attended))
 
     def _attend(
-        self, group: Group, projected: Tensor, dropout: Dropout | None, model: int
+        self, group: Group, projected: Tensor, factors: Tensor | None, scale: float
     ) -> Tensor:
-        """Attention within padded lists, ``[lists, longest, width]``."""
-        count, longest = group.mask.shape
+        """Attention within the padded lists of a group, ``[lists, longest, width]``.
+
+        ``factors`` are those of dropout, which multiplies what it keeps with ``scale``.
+        """
+        count, longest = projected.shape[:2]
         # lists × (query, key, value) × heads × documents × width of a head
-        parts = group.pad(projected).view(count, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        parts = projected.view(count, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         query, key, value = parts.unbind(0)
-        known = None if group.index is None else group.mask[:, None, None, :]
-        if dropout is None:
+        known = None if group.mask is None else group.mask[:, None, None, :]
+        if factors is None:
             result = functional.scaled_dot_product_attention(query, key, value, attn_mask=known)
         else:
             # PyTorch's own has no random stream of one's own for dropout.
@@ -221,9 +335,8 @@ class SelfAttention(nn.Module):
             if known is not None:
                 logits = logits.masked_fill(~known, float("-inf"))
             weights = torch.softmax(logits, 3)
-            factors = dropout.factors(model, count, self.heads, longest, longest)
-            result = torch.matmul(_DroppedReLU.apply(weights, factors, dropout.scale), value)
-        return result.transpose(1, 2)
+            result = torch.matmul(_DroppedReLU.apply(weights, factors, scale), value)
+        return result.transpose(1, 2).flatten(2)
 
 
 class Block(nn.Module):
@@ -248,22 +361,20 @@ class Block(nn.Module):
         self.widen = StackedLinear(glorot_uniform(generators, width, inner))
         self.narrow = StackedLinear(glorot_uniform(generators, inner, width))
 
-    def forward(
-        self, x: Tensor, lists: Sequence[Lists], totals: Sequence[int], dropout: Dropout | None
-    ) -> Tensor:
-        """``[M, N, width]`` to the same shape; ``totals`` counts the real documents per model."""
+    def forward(self, x: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
+        """``[M, N, width]`` to the same shape."""
         attended = self.attention(self.attention_norm(x), lists, dropout)
-        x = _added(x, attended, totals, dropout)
+        x = _added(x, attended, lists, dropout)
         hidden = self.widen(self.norm(x))
         if dropout is None:
             return x + self.narrow(hidden.relu_())
-        factors = dropout.of_rows(totals, *hidden.shape[1:])
+        factors = dropout.of_rows(lists.totals, *hidden.shape[1:])
         hidden = _DroppedReLU.apply(hidden, factors, dropout.scale)
-        return _added(x, self.narrow(hidden), totals, dropout)
+        return _added(x, self.narrow(hidden), lists, dropout)
 
 
-def _added(x: Tensor, y: Tensor, totals: Sequence[int], dropout: Dropout | None) -> Tensor:
+def _added(x: Tensor, y: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
     """``x + Drop(y)``."""
     if dropout is None:
         return x + y
-    return torch.addcmul(x, y, dropout.of_rows(totals, *y.shape[1:]))
+    return torch.addcmul(x, y, dropout.of_rows(lists.totals, *y.shape[1:]))
