@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 from world import ARCHIVE, Row, Start, World, said_once
 
 
@@ -36,7 +37,7 @@ def checkpoint(world: World) -> Row:
     for harm in world.variants((flip, halve)):
         folder = world.new(f"checkpoint-{harm.__name__}")
         start = Start(folder)
-        fit = start.until(lambda start=start: next(filter(_would_save, start.jobs("fit")), None))
+        fit = start.until(lambda start=start: _begun(start))
         problems = ["no fit was caught"] if fit is None else []
         if fit is not None:
             fit.send_signal(signal.SIGTERM)
@@ -100,7 +101,13 @@ def archive(world: World) -> Row:
     return row
 
 
-def _would_save(process) -> bool:
+def _begun(start: Start) -> psutil.Process | None:
+    """What waits for the edition's one fit, once that has begun."""
+    waiting = start.jobs("fit")
+    return waiting[0] if waiting and any(map(_would_save, start.forks())) else None
+
+
+def _would_save(process: psutil.Process) -> bool:
     """Whether a process catches SIGTERM: a fit does when it has begun."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import random
@@ -125,6 +126,14 @@ class Start:
         except psutil.Error:
             pass
         return found
+
+    def forks(self) -> list[psutil.Process]:
+        """The processes that do its jobs: what its fork server has forked."""
+        with contextlib.suppress(psutil.Error):
+            for process in psutil.Process(self.process.pid).children():
+                if "directrank.cli.forkserver" in process.cmdline():
+                    return process.children()
+        return []
 
     def kill(self) -> None:
         """Kill Snakemake, and nothing else, with a signal that cannot be caught."""
