@@ -174,6 +174,17 @@ def test_a_job_that_needs_other_libraries_or_finds_no_server_is_a_process_of_its
     assert process.returncode == 0
 
 
+def test_a_job_with_limited_address_space_is_a_process_of_its_own(forks):
+    environment, _ = forks
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))
+
+    process = begun(environment, "--version", preexec_fn=limited)
+    assert process.communicate(timeout=60)[0].startswith("directrank ")
+    assert process.returncode == 0
+
+
 def test_a_request_that_stalls_or_makes_no_sense_does_not_hold_up_others(forks, monkeypatch):
     environment, _ = forks
     for sent in (b"", b".", b"no fork\n"):

@@ -157,7 +157,7 @@ def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
     except (OSError, ValueError):  # whoever asked has gone
         connection.close()
         return
-    pid = _forked(request["environment"])
+    pid = _forked(request)
     if pid == 0:
         _leave(events, listening, connection)
         _run(request, descriptors)
@@ -173,9 +173,16 @@ def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
         connection.sendall(f"{pid}\n".encode())
 
 
-def _forked(environment: Mapping[str, str]) -> int | None:
-    """As :func:`os.fork`; None where the job needs other libraries, or memory is short."""
+def _forked(request: Mapping[str, Any]) -> int | None:
+    """As :func:`os.fork`; None where a fork cannot be the job that is asked for.
+
+    That is where the job needs other libraries, where its address space is limited, which counts
+    all that the server has mapped, and where memory is short.
+    """
+    environment, limits = request["environment"], request["limits"]
     if any(environment.get(name) != os.environ.get(name) for name in LOADED_WITH):
+        return None
+    if limits[str(resource.RLIMIT_AS)][0] != resource.RLIM_INFINITY:
         return None
     try:
         return os.fork()

@@ -10,10 +10,11 @@ import contextlib
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import sys
-from typing import IO, NoReturn
+from typing import NoReturn
 
 #: Names the fork server's socket; the workflow sets it.
 VARIABLE = "DIRECTRANK_FORKSERVER"
@@ -31,9 +32,13 @@ def main() -> int:
     connection = _connected(os.environ.get(VARIABLE, ""))
     if connection is None:
         _run_here(arguments)
-    told: list[int] = []
+    # What is told is read from a socket: a handler might run too late, with the process waiting.
+    told, telling = socket.socketpair()
+    telling.setblocking(False)
+    told.setblocking(False)
+    signal.set_wakeup_fd(telling.fileno())
     for known in FORWARDED:
-        signal.signal(known, lambda number, _: told.append(number))
+        signal.signal(known, lambda number, _: None)
     request = {
         "arguments": arguments,
         "folder": os.getcwd(),
@@ -43,15 +48,15 @@ def main() -> int:
     try:
         socket.send_fds(connection, [b"."], [0, 1, 2])
         connection.sendall(json.dumps(request).encode() + b"\n")
-        answers = connection.makefile()
-        started = answers.readline()
+        started = _line(connection)
     except OSError:
         started = ""
-    if not started:  # the server has gone, or its environment is another
+    if not started:  # the server has gone, or a fork cannot be this job
         for known in FORWARDED:
             signal.signal(known, signal.SIG_DFL)
+        _forward(told, os.getpid())
         _run_here(arguments)
-    return _watched(answers, int(started), told)
+    return _watched(connection, int(started), told)
 
 
 def _connected(path: str) -> socket.socket | None:
@@ -69,20 +74,35 @@ def _run_here(arguments: list[str]) -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-m", "directrank", *arguments])
 
 
-def _watched(answers: IO[str], job: int, told: list[int]) -> int:
-    """The exit status of the process ``job``, to which signals go on."""
+def _line(connection: socket.socket) -> str:
+    """The next line without its end; empty where there is none."""
+    line = b""
+    with contextlib.suppress(ConnectionResetError):
+        while byte := connection.recv(1):
+            if byte == b"\n":
+                return line.decode()
+            line += byte
+    return ""
 
-    def forward(number: int, _: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
+
+def _forward(told: socket.socket, job: int) -> None:
+    """Send the process ``job`` the signals that have come."""
+    with contextlib.suppress(BlockingIOError, ProcessLookupError):
+        for number in told.recv(1000):
             os.kill(job, number)
 
-    for known in FORWARDED:
-        signal.signal(known, forward)
-    for number in told:
-        forward(number, None)
-    status = answers.readline()
+
+def _watched(connection: socket.socket, job: int, told: socket.socket) -> int:
+    """The exit status of the process ``job``, to which signals go on."""
+    ready: list[socket.socket] = []
+    while connection not in ready:
+        ready, _, _ = select.select([connection, told], [], [])
+        if told in ready:
+            _forward(told, job)
+    status = _line(connection)
     if not status:  # the server was killed; nobody would know how the job ends
-        forward(signal.SIGKILL, None)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(job, signal.SIGKILL)
         print("error: the process that started this job was killed", file=sys.stderr)
         return 1
     code = int(status)
