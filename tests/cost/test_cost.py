@@ -10,7 +10,7 @@ from directrank.cli import main
 from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
-from directrank.cost.measure import covers_everything
+from directrank.cost.measure import covers_everything, of_another_machine
 from directrank.cost.predict import PARTS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.edition.plan import DataSource
@@ -465,3 +465,17 @@ def test_rates_from_before_a_loss_or_learner_was_added_are_measured_again(rates)
     assert not covers_everything(dataclasses.replace(rates, lists=without))
     fewer = {name: rate for name, rate in rates.learners.items() if name != "catboost"}
     assert not covers_everything(dataclasses.replace(rates, learners=fewer))
+
+
+def test_without_measuring_every_loss_has_a_rate():
+    known = of_another_machine()
+    assert covers_everything(known)
+    assert known.lists["approx_ndcg"] != known.lists["neural_ndcg"]
+
+
+def test_a_quick_prediction_measures_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert main(["cost", str(TINY), "--quick", "--out", str(tmp_path)]) == 0
+    assert not (tmp_path / "cache").exists()
+    assert "measuring" not in capsys.readouterr().err
+    assert (pd.read_csv(tmp_path / "runs.csv")["seconds"] > 0).all()

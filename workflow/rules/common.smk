@@ -16,6 +16,7 @@ try:
     from directrank.cli import forkserver
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
+    from directrank.edition.progress import Progress, predicted_by
     from directrank.edition.scheduling import keep_one_timer
     from directrank.papers.shared.product import TIMES
     from directrank.system.errors import DirectrankError
@@ -50,6 +51,10 @@ RESULTS = STUDY.results
 CONDA = "conda" in str(workflow.deployment_settings.deployment_method).lower()
 FORKSERVER = forkserver.socket_path()
 shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable, FORKSERVER))
+
+PROGRESS = Progress(
+    lambda: predicted_by([sys.executable, "-m", "directrank"], config, ROOT)
+)
 
 
 wildcard_constraints:

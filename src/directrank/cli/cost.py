@@ -54,6 +54,12 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "--threads", type=int, default=1, help="threads of a fit, for --measure (default: 1)"
     )
     cost.add_argument("--runs", action="store_true", help="also print one line per run")
+    cost.add_argument(
+        "--quick",
+        action="store_true",
+        help="measure nothing: where this machine's rates are not known, take those of another, "
+        "which compare runs but tell no hours",
+    )
     for name, metavar, text in (
         ("measure", "FILE", "measure this machine and write its rates to FILE"),
         ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
@@ -100,7 +106,10 @@ def _report(options: argparse.Namespace) -> None:
     plan = load(read_yaml(options.config))
     # Before anything is measured: mistakes in small files are told at once.
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
-    cpu = Rates.read(options.rates) if options.rates else own_rates(options.threads)
+    if options.rates:
+        cpu = Rates.read(options.rates)
+    else:
+        cpu = own_rates(options.threads, measuring=not options.quick)
     gpu = Rates.read(options.gpu_rates) if options.gpu_rates else assumed_gpu(cpu)
     estimates = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
     runs = estimates["cpu"].runs.assign(gpu_seconds=estimates["gpu"].runs["seconds"])
@@ -130,9 +139,12 @@ def _report(options: argparse.Namespace) -> None:
         print(options.out / f"{name}.csv")
 
 
-def own_rates(threads: int) -> Rates:
-    """This machine's rates, measured once and kept in the user's cache."""
-    from directrank.cost.measure import covers_everything, machine
+def own_rates(threads: int, measuring: bool = True) -> Rates:
+    """This machine's rates, measured once and kept in the user's cache.
+
+    Where they are not there and nothing is to be measured, those of another machine.
+    """
+    from directrank.cost.measure import covers_everything, machine, of_another_machine
     from directrank.cost.rates import Rates
     from directrank.system.errors import ConfigError
 
@@ -145,7 +157,7 @@ def own_rates(threads: int) -> Rates:
             rates = None  # of an older version
         if rates is not None and rates.machine == machine("cpu") and covers_everything(rates):
             return rates
-    return _measured(path, "cpu", threads)
+    return _measured(path, "cpu", threads) if measuring else of_another_machine()
 
 
 def _measured(path: Path, device: str, threads: int) -> Rates:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,17 @@ def covers_everything(rates: Rates) -> bool:
     return measured <= rates.lists.keys() and (
         document("reference")["learners"].keys() <= rates.learners.keys()
     )
+
+
+def of_another_machine() -> Rates:
+    """Rates of the machine of ``cpu_known.json``, beside this module, for every loss.
+
+    A loss that was not measured there has those of ApproxNDCG.
+    """
+    with as_file(files("directrank.cost") / "cpu_known.json") as path:
+        known = Rates.read(path)
+    unknown = dict.fromkeys(losses.REGISTRY, known.lists["approx_ndcg"])
+    return replace(known, lists=unknown | dict(known.lists))
 
 
 def _measure(device: torch.device, threads: int) -> Rates:
