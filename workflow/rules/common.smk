@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -17,7 +18,7 @@ try:
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
     from directrank.edition.progress import Progress, predicted_by
-    from directrank.edition.scheduling import keep_one_timer
+    from directrank.edition.scheduling import keep_one_timer, longest_first
     from directrank.papers.shared.product import TIMES
     from directrank.system.errors import DirectrankError
 except ImportError as error:

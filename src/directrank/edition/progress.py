@@ -49,15 +49,22 @@ class Progress:
         self._runs: Mapping[str, float] = {}
         self._ended = threading.Event()
 
-    def start(self, dag: Any, scheduler: Any, handlers: Iterable[Any] = ()) -> None:
+    def start(
+        self,
+        dag: Any,
+        scheduler: Any,
+        handlers: Iterable[Any] = (),
+        foretold: Callable[[Mapping[str, float]], None] = lambda runs: None,
+    ) -> None:
         """Watch in a thread that keeps no process from ending.
 
         Args:
             dag: a :class:`snakemake.dag.DAG` of version 9 whose jobs are about to start.
             scheduler: its :class:`snakemake.scheduling.job_scheduler.JobScheduler`.
             handlers: log handlers, of which one may have a display on a terminal.
+            foretold: called with the prediction once it is made.
         """
-        self._dag, self._scheduler = dag, scheduler
+        self._dag, self._scheduler, self._foretold = dag, scheduler, foretold
         self._jobs = list(dag.needrun_jobs())
         self._began = time.monotonic()
         self._since: dict[Any, float] = {}
@@ -110,6 +117,7 @@ class Progress:
         fits = any(job.rule.name == "fit" for job in self._jobs)
         if fits and not self._ended.wait(PREDICTED_AFTER):
             self._runs = self._predict()
+            self._foretold(self._runs)
 
     def _watch(self, bar: Callable[[float, str], None] | None) -> None:
         while not self._ended.wait(LINE_INTERVAL if bar is None else BAR_INTERVAL):

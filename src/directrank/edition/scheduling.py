@@ -1,9 +1,13 @@
-"""How often Snakemake's scheduler looks for jobs to start."""
+"""In which order Snakemake's scheduler starts jobs, and how often it looks for some to start."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
+
+#: The priority of whatever is no fit: it takes seconds, and fits or readers wait for it.
+FIRST = 1e9
 
 
 def keep_one_timer(scheduler: Any) -> None:
@@ -32,3 +36,18 @@ def keep_one_timer(scheduler: Any) -> None:
         timer.start()
 
     scheduler._schedule_reevalutation = schedule
+
+
+def longest_first(dag: Any, runs: Mapping[str, float]) -> None:
+    """Have the longest fits started first, so that no core waits for one of them at the end.
+
+    Priorities that a user has given stay.
+
+    Args:
+        dag: a :class:`snakemake.dag.DAG` of version 9.
+        runs: the predicted seconds of fits, by run.
+    """
+    for job in dag.needrun_jobs(exclude_finished=False):
+        if dag._priority[job] == 0:
+            fit = job.rule.name == "fit"
+            dag._priority[job] = runs.get(job.wildcards.run, 0.0) if fit else FIRST
