@@ -87,11 +87,12 @@ bench: $(READY)  ## benchmarks; writes benchmarks/results
 docs: $(READY)  ## the documentation, into build/docs/index.html
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all -c docs -d build/doctrees . build/docs
 
-lint: $(READY)  ## ruff, mypy, import contracts, snakefmt, snakemake --lint
+lint: $(READY)  ## ruff, mypy, import contracts, spelling, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 
