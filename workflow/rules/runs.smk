@@ -1,26 +1,8 @@
-rule specification:
-    output:
-        f"{RESULTS}/runs/{{run}}/spec.json",
-    log:
-        f"logs/{EDITION}/specification/{{run}}.log",
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=200,
-        runtime=5,
-    params:
-        text=STUDY.specification_text,
-    message:
-        "Specification of run {wildcards.run}"
-    script:
-        "../scripts/write_text.py"
-
-
 rule fit:
     input:
-        spec=f"{RESULTS}/runs/{{run}}/spec.json",
         data=STUDY.run_data,
     output:
+        spec=f"{RESULTS}/runs/{{run}}/spec.json",
         per_query=f"{RESULTS}/runs/{{run}}/per_query.parquet",
         history=f"{RESULTS}/runs/{{run}}/history.csv",
         fits=f"{RESULTS}/runs/{{run}}/fits.csv",
@@ -40,15 +22,18 @@ rule fit:
         runtime=240,
         gpu=STUDY.run_gpus,
     params:
+        spec=STUDY.specification_text,
         data=edition.data_folders,
         out=subpath(output.record, parent=True),
         device=STUDY.config["device"],
         code=STUDY.run_code,
     message:
         "Training {wildcards.run}"
-    # The file is there when a job is killed, since the logs of failed jobs are printed.
+    # What is trained is written by the job itself: a job of its own would take longer than writing.
+    # The file of usage is there when a job is killed, since the logs of failed jobs are printed.
     # exec: a signal that announces the end of a cluster's job must reach the fit, not a shell.
     shell:
-        ': > {log.usage:q}; exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
-        " fit {input.spec:q} --data {params.data:q} --out {params.out:q}"
+        "printf %s {params.spec:q} > {output.spec:q}; : > {log.usage:q}; "
+        'exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
+        " fit {output.spec:q} --data {params.data:q} --out {params.out:q}"
         " --threads {threads} --device {params.device} --requeue > {log[0]:q} 2>&1"
