@@ -109,8 +109,8 @@ def test_every_loss_has_a_case():
     ("name", "options"), [case for case in CASES if case[0] not in ("xe_ndcg", "pl_rank")]
 )
 def test_flat_lists_have_the_values_and_gradients_of_padded_ones(name, options, monkeypatch):
-    stochastic_rank = "directrank.losses._stochastic_rank._normal"
-    monkeypatch.setattr(stochastic_rank, lambda scores, _: torch.sin(99 * scores))
+    drawn = "directrank.losses._stochastic_rank.normal"
+    monkeypatch.setattr(drawn, lambda values, *_: torch.sin(99 * values))
     loss, options = losses.get(name), quiet(name, options)
     scores, labels = flat_lists(ties=name not in ("listmle", "yeti_loss"))
     mask, index = padded_positions(LENGTHS)
