@@ -34,7 +34,7 @@ def test_a_dry_run_says_what_it_would_take(
     assert main(["compare", "clicks.csv", *options]) == 0
     said = capsys.readouterr().out
     assert "30 queries, 360 documents, 4 features, labels 0 to 2.\n" in said
-    assert "6 runs, about 30 min at most on 2 cores" in said
+    assert "The 6 runs take at most about 30 min on 2 cores" in said
     assert "Nothing was run" in said
     made = {path.name for path in (clicks.parent / "compare_clicks").iterdir()}
     assert made == {"data", "edition.yaml"}
@@ -43,9 +43,9 @@ def test_a_dry_run_says_what_it_would_take(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "what is to be compared"),
-        (["clicks.csv", "--run", "mine.run"], "what is to be compared"),
-        (["--run", "mine.run"], "with which results"),
+        ([], "expected either DATA or --run"),
+        (["clicks.csv", "--run", "mine.run"], "expected either DATA or --run"),
+        (["--run", "mine.run"], "needs published values"),
         (["clicks.csv", "--query-column", "session"], "--query-column NAME"),
         (["other.csv"], "no such file"),
         (["clicks.csv", "--losses", "RankNet", "--scorers", "linear"], "too few to compare"),

@@ -217,9 +217,9 @@ def test_the_command_line_prepares_lists_and_verifies(small, capsys):
     assert main(["prepare", "mine", *raw, *catalogue, "--out", out]) == 0
     assert "9 queries" in capsys.readouterr().out
     assert main(["data", "verify", *raw, *catalogue]) == 0
-    assert "mine is whole" in capsys.readouterr().out
+    assert "mine is intact" in capsys.readouterr().out
     assert main(["data", "status", *raw, *catalogue]) == 0
-    assert "mine: here, mine" in capsys.readouterr().out
+    assert "mine: present, mine" in capsys.readouterr().out
     assert main(["data", "list", *catalogue]) == 0
     assert "web30k_standin" in capsys.readouterr().out
     assert main(["data", "page", out, "--out", str(small / "pages")]) == 0

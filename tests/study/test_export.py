@@ -160,7 +160,7 @@ def test_the_command_exports_and_says_that_values_are_the_runs_own(data, runs, t
     assert main(command) == 0
     *files, said = capsys.readouterr().out.splitlines()
     assert not any(read_run(file).tied for file in files[:2])
-    assert said == "all 120 values per query are the run's own"
+    assert said == "all 120 values per query agree with the run's own"
 
 
 def test_values_that_are_not_the_runs_own_are_counted_and_said(data, runs, tmp_path, capsys):

@@ -1,5 +1,5 @@
-"""The command line. Each rule of the workflow calls one of these commands, so any job of the
-workflow can be run again by hand from its log."""
+"""The command line. Each rule of the workflow calls one of these commands, so any job can be rerun
+by hand from its log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from directrank.system.usage import write_usage
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
 COMMANDS = ("data", "fit", "compare", "export", "products", "report", "cost")
 
-#: What the loader of shared libraries says when memory is short.
+#: The dynamic loader's message when memory is short.
 _NO_ROOM = "failed to map segment"
 
 EPILOG = """\
@@ -31,7 +31,7 @@ examples:
   directrank evaluate results/mine
   directrank compare --run mine.run --qrels msrd.qrels --collection msrd
 
-Every command explains itself with --help.
+Run `directrank COMMAND --help` for the options of a command.
 """
 
 
@@ -39,13 +39,16 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     result = argparse.ArgumentParser(
         prog="directrank",
-        description="Direct optimisation of ranking metrics: data, training, figures and tables.",
+        description=(
+            "Optimise ranking metrics directly: prepare data, train models, and make figures and "
+            "tables."
+        ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     result.add_argument(
-        "--usage", metavar="FILE", help="write time, memory and processor time of COMMAND to FILE"
+        "--usage", metavar="FILE", help="write the time, memory and CPU time of COMMAND to FILE"
     )
     subparsers = result.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
@@ -54,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """What a shell is given to have the same bytes again; what they took is measured but once."""
+    """The shell command that reproduces the same bytes; resource usage is not measured again."""
     if arguments[:1] == ["--usage"]:
         arguments = arguments[2:]
     names = [*PORTABLE, *PORTABLE_X86]
@@ -63,32 +66,36 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command: 0 on success, 2 on an error for the user, printed without a traceback."""
+    """Run a command and return its exit status.
+
+    It is 0 on success and 2 on an error that the user can correct, which is printed without a
+    traceback.
+    """
     began = time.perf_counter()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(arguments)
     if not sys.stderr.isatty():
-        # A log begins with what makes it again.
+        # Each log begins with the command that reproduces it.
         print(f"$ {_command(arguments)}", file=sys.stderr, flush=True)
     end_with_parent()
     try:
         return _run(options)
     finally:
         if options.usage:
-            # A full disk has been reported, and would say it again.
+            # A full disk has already been reported.
             with contextlib.suppress(OSError):
                 write_usage(options.usage, began)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """The exit status of a command, whose errors are printed."""
+    """Run a command, print its errors and return its exit status."""
     try:
         options.run(options)
     except DirectrankError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        # A full disk, a read-only folder, a missing file: the system's message says which.
+        # A full disk, a read-only folder or a missing file; the system's message says which.
         print(f"error: {error}", file=sys.stderr)
         return 2
     except MemoryError as error:
@@ -97,8 +104,8 @@ def _run(options: argparse.Namespace) -> int:
         if str(error.name).startswith("directrank"):
             raise
         print(
-            f"error: {error}\n  remedy: pip install 'directrank[study]', which brings what the "
-            "commands need beyond the losses and metrics",
+            f"error: {error}\n  remedy: run `pip install 'directrank[study]'`, which installs the "
+            "packages that the commands need beyond those of the losses and metrics",
             file=sys.stderr,
         )
         return 2

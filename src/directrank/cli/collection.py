@@ -1,4 +1,4 @@
-"""Python's garbage collection, put off while a command starts."""
+"""Imports without garbage collection, so that commands start faster."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Import without garbage collection: it takes a quarter of the start of a fit, in vain.
+    """Import without garbage collection, which takes a quarter of a fit's start-up for nothing.
 
-    What was imported stays, so collection, once it is on again, leaves it out.
+    Imported objects are never freed, so the collector ignores them once it is enabled again.
     """
     gc.disable()
     try:

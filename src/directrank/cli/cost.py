@@ -1,4 +1,4 @@
-"""``directrank cost``: hours per figure and table, before anyone starts."""
+"""``directrank cost``: predicted hours per figure and table."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   directrank cost config/paper.yaml
-      hours on this machine's CPU (measured now, if it was not before) and on a GPU (assumed)
+      predict hours on this machine's CPU, which is measured once, and on a GPU with assumed rates
   directrank cost --measure gpu.json --device cuda
-      measure a GPU (some seconds); then: directrank cost config/paper.yaml --gpu-rates gpu.json
+      measure a GPU in a few seconds; then: directrank cost config/paper.yaml --gpu-rates gpu.json
   directrank cost config/paper.yaml --cluster cluster.yaml
-      wall time and queue slots; cluster.yaml says for example
+      predict wall time and queue slots; cluster.yaml contains, for example,
         {name: ours, nodes: 8, cores_per_node: 32, time_limit_hours: 12, group_minutes: 30}
   directrank cost config/demo.yaml --against results/demo
-      the prediction's error: what fits took beside what was predicted
+      compare the recorded times of fits with the predicted ones
   directrank cost config/demo.yaml --against results/demo --calibrate rates.json
-      rates corrected by those runs; then: directrank cost config/paper.yaml --rates rates.json
+      correct the rates by those runs; then: directrank cost config/paper.yaml --rates rates.json
   directrank cost config/paper.yaml --out cost
-      cost/products.csv, cost/runs.csv, and cluster.csv and against.csv where they were asked for
+      write cost/products.csv and cost/runs.csv, and cluster.csv and against.csv if requested
 
-Hours are upper bounds: every epoch and tree that a run is allowed. Fits that stop early take less.
+Hours are upper bounds: they assume that each run uses every epoch and tree that it is allowed. Fits
+that stop early take less time.
 """
 
 
@@ -41,33 +42,35 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="predict the hours of an edition, per figure and table",
         description=(
             "Predict how long an edition takes, per figure and table, per paper and in total, from "
-            "its configuration and the measured speed of a machine. No data need be prepared."
+            "its configuration and the measured speed of a machine. The data need not be prepared."
         ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     cost.add_argument(
-        "config", metavar="CONFIG", type=Path, nargs="?", help="an edition: config/paper.yaml"
+        "config", metavar="CONFIG", type=Path, nargs="?", help="an edition, e.g. config/paper.yaml"
     )
-    cost.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for --measure")
     cost.add_argument(
-        "--threads", type=int, default=1, help="threads of a fit, for --measure (default: 1)"
+        "--device", choices=["cpu", "cuda"], default="cpu", help="the device to measure"
+    )
+    cost.add_argument(
+        "--threads", type=int, default=1, help="measure with this many threads (default: 1)"
     )
     cost.add_argument("--runs", action="store_true", help="also print one line per run")
     cost.add_argument(
         "--quick",
         action="store_true",
-        help="measure nothing: where this machine's rates are not known, take those of another, "
-        "which compare runs but tell no hours",
+        help="measure nothing: if this machine's rates are unknown, use those of another machine, "
+        "which show how runs compare but not how many hours they take",
     )
     for name, metavar, text in (
         ("measure", "FILE", "measure this machine and write its rates to FILE"),
         ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
-        ("gpu-rates", "FILE", "a GPU's rates (default: assumed ones)"),
-        ("cluster", "FILE", "description of a cluster (YAML)"),
+        ("gpu-rates", "FILE", "a GPU's rates (default: assumed rates)"),
+        ("cluster", "FILE", "a description of a cluster (YAML)"),
         ("against", "RESULTS", "compare with recorded runs, e.g. results/demo"),
-        ("calibrate", "FILE", "with --against: correct the CPU's rates by those runs, into FILE"),
-        ("out", "DIR", "folder for CSV files"),
+        ("calibrate", "FILE", "with --against: write the CPU's rates, corrected by those runs"),
+        ("out", "DIR", "write CSV files into this folder"),
     ):
         cost.add_argument(f"--{name}", metavar=metavar, type=Path, help=text)
     cost.set_defaults(run=_cost)
@@ -78,14 +81,15 @@ def _cost(options: argparse.Namespace) -> None:
 
     if options.calibrate is not None and options.against is None:
         raise ConfigError(
-            "--calibrate needs recorded runs", "name them: --against results/<edition>"
+            "--calibrate needs recorded runs", "name them with --against results/<edition>"
         )
     if options.measure is not None:
         _measured(options.measure, options.device, options.threads)
         print(options.measure)
     elif options.config is None:
         raise ConfigError(
-            "no edition was named", "directrank cost config/paper.yaml, or --measure FILE"
+            "no edition was named",
+            "name one, such as config/paper.yaml, or measure this machine with --measure FILE",
         )
     if options.config is not None:
         _report(options)
@@ -104,7 +108,7 @@ def _report(options: argparse.Namespace) -> None:
     from directrank.system.schema import read_yaml
 
     plan = load(read_yaml(options.config))
-    # Before anything is measured: mistakes in small files are told at once.
+    # Before anything is measured, so that a mistake in the file is reported at once.
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
     if options.rates:
         cpu = Rates.read(options.rates)
@@ -125,8 +129,8 @@ def _report(options: argparse.Namespace) -> None:
         _table(f"On the cluster '{cluster.name}'", frames["cluster"])
         if cluster.device == "cpu" and cluster.cores_per_job != chosen.rates.threads:
             print(
-                f"Jobs there take {cluster.cores_per_job} cores, the rates are those of "
-                f"{chosen.rates.threads} threads: measure with --threads {cluster.cores_per_job}."
+                f"Jobs on this cluster use {cluster.cores_per_job} cores, but the rates are for "
+                f"{chosen.rates.threads} threads. Measure with --threads {cluster.cores_per_job}."
             )
     if options.against is not None:
         frames["against"] = against(estimates["cpu"], options.against)
@@ -142,7 +146,7 @@ def _report(options: argparse.Namespace) -> None:
 def own_rates(threads: int, measuring: bool = True) -> Rates:
     """This machine's rates, measured once and kept in the user's cache.
 
-    Where they are not there and nothing is to be measured, those of another machine.
+    The rates of another machine if they are not in the cache and ``measuring`` is False.
     """
     from directrank.cost.measure import covers_everything, machine, of_another_machine
     from directrank.cost.rates import Rates
@@ -154,7 +158,7 @@ def own_rates(threads: int, measuring: bool = True) -> Rates:
         try:
             rates = Rates.read(path)
         except ConfigError:
-            rates = None  # of an older version
+            rates = None  # written by an older version
         if rates is not None and rates.machine == machine("cpu") and covers_everything(rates):
             return rates
     return _measured(path, "cpu", threads) if measuring else of_another_machine()
@@ -167,8 +171,8 @@ def _measured(path: Path, device: str, threads: int) -> Rates:
     from directrank.system.errors import ConfigError
 
     if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("PyTorch sees no GPU to measure", "measure --device cpu")
-    print("measuring this machine, some seconds", file=sys.stderr, flush=True)
+        raise ConfigError("PyTorch finds no GPU to measure", "measure the CPU with --device cpu")
+    print("measuring this machine, which takes a few seconds", file=sys.stderr, flush=True)
     rates = measure(device, threads)
     rates.write(path)
     return rates
@@ -187,11 +191,12 @@ def _products(estimates: dict[str, Estimate]) -> pd.DataFrame:
 def _print_products(edition: str, estimates: dict[str, Estimate], frame: pd.DataFrame) -> None:
     cpu, gpu = estimates["cpu"].rates, estimates["gpu"].rates
     kind = "measured" if gpu.measured else "ASSUMED, not measured"
-    print(f"CPU: {cpu.machine}, {cpu.threads} thread(s) a fit; {cpu.note}")
+    print(f"CPU: {cpu.machine}, {cpu.threads} thread(s) per fit; {cpu.note}")
     print(f"GPU: {gpu.machine}; {kind}: {gpu.note}")
-    _table(f"Cost of edition '{edition}', at most", frame.drop(columns="gpu_rates"))
-    print("A run that several products need is counted in each and once in every sum ('all');")
-    print("'own' is what a product adds. Hours of one process after the other.")
+    _table(f"Cost of edition '{edition}' (upper bounds)", frame.drop(columns="gpu_rates"))
+    print("A run that several products need is counted in each of them, but once in each sum")
+    print("('all'). The hours in the 'own' columns are those of runs that nothing else needs.")
+    print("All hours are for one process at a time. The sizes of the data sets come from:")
     for name, origin in estimates["cpu"].runs.groupby("data")["known_from"].first().items():
         print(f"  {name}: {origin}")
 
@@ -202,9 +207,10 @@ def _print_against(frame: pd.DataFrame) -> None:
     _table("Recorded ÷ predicted seconds", frame)
     total, ratios = frame["recorded_s"].sum() / frame["predicted_s"].sum(), frame["ratio_at_epochs"]
     print(
-        f"all {len(frame)} runs together: recorded ÷ predicted {total:.2f}; of single runs, at the "
-        f"epochs they took: geometric mean {np.exp(np.log(ratios).mean()):.2f}, from "
-        f"{ratios.min():.2f} to {ratios.max():.2f}"
+        f"Recorded ÷ predicted time is {total:.2f} for all {len(frame)} runs together. For single "
+        f"runs, at the epochs that they took, its geometric mean is "
+        f"{np.exp(np.log(ratios).mean()):.2f}, and it ranges from {ratios.min():.2f} to "
+        f"{ratios.max():.2f}."
     )
 
 

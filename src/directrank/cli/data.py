@@ -1,4 +1,4 @@
-"""``directrank prepare`` and ``directrank data``: getting, checking and preparing data sets."""
+"""``directrank prepare`` and ``directrank data``: fetch, check and prepare data sets."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "prepare",
         help="prepare a data set for training",
         description=(
-            "Read a data set from its archive, check that it is what the catalogue says, and write "
-            "it as memory-mapped arrays: one folder per split (train, vali, test), below Fold1, "
-            "Fold2, … where there are folds. Data sets that are generated need no archive."
+            "Read a data set from its archive, check it against the catalogue, and write it as "
+            "memory-mapped arrays: one folder per split (train, vali, test), inside Fold1, Fold2, "
+            "… if the data set has folds. Generated data sets need no archive."
         ),
         epilog="example: directrank prepare ohsumed --raw data/raw --out data/prepared/ohsumed",
     )
     prepare.add_argument("name", metavar="DATASET", help="a name that 'directrank data list' shows")
     _add_folders(prepare)
     prepare.add_argument(
-        "--out", type=Path, help="folder to write (default: data/prepared/DATASET)"
+        "--out", type=Path, help="the folder to write (default: data/prepared/DATASET)"
     )
     prepare.add_argument(
-        "--fold", type=int, help="this fold, beside those already prepared (default: all folds)"
+        "--fold",
+        type=int,
+        help="prepare only this fold and keep those already prepared (default: all folds)",
     )
     for name, text in (
         ("--settings", "settings of a generated data set (JSON or YAML)"),
         (
             "--quarantine",
-            "put malformed lines into FILE, with the reason, instead of stopping at the first",
+            "write malformed lines to FILE, each with the reason, instead of stopping at the first",
         ),
     ):
         prepare.add_argument(name, type=Path, metavar="FILE", help=text)
@@ -46,7 +48,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     data = subparsers.add_parser(
         "data",
         help="list, fetch and verify data sets",
-        description="What data sets there are, which archives are here, whether they are whole.",
+        description="List data sets, and show, download and verify their archives.",
     )
     actions = data.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -58,35 +60,35 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     listing = action(
         "list",
         _list,
-        "every data set that can be prepared",
-        "Every data set of the catalogue and every stand-in, one a line.",
+        "list every data set that can be prepared",
+        "List every data set of the catalogue and every stand-in, one per line.",
     )
     _add_folders(listing, raw=False)
     status = action(
         "status",
         _status,
-        "which archives are here",
-        "Which archives are in the raw folder. For each that is missing: its page, licence, "
-        "file name and digest.",
+        "show which archives are present",
+        "Show which archives are in the raw folder and, for each that is missing, its page, "
+        "licence, file name and digest.",
     )
     verify = action(
         "verify",
         _verify,
         "compare every file of an archive with the known digests",
-        "Read every file of each archive and compare its sha256 with the catalogue's. Counts "
-        "are checked when the data set is prepared.",
+        "Read every file of each archive and compare its SHA-256 digest with the catalogue. "
+        "Counts are checked when the data set is prepared.",
     )
     fetch = action(
         "fetch",
         _fetch,
         "download archives that need no form and no browser",
-        "Download archives into the raw folder. An interrupted download goes on where it "
-        "stopped; a file appears only when its digest is right.",
+        "Download archives into the raw folder. An interrupted download resumes where it "
+        "stopped; the file appears only once its digest has been verified.",
         "example: directrank data fetch web10k_catboost --accept-licence",
     )
     for command, number, default in (
-        (status, "*", " (default: all that have an archive)"),
-        (verify, "*", " (default: all that have an archive)"),
+        (status, "*", " (default: all data sets that have an archive)"),
+        (verify, "*", " (default: all data sets that have an archive)"),
         (fetch, "+", ""),
     ):
         command.add_argument(
@@ -96,26 +98,28 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     fetch.add_argument(
         "--accept-licence",
         action="store_true",
-        help="say that you have read and accepted the licence on each data set's page",
+        help="confirm that you have read and accepted the licence on each data set's page",
     )
     page = action(
         "page",
         _page,
-        "write the data page of prepared data sets",
-        "Write a page per prepared data set (counts, labels, list lengths, feature ranges; "
-        "Markdown, CSV and a figure) and a table of all of them.",
+        "write the data pages of prepared data sets",
+        "Write a page for each prepared data set (counts, labels, list lengths and feature "
+        "ranges, as Markdown, CSV and a figure) and a table of all of them.",
     )
-    page.add_argument("--out", type=Path, required=True, help="folder to write the pages into")
+    page.add_argument("--out", type=Path, required=True, help="the folder to write the pages into")
     copies = action(
         "copies",
         _copies,
         "show or remove the scaled copies beside prepared data",
-        "Runs store the features that they scale, and the queries that they keep, beside the "
-        "prepared data: once for each normalisation. This shows those copies and their sizes. "
-        "What is removed is made again by the next run that needs it.",
+        "Show or remove the copies of features and queries, as runs scale and filter them, that "
+        "are stored beside the prepared data, one for each normalisation. A copy that was "
+        "removed is made again by the next run that needs it.",
         "example: directrank data copies data/prepared/* --remove",
     )
-    copies.add_argument("--remove", action="store_true", help="remove them; no run may be going on")
+    copies.add_argument(
+        "--remove", action="store_true", help="remove the copies; no run may be in progress"
+    )
     for command in (page, copies):
         command.add_argument(
             "folders", metavar="FOLDER", nargs="+", type=Path, help="prepared data sets"
@@ -123,19 +127,19 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _add_folders(parser: argparse.ArgumentParser, raw: bool = True) -> None:
-    """Where archives and the catalogue are."""
+    """Add the options that say where the archives and the catalogue are."""
     if raw:
         parser.add_argument(
             "--raw",
             type=Path,
             metavar="DIR",
-            help="folder of archives (default: $DIRECTRANK_RAW, else data/raw)",
+            help="the folder of archives (default: $DIRECTRANK_RAW, or data/raw if it is not set)",
         )
     parser.add_argument(
         "--catalogue",
         type=Path,
         metavar="FILE",
-        help="another catalogue than data/datasets.yaml, for data sets of your own",
+        help="a catalogue of your own data sets, to use instead of data/datasets.yaml",
     )
 
 
@@ -167,7 +171,7 @@ def _prepare(options: argparse.Namespace) -> None:
         f"document), {total['documents']} documents, {record['n_features']} features"
     )
     if record.get("quarantined_lines"):
-        print(f"{record['quarantined_lines']} malformed lines are in {options.quarantine}")
+        print(f"{record['quarantined_lines']} malformed lines were written to {options.quarantine}")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -196,9 +200,9 @@ def _status(options: argparse.Namespace) -> None:
     for entry in _chosen(options):
         path = None if entry.generator else catalog.find_archive(entry, raw)
         if entry.generator:
-            print(f"  {entry.name}: generated, needs no archive")
+            print(f"  {entry.name}: is generated and needs no archive")
         elif path is not None:
-            print(f"  {entry.name}: here, {path.name}")
+            print(f"  {entry.name}: present, {path.name}")
         else:
             print(catalog.describe_missing(entry).replace(":", ": MISSING:", 1))
 
@@ -217,8 +221,8 @@ def _verify(options: argparse.Namespace) -> None:
         verified = verify(entry.name, raw, catalogue=options.catalogue, note=_note)
         known = sum(name in entry.sha256 for name in verified["files"])
         print(
-            f"{entry.name}: {verified['archive']['name']} is whole; {known} of "
-            f"{len(verified['files'])} files compared with a known digest"
+            f"{entry.name}: {verified['archive']['name']} is intact; {known} of "
+            f"{len(verified['files'])} files were compared with a known digest"
         )
 
 
@@ -259,4 +263,4 @@ def _copies(options: argparse.Namespace) -> None:
             print(f"{copy.folder}: {copy.bytes / 1e6:.1f} MB{fold}; {'; '.join(settings)}")
         if options.remove:
             normalised.remove_copies(folder)
-            print(f"{folder}: no copies any more")
+            print(f"{folder}: all copies were removed")

@@ -14,8 +14,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "export",
         help="write trained runs as TREC runs",
         description=(
-            "Score the test set with the trained models of a run, and write a TREC run per trial, "
-            "with a header that says how it came about (ir_metadata), and the judgements beside."
+            "Score the test set with the trained models of a run, and write the judgements and one "
+            "TREC run per trial, with a header that records its provenance (ir_metadata)."
         ),
         epilog=(
             "example: directrank export results/demo/runs/RUN --data data/prepared/msrd_sample "
@@ -27,24 +27,31 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         metavar="RESULTS",
         type=Path,
         nargs="+",
-        help="the run's result folder; or those of one method on several folds, for one file",
+        help="the run's result folder, or those of one method on several folds, for a single file",
     )
-    export.add_argument("--data", type=Path, required=True, help="folder of the prepared data set")
-    export.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder to write")
+    export.add_argument(
+        "--data", type=Path, required=True, help="the folder of the prepared data set"
+    )
+    export.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="the folder to write"
+    )
     export.set_defaults(run=_export)
 
     qrels = subparsers.add_parser(
         "qrels",
         help="write the judgements of prepared test sets as TREC qrels",
         description=(
-            "Write the judgements of the test sets of a prepared data set, of all folds, as TREC "
-            "qrels. A document is called by its query and its place in the query's list, from 1 "
-            "on: 10032-7 is the seventh document of query 10032 in the collection's file."
+            "Write the judgements of the test sets of all folds of a prepared data set as TREC "
+            "qrels. Documents are identified by their query and their position in its list, "
+            "counted from 1: 10032-7 is the seventh document of query 10032 in the collection's "
+            "file."
         ),
         epilog="example: directrank qrels data/prepared/msrd --out msrd.qrels",
     )
-    qrels.add_argument("data", metavar="DATA", type=Path, help="folder of the prepared data set")
-    qrels.add_argument("--out", metavar="FILE", type=Path, required=True, help="the file")
+    qrels.add_argument(
+        "data", metavar="DATA", type=Path, help="the folder of the prepared data set"
+    )
+    qrels.add_argument("--out", metavar="FILE", type=Path, required=True, help="the file to write")
     qrels.set_defaults(run=_qrels)
 
 
@@ -58,10 +65,10 @@ def _export(options: argparse.Namespace) -> None:
     if exported.differing:
         print(
             f"{exported.differing} of {exported.values} values per query differ from the run's own "
-            f"by more than {TOLERANCE:g}: last digits of the scores are others on this machine"
+            f"by more than {TOLERANCE:g}, because the last digits of scores differ on this machine"
         )
     else:
-        print(f"all {exported.values} values per query are the run's own")
+        print(f"all {exported.values} values per query agree with the run's own")
 
 
 def _qrels(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""``directrank fit`` and ``directrank evaluate``."""
+"""``directrank fit`` and ``directrank evaluate``: train a run, and print its metrics."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         epilog="example: directrank fit run.json --data data/prepared/ohsumed --out results/mine",
     )
     fit.add_argument("run_file", metavar="RUN", type=Path, help="the run's specification")
-    fit.add_argument("--data", type=Path, required=True, help="folder of the prepared data set")
-    fit.add_argument("--out", type=Path, required=True, help="folder for the result files")
+    fit.add_argument("--data", type=Path, required=True, help="the folder of the prepared data set")
+    fit.add_argument("--out", type=Path, required=True, help="the folder for the result files")
     fit.add_argument("--threads", type=int, default=1, help="threads to use (default: 1)")
     fit.add_argument(
-        "--device", default="auto", help="cpu, cuda or auto, a GPU if one is available (default)"
+        "--device",
+        default="auto",
+        help="cpu, cuda or auto, which uses a GPU if one is available (default: auto)",
     )
     fit.add_argument(
         "--checkpoint-minutes",
@@ -33,8 +35,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         default=10.0,
         metavar="MINUTES",
         help=(
-            "how long a network's training may go unsaved (default: 10); a run that is killed goes "
-            "on from OUT.checkpoint, and SIGTERM or SIGUSR1 makes it save and end at once"
+            "save a network's training this often (default: 10); a run that was killed resumes "
+            "from OUT.checkpoint, and SIGTERM or SIGUSR1 makes a run save and stop at once"
         ),
     )
     fit.add_argument(
@@ -42,8 +44,9 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         metavar="DIR",
         default=os.environ.get("DIRECTRANK_STAGE"),
         help=(
-            "copy the data into DIR once, on a disk of this node, and read them there; variables "
-            "such as $TMPDIR are filled in (default: $DIRECTRANK_STAGE, else no copy)"
+            "copy the data once into DIR, on a local disk of this node, and read them there; "
+            "variables such as $TMPDIR are expanded (default: $DIRECTRANK_STAGE; nothing is "
+            "copied if it is not set)"
         ),
     )
     fit.add_argument(
@@ -52,24 +55,26 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         metavar="N",
         default=os.environ.get("DIRECTRANK_FITS_PER_GPU") or None,
         help=(
-            "take a GPU that fewer than N other fits use, and wait while all are taken "
-            "(default: $DIRECTRANK_FITS_PER_GPU, else whatever others do)"
+            "use a GPU that fewer than N other fits use, and wait until there is one "
+            "(default: $DIRECTRANK_FITS_PER_GPU; other fits are ignored if it is not set)"
         ),
     )
     fit.add_argument(
         "--requeue",
         action="store_true",
         help=(
-            "in a job of Slurm that is about to be ended (SIGTERM), put the job back into the "
-            "queue once the fit is saved"
+            "if a Slurm job is about to be ended (SIGTERM), save the fit and put the job back into "
+            "the queue"
         ),
     )
     fit.set_defaults(run=_fit)
 
     evaluate = subparsers.add_parser(
         "evaluate",
-        help="print the means of a run's metrics",
-        description="Print mean metrics of a finished run, with their interval over trials.",
+        help="print the mean metrics of a run",
+        description=(
+            "Print the mean metrics of a finished run, with confidence intervals over its trials."
+        ),
     )
     evaluate.add_argument("folder", metavar="RESULTS", type=Path, help="the run's result folder")
     evaluate.add_argument("--split", choices=["vali", "test"], default="test")
@@ -77,7 +82,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "--empty",
         choices=["exclude", "zero", "one"],
         default="exclude",
-        help="what a query without a relevant document counts as (default: it is left out)",
+        help="how a query without a relevant document counts (default: exclude)",
     )
     evaluate.set_defaults(run=_evaluate)
 

@@ -1,13 +1,13 @@
 """The fork server of a workflow: a process that has imported everything, whose forks run jobs.
 
-A job of the workflow is a process of its own, and importing PyTorch or pandas takes it longer than
-many a figure takes to be drawn. A fork has everything imported already, and is a process of its own
-all the same: with its own log, memory, signals and end. Snakemake starts the server with the
-workflow; ``cli/job.py`` asks it for a fork and stands for the job: it passes signals on and ends as
-the job ends. When it is killed, so is the job. Where there is no server, on another node for
-instance, jobs start as usual.
+Each job of the workflow is a process of its own, and importing PyTorch or pandas takes longer than
+drawing many a figure. A fork has everything imported already, and is still a process of its own,
+with its own log, memory, signals and exit status. Snakemake starts the server with the workflow;
+``cli/job.py`` asks it for a fork and acts as the job: it forwards signals and exits with the job's
+status. If it is killed, so is the job. Where there is no server, on another node for instance, jobs
+start as usual.
 
-Only on Linux: elsewhere libraries do not survive a fork.
+The server runs on Linux only, because libraries do not survive a fork elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from directrank.cli.job import FORWARDED, VARIABLE
 from directrank.cli.parent import VARIABLE as PARENT
 from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
 
-#: What fits and products have in common. Nothing here may start threads.
+#: The imports that fits and products share. None of these may start threads.
 MODULES = (
     *(f"directrank.cli.{command}" for command in COMMANDS),
     "directrank.data.prepare",
@@ -59,35 +59,35 @@ MODULES = (
     "xgboost",
 )
 
-#: Seconds in which a request must be there, so that one that stalls does not hold up the others.
+#: Seconds within which a request must arrive, so that one that stalls does not delay the others.
 PATIENCE = 10.0
 
-#: Bytes that the path of a socket may have, on Linux.
+#: The most bytes that the path of a socket may have on Linux.
 LONGEST_PATH = 107
 
-#: Variables that libraries read when they are loaded: a fork cannot change them any more.
+#: Variables that libraries read when they are loaded, which is too late to change in a fork.
 LOADED_WITH = ("PYTHONPATH", "PYTHONHASHSEED", *PORTABLE, *PORTABLE_X86)
 
 
-#: Whether this system has what the server needs.
+#: Whether this system supports the server.
 AVAILABLE = sys.platform == "linux" and hasattr(os, "pidfd_open")
 
 
 def socket_path() -> str:
-    """A path for a server's socket that nobody else knows; nothing is made."""
+    """An unguessable path for a server's socket; nothing is created."""
     return os.path.join(tempfile.gettempdir(), f"directrank-{secrets.token_hex(8)}", "forks")
 
 
 def start(python: str, path: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-    """Start the server beside this process, with which it ends. Jobs wait until it is ready.
+    """Start the server, which ends with this process. Jobs wait until it is ready.
 
     Args:
         python: the interpreter of jobs.
-        path: where jobs reach it (:func:`socket_path`).
-        environment: what jobs are started with, beyond this process's own.
+        path: the socket at which jobs reach it (:func:`socket_path`).
+        environment: variables that jobs are given in addition to those of this process.
 
     Returns:
-        The server; None where there cannot be one.
+        The server; None where it is not supported.
     """
     if not AVAILABLE or len(os.fsencode(path)) > LONGEST_PATH:
         return None
@@ -99,20 +99,20 @@ def start(python: str, path: str, environment: Mapping[str, str]) -> subprocess.
     server = subprocess.Popen(
         [python, "-m", "directrank.cli.forkserver", str(listening.fileno())],
         env=os.environ | dict(environment) | threads,
-        cwd="/",  # so that it keeps no disk from being unmounted once the workflow has ended
+        cwd="/",  # so that it does not prevent a disk from being unmounted
         stdin=subprocess.DEVNULL,
         pass_fds=[listening.fileno()],
-        start_new_session=True,  # what a terminal interrupts are the jobs
+        start_new_session=True,  # a terminal's interrupt is meant for the jobs
     )
     listening.close()
     return server
 
 
 def serve(listening: socket.socket) -> None:
-    """Import, then fork a job for whoever connects to the socket, until the parent ends."""
+    """Import everything, then fork a job for each connection until the parent process ends."""
     try:
         parent = os.pidfd_open(int(os.environ[PARENT]))
-    except ProcessLookupError:  # it has ended meanwhile
+    except ProcessLookupError:  # it has already ended
         _remove(listening)
         return
     _prepare()
@@ -135,7 +135,7 @@ def _remove(listening: socket.socket) -> None:
 
 
 def _prepare() -> None:
-    """Do once what every job would do first."""
+    """Do once what every job would otherwise do first."""
     with uncollected():
         for module in MODULES:
             import_module(module)
@@ -148,13 +148,13 @@ def _prepare() -> None:
 
 
 def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
-    """Fork the job that a new connection asks for."""
+    """Fork the job that a new connection requests."""
     connection, _ = listening.accept()
     connection.settimeout(PATIENCE)
     try:
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
         request = json.loads(connection.makefile().readline())
-    except (OSError, ValueError):  # whoever asked has gone
+    except (OSError, ValueError):  # the client has gone
         connection.close()
         return
     pid = _forked(request)
@@ -164,20 +164,20 @@ def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
     if pid is None:
-        connection.close()  # and whoever asked starts the job as usual
+        connection.close()  # and the client starts the job as usual
         return
     job = SimpleNamespace(pid=pid, ended=os.pidfd_open(pid), connection=connection, done=False)
     events.register(job.ended, selectors.EVENT_READ, job)
     events.register(connection, selectors.EVENT_READ, job)
-    with contextlib.suppress(OSError):  # it has gone, which the selector tells too
+    with contextlib.suppress(OSError):  # the client has gone, which the selector reports as well
         connection.sendall(f"{pid}\n".encode())
 
 
 def _forked(request: Mapping[str, Any]) -> int | None:
-    """As :func:`os.fork`; None where a fork cannot be the job that is asked for.
+    """As :func:`os.fork`; None where a fork cannot run the requested job.
 
-    That is where the job needs other libraries, where its address space is limited, which counts
-    all that the server has mapped, and where memory is short.
+    A fork cannot run it if the job needs other libraries, if its address space is limited (the
+    limit would count everything that the server has mapped), or if memory is short.
     """
     environment, limits = request["environment"], request["limits"]
     if any(environment.get(name) != os.environ.get(name) for name in LOADED_WITH):
@@ -191,7 +191,7 @@ def _forked(request: Mapping[str, Any]) -> int | None:
 
 
 def _end(job: Any, events: selectors.BaseSelector) -> None:
-    """See a job off that has ended, or that nobody waits for any more: this one is killed."""
+    """Clean up after a job that has ended; kill one whose client has gone."""
     job.done = True
     events.unregister(job.connection)
     events.unregister(job.ended)
@@ -211,7 +211,7 @@ def _has_ended(pid: int) -> bool:
 def _leave(
     events: selectors.BaseSelector, listening: socket.socket, connection: socket.socket
 ) -> None:
-    """Close what belongs to the server: a socket is closed once nobody has it open any more."""
+    """Close the server's own sockets in a fork: a socket closes once no process has it open."""
     for job in {id(key.data): key.data for key in events.get_map().values() if key.data}.values():
         job.connection.close()
     listening.close()
@@ -220,7 +220,7 @@ def _leave(
 
 
 def _run(request: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
-    """Be the job, as if it had been started by itself."""
+    """Run the job as if it had been started by itself."""
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)

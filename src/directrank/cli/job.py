@@ -1,8 +1,8 @@
-"""Run a command of directrank in a fork of the workflow's fork server, or, without one, as usual.
+"""Run a command of directrank in a fork of the workflow's fork server, or as usual without one.
 
     python -I -S job.py fit run.json --data … --out …
 
-The rules of the workflow call this file, which imports nothing of the package: it starts in a
+The rules of the workflow call this file. It imports nothing from the package, so it starts in a
 hundredth of a second. See :mod:`directrank.cli.forkserver`.
 """
 
@@ -16,13 +16,13 @@ import socket
 import sys
 from typing import NoReturn
 
-#: Names the fork server's socket; the workflow sets it.
+#: The variable that names the fork server's socket; the workflow sets it.
 VARIABLE = "DIRECTRANK_FORKSERVER"
 
-#: What somebody who waits for a job may tell it.
+#: The signals that are forwarded to the job.
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
-#: What a process may be kept to.
+#: The resource limits that the job inherits.
 LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
 
 
@@ -32,7 +32,7 @@ def main() -> int:
     connection = _connected(os.environ.get(VARIABLE, ""))
     if connection is None:
         _run_here(arguments)
-    # What is told is read from a socket: a handler might run too late, with the process waiting.
+    # Signals are read from a socket, because a handler might run too late while the process waits.
     told, telling = socket.socketpair()
     telling.setblocking(False)
     told.setblocking(False)
@@ -51,7 +51,7 @@ def main() -> int:
         started = _line(connection)
     except OSError:
         started = ""
-    if not started:  # the server has gone, or a fork cannot be this job
+    if not started:  # the server has gone, or a fork cannot run this job
         for known in FORWARDED:
             signal.signal(known, signal.SIG_DFL)
         _forward(told, os.getpid())
@@ -75,7 +75,7 @@ def _run_here(arguments: list[str]) -> NoReturn:
 
 
 def _line(connection: socket.socket) -> str:
-    """The next line without its end; empty where there is none."""
+    """The next line without its newline; empty if there is none."""
     line = b""
     with contextlib.suppress(ConnectionResetError):
         while byte := connection.recv(1):
@@ -86,27 +86,27 @@ def _line(connection: socket.socket) -> str:
 
 
 def _forward(told: socket.socket, job: int) -> None:
-    """Send the process ``job`` the signals that have come."""
+    """Send the signals received so far to the process ``job``."""
     with contextlib.suppress(BlockingIOError, ProcessLookupError):
         for number in told.recv(1000):
             os.kill(job, number)
 
 
 def _watched(connection: socket.socket, job: int, told: socket.socket) -> int:
-    """The exit status of the process ``job``, to which signals go on."""
+    """Forward signals to the process ``job`` until it ends, and return its exit status."""
     ready: list[socket.socket] = []
     while connection not in ready:
         ready, _, _ = select.select([connection, told], [], [])
         if told in ready:
             _forward(told, job)
     status = _line(connection)
-    if not status:  # the server was killed; nobody would know how the job ends
+    if not status:  # the server was killed, so the job's exit status would be lost
         with contextlib.suppress(ProcessLookupError):
             os.kill(job, signal.SIGKILL)
         print("error: the process that started this job was killed", file=sys.stderr)
         return 1
     code = int(status)
-    if code < 0:  # by a signal, and so is this process
+    if code < 0:  # the job was ended by a signal; end this process by the same one
         if -code in FORWARDED:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

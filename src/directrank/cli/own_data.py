@@ -1,4 +1,4 @@
-"""``directrank compare DATA``: every loss and tree ensemble on one's own data."""
+"""``directrank compare DATA``: compare every loss and tree ensemble on your own data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def add_options(compare: argparse.ArgumentParser) -> None:
-    """Add what only a comparison on one's own data takes."""
+    """Add the options of a comparison on the user's own data."""
     own = compare.add_argument_group("your own data")
     own.add_argument(
         "--budget",
@@ -23,20 +23,21 @@ def add_options(compare: argparse.ArgumentParser) -> None:
         "training queries and three seeds; full: all queries (default: %(default)s)",
     )
     own.add_argument(
-        "--losses", metavar="NAME", nargs="+", default=[], help="as RankNet (default: all)"
+        "--losses", metavar="NAME", nargs="+", default=[], help="such as RankNet (default: all)"
     )
     own.add_argument(
         "--scorers",
         nargs="+",
         choices=["linear", "tower", "context", "trees"],
         default=[],
-        help="what ranks (default: linear and tower in quick, else all)",
+        help="the scorers to train (default: linear and tower if quick, otherwise all)",
     )
     own.add_argument(
         "--folds",
         type=int,
         metavar="N",
-        help="parts into which the queries of one file are dealt (default: 3 in quick, else 5)",
+        help="the number of folds into which the queries of a single file are divided "
+        "(default: 3 if quick, otherwise 5)",
     )
     for what, usual in (
         ("query", "query, query_id or qid"),
@@ -44,23 +45,24 @@ def add_options(compare: argparse.ArgumentParser) -> None:
         ("group", "none"),
     ):
         own.add_argument(
-            f"--{what}-column", metavar="NAME", help=f"the {what}'s column (default: {usual})"
+            f"--{what}-column", metavar="NAME", help=f"the column of the {what} (default: {usual})"
         )
     own.add_argument(
         "--grades",
         type=int,
         default=5,
         metavar="N",
-        help="grades into which labels are cut that are no whole numbers (default: %(default)s)",
+        help="the number of grades into which labels that are not whole numbers are cut "
+        "(default: %(default)s)",
     )
-    own.add_argument("--name", help="what to call the data (default: as the file)")
+    own.add_argument("--name", help="a name for the data (default: the name of the file)")
     own.add_argument(
         "--cores", type=int, default=os.cpu_count() or 1, help="cores to use (default: all)"
     )
     own.add_argument(
         "--dry-run",
         action="store_true",
-        help="read the data, say what would be run and how long it takes, and stop",
+        help="only read the data and print what would be run and how long it would take",
     )
 
 
@@ -77,8 +79,9 @@ def compare(options: argparse.Namespace) -> None:
     with contextlib.chdir(folder):
         runs, seconds = _predicted(repository)
     print(
-        f"{runs} runs, about {_duration(seconds / options.cores)} at most on {options.cores} "
-        f"cores. Everything is kept in {folder}: the same command goes on where it was stopped.",
+        f"The {runs} runs take at most about {_duration(seconds / options.cores)} on "
+        f"{options.cores} cores. Everything is kept in {folder}; to resume after an interruption, "
+        "give the same command again.",
         flush=True,
     )
     command = [
@@ -87,19 +90,19 @@ def compare(options: argparse.Namespace) -> None:
         *("--cores", str(options.cores)),
     ]
     if options.dry_run:
-        print(f"Nothing was run. The same without --dry-run does: {' '.join(command)}")
+        print(f"Nothing was run. Without --dry-run, this is run: {' '.join(command)}")
         return
     if subprocess.run(command).returncode:
         raise DirectrankError(
-            "the comparison did not come to its end",
-            f"see what is printed above and {folder}/logs, then give the same command again",
+            "the comparison was not completed",
+            f"see the output above and {folder}/logs, then give the same command again",
         )
     for what, path in _results(request.name).items():
         print(f"{what}: {folder / path}")
 
 
 def _results(name: str) -> Mapping[str, str]:
-    """What the comparison leaves, by what it is."""
+    """The files that the comparison produces, by their descriptions."""
     tables = f"paper_tables/{name}/one_protocol"
     return {
         "Report": f"report/{name}/report.html",
@@ -109,18 +112,18 @@ def _results(name: str) -> Mapping[str, str]:
 
 
 def _repository() -> Path:
-    """The clone that this package is part of.
+    """The clone of the repository to which this package belongs.
 
     Raises:
-        ConfigError: the package is installed without one.
+        ConfigError: the package was installed without one.
     """
     from directrank.system.errors import ConfigError
 
     root = Path(__file__).resolve().parents[3]
     if not (root / "workflow/Snakefile").is_file():
         raise ConfigError(
-            "the workflow is not part of an installed package",
-            "run this in a clone of the repository, after `make setup`: .venv/bin/directrank",
+            "the installed package does not include the workflow",
+            "clone the repository, run `make setup` there, and use its .venv/bin/directrank",
         )
     return root
 
@@ -142,7 +145,7 @@ def _request(options: argparse.Namespace) -> Any:
 
 
 def _predicted(repository: Path) -> tuple[int, float]:
-    """Number of runs of the edition in the working folder, and seconds of one process for all."""
+    """The number of runs of the working folder's edition, and their seconds in a single process."""
     from directrank.cli.cost import own_rates
     from directrank.cost.estimate import estimate
     from directrank.edition.plan import load

@@ -1,4 +1,4 @@
-"""The jobs of a workflow that has died end too, and keep what they have done."""
+"""End the jobs of a workflow that has died, without losing their work."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import select
 import signal
 import threading
 
-#: Names the process without which this one has no purpose; the workflow sets it.
+#: The variable that names the process that this one serves; the workflow sets it.
 VARIABLE = "DIRECTRANK_PARENT"
 
 
 def end_with_parent() -> None:
-    """Have this process asked to end (SIGTERM) when the one that :data:`VARIABLE` names is gone.
+    """Send SIGTERM to this process once the process that :data:`VARIABLE` names has ended.
 
-    A fit then saves and stops, and whoever starts the workflow again does not compete with it.
-    Without the variable, and on systems without process descriptors (before Linux 5.3, macOS),
-    nothing happens: the job goes on to its end.
+    A fit then saves its state and stops, so it does not compete with a workflow that is started
+    again. If the variable is not set, or the system has no process descriptors (macOS, and Linux
+    before 5.3), nothing happens, and the job runs to completion.
     """
     parent = os.environ.get(VARIABLE, "")
     if not (parent.isdecimal() and hasattr(os, "pidfd_open")):

@@ -1,4 +1,4 @@
-"""``directrank product``, ``gallery`` and ``claims``: from results to figures, tables, verdicts."""
+"""``directrank product``, ``gallery`` and ``claims``: make figures, tables and verdicts."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "product",
         help="draw one figure or write one table",
         description=(
-            "Draw the figure or write the table of PLAN, in all its forms, beside --out. Nothing "
-            "is trained: it takes seconds."
+            "Draw the figure or write the table that PLAN describes, in all its formats. Nothing "
+            "is trained, so this takes seconds."
         ),
         epilog=(
             "example: directrank product results/demo/plan/bruch2019/figure2.json "
             "--results results/demo --out figures/demo/bruch2019/figure2"
         ),
     )
-    product.add_argument("plan", metavar="PLAN", type=Path, help="what it is made of (JSON)")
+    product.add_argument("plan", metavar="PLAN", type=Path, help="the product's plan (JSON)")
     _add_results(product)
     product.add_argument(
-        "--out", type=Path, required=True, help="the files' path; its ending does not matter"
+        "--out", type=Path, required=True, help="the path of the files; its suffix is ignored"
     )
     product.add_argument(
         "--prepared",
         type=Path,
         default=Path("data/prepared"),
-        help="the folder of prepared data sets, for what describes them (default: %(default)s)",
+        help="the folder of prepared data sets, for products that describe them "
+        "(default: %(default)s)",
     )
     product.add_argument(
         "--claims",
         type=Path,
-        help="the verdicts on the paper's claims, for what quotes some: …/<paper>/claims.csv",
+        help="the verdicts on the paper's claims, …/<paper>/claims.csv, for products that quote "
+        "them",
     )
     product.add_argument(
         "--values",
@@ -44,28 +46,28 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         type=Path,
         nargs="+",
         default=[],
-        help="values per query of each collection, for what is drawn from them",
+        help="the values per query of each collection, for products that are made from them",
     )
     product.add_argument(
         "--times",
         action="store_true",
-        help="write the file of its measured times, --out, and nothing else",
+        help="write only the product's measured times, to the file --out",
     )
     product.set_defaults(run=_product)
 
     gallery = subparsers.add_parser(
         "gallery",
         help="write the page that shows figures with their captions",
-        description="Write a Markdown page of figures; their captions lie in the SVG files.",
+        description="Write a Markdown page of figures with the captions stored in the SVG files.",
     )
     gallery.add_argument("figures", metavar="SVG", type=Path, nargs="+", help="the figures")
-    gallery.add_argument("--out", type=Path, required=True, help="the page")
+    gallery.add_argument("--out", type=Path, required=True, help="the page to write")
     gallery.set_defaults(run=_gallery)
 
     claims = subparsers.add_parser(
         "claims",
-        help="measure the papers' claims",
-        description="Measure the papers' claims, merge the verdicts, put their count on a page.",
+        help="test the papers' claims",
+        description="Test the papers' claims, merge the verdicts, and show their counts on a page.",
     )
     _add_claims(claims.add_subparsers(metavar="COMMAND", required=True))
 
@@ -73,41 +75,50 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     measure = subparsers.add_parser(
         "measure",
-        help="measure the claims of one paper",
-        description="Measure every published claim of a paper: tests, effects, verdicts.",
+        help="test the claims of one paper",
+        description="Test every published claim of a paper; report tests, effects and verdicts.",
     )
     measure.add_argument(
-        "plans", metavar="PLAN", type=Path, nargs="+", help="the paper's products' plans (JSON)"
+        "plans",
+        metavar="PLAN",
+        type=Path,
+        nargs="+",
+        help="the plans of the paper's products (JSON)",
     )
     _add_results(measure)
-    measure.add_argument("--out", type=Path, required=True, help="the file, …/<paper>/claims.csv")
     measure.add_argument(
-        "--margin", type=float, required=True, help="differences of a metric up to it are equal"
+        "--out", type=Path, required=True, help="the file to write, …/<paper>/claims.csv"
+    )
+    measure.add_argument(
+        "--margin",
+        type=float,
+        required=True,
+        help="treat differences of a metric up to this as equivalent",
     )
     measure.set_defaults(run=_measure)
 
     merge = subparsers.add_parser(
         "merge",
-        help="merge the verdicts of papers into an edition's",
-        description="Merge the claims of papers; write claims.csv and the page claims.md.",
+        help="merge the verdicts on the papers' claims into those of an edition",
+        description="Merge the papers' claims; write claims.csv and the page claims.md.",
         epilog=(
             "example: directrank claims merge paper_tables/real/*/claims.csv --edition real "
             "--out paper_tables/real/claims.csv"
         ),
     )
     merge.add_argument(
-        "files", metavar="CSV", type=Path, nargs="*", help="what `claims measure` wrote"
+        "files", metavar="CSV", type=Path, nargs="*", help="files written by `claims measure`"
     )
-    merge.add_argument("--edition", required=True, help="its name, such as real")
-    merge.add_argument("--out", type=Path, required=True, help="the file, …/claims.csv")
+    merge.add_argument("--edition", required=True, help="the edition's name, such as real")
+    merge.add_argument("--out", type=Path, required=True, help="the file to write, …/claims.csv")
     merge.set_defaults(run=_merge)
 
     collections = subparsers.add_parser(
         "collections",
-        help="set the verdicts on every collection side by side",
+        help="compare the verdicts on every collection",
         description=(
-            "Measure claims on every collection of one protocol, beside the verdicts of the "
-            "papers' own experiments; write claims_by_collection.csv and the page of that name."
+            "Test claims on every collection of one protocol, and show the verdicts beside those "
+            "of the papers' own experiments; write claims_by_collection.csv and .md."
         ),
         epilog=(
             "example: directrank claims collections "
@@ -119,22 +130,27 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     collections.add_argument(
         "files", metavar="PARQUET", type=Path, nargs="+", help="published values per query"
     )
-    collections.add_argument("--claims", type=Path, required=True, help="what `claims merge` wrote")
     collections.add_argument(
-        "--margin", type=float, required=True, help="differences of a metric up to it are equal"
+        "--claims", type=Path, required=True, help="the file written by `claims merge`"
     )
     collections.add_argument(
-        "--out", type=Path, required=True, help="the file, …/claims_by_collection.csv"
+        "--margin",
+        type=float,
+        required=True,
+        help="treat differences of a metric up to this as equivalent",
+    )
+    collections.add_argument(
+        "--out", type=Path, required=True, help="the file to write, …/claims_by_collection.csv"
     )
     collections.set_defaults(run=_collections)
 
     page = subparsers.add_parser(
         "count",
-        help="put the count of verdicts on a page",
-        description="Write the count of verdicts between the marks for it in a Markdown page.",
+        help="write the counts of verdicts into a page",
+        description="Write the counts of verdicts between their markers in a Markdown page.",
         epilog="example: directrank claims count paper_tables/real/claims.csv --page README.md",
     )
-    page.add_argument("file", metavar="CSV", type=Path, help="what `claims merge` wrote")
+    page.add_argument("file", metavar="CSV", type=Path, help="the file written by `claims merge`")
     page.add_argument("--page", type=Path, required=True, help="the page, such as README.md")
     page.set_defaults(run=_count)
 

@@ -1,4 +1,4 @@
-"""``directrank report``: one page with the verdicts, figures, tables and runs of an edition."""
+"""``directrank report``: write one page with an edition's verdicts, figures, tables and runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "report",
         help="write the report of an edition",
         description=(
-            "Write one HTML file with the verdicts, every figure and table beside the published "
-            "values, and every run with its curve. It loads nothing from elsewhere."
+            "Write one self-contained HTML file with the verdicts, every figure and table beside "
+            "the published values, and every run with its curve."
         ),
         epilog=(
             "example: directrank report results/demo/plan/*/*.json --results results/demo "
@@ -23,14 +23,21 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         ),
     )
     report.add_argument(
-        "plans", metavar="PLAN", type=Path, nargs="+", help="the products' plans (JSON)"
+        "plans", metavar="PLAN", type=Path, nargs="+", help="the plans of the products (JSON)"
     )
     report.add_argument(
         "--results", type=Path, required=True, help="the edition's results, such as results/demo"
     )
-    report.add_argument("--figures", type=Path, required=True, help="its figures")
-    report.add_argument("--tables", type=Path, required=True, help="its tables, with claims.csv")
-    report.add_argument("--out", type=Path, required=True, help="the HTML file")
+    report.add_argument(
+        "--figures", type=Path, required=True, help="the folder of the edition's figures"
+    )
+    report.add_argument(
+        "--tables",
+        type=Path,
+        required=True,
+        help="the folder of the edition's tables, with claims.csv",
+    )
+    report.add_argument("--out", type=Path, required=True, help="the HTML file to write")
     report.set_defaults(run=_report)
 
 
