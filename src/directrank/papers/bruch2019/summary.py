@@ -11,10 +11,11 @@ from directrank.papers.shared.summary import Panel, rows_where
 PANELS = tuple(
     Panel(
         title=f"Table 1, {title}",
-        axis="NDCG (%)",
+        axis="NDCG (points)",
         tables=("table1",),
-        series="method",
+        row="method",
         cell=("paper_dataset", "method", "metric"),
+        frame="metric",
         bars="95% intervals over trials",
         where=rows_where("paper_dataset", title),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from directrank.papers.burges2006.speed import NETS
+from directrank.papers.burges2006.speed import NETS, TITLES
 from directrank.papers.shared import summary
 from directrank.papers.shared.summary import Panel
 
@@ -16,7 +16,7 @@ PANELS = (
         title="Figure 1, slopes",
         axis="slope",
         tables=("table_figure1",),
-        series="quantity",
+        row=lambda rows: rows["quantity"].str.removeprefix("slope, ").map(TITLES),
         cell=("net", "quantity"),
         bars="the farther end of the range over processes",
         where=lambda rows: rows["quantity"].str.startswith("slope"),
@@ -27,7 +27,7 @@ PANELS = (
         title="Section 6.1, speed-up",
         axis="factor",
         tables=("table_speed", "table_speed_cubic"),
-        series=lambda rows: rows["net"].map(NETS) + " nets" + rows["table"].map(_DATA),
+        row=lambda rows: rows["net"].map(NETS) + " nets" + rows["table"].map(_DATA),
         cell=("net", "quantity"),
         bars="the farther end of the range over processes",
         where=lambda rows: rows["quantity"].str.startswith("speed-up"),

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from directrank.papers.pobrotyn2021.methods import PARTS, printed_name
 from directrank.papers.shared import summary
 from directrank.papers.shared.summary import Panel, rows_where
-
-#: Loss → the family by which the picture distinguishes it.
-_FAMILIES = dict.fromkeys(("ListNet", "ListMLE", "RMSE"), "listwise, RMSE")
-
-
-def _family(rows: pd.DataFrame) -> pd.Series:
-    return rows["method"].str.partition("@")[0].replace(_FAMILIES).map(printed_name)
-
 
 PANELS = (
     Panel(
         title="Table 1, sorting",
         axis="value",
         tables=("table1",),
-        series=lambda rows: "τ: " + rows["tau"].replace("lim tau->0", "0"),
+        row=lambda rows: "τ = " + rows["tau"].replace("lim tau->0", "0"),
         cell=("tau", "place"),
         value="value",
     ),
@@ -31,19 +21,20 @@ PANELS = (
         title="Table 2, data sets",
         axis="count",
         tables=("table2",),
-        series="statistic",
+        row="statistic",
         where=lambda rows: rows["data"] != "stand-in",  # which are smaller on purpose
         cell=("paper_dataset", "statistic"),
         value="value",
-        log=True,
+        relative=True,
     ),
     *(
         Panel(
             title=f"Table 3, {title}",
-            axis="NDCG (%)",
+            axis="NDCG (points)",
             tables=("table3",),
-            series=_family,
+            row=lambda rows: rows["method"].map(printed_name),
             cell=("paper_dataset", "method", "metric"),
+            frame="metric",
             bars="95% intervals over trials",
             where=rows_where("paper_dataset", title),
         )

@@ -38,6 +38,16 @@ SERIES: tuple[dict[str, Any], ...] = (
     {"color": BLACK, "marker": "X", "linestyle": (0, (1, 2))},
 )
 
+#: The look of values that a paper prints.
+PUBLISHED: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "D",
+    "markersize": 3.4,
+    "color": BLACK,
+    "markerfacecolor": "none",
+    "markeredgewidth": 0.7,
+}
+
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # shipped with matplotlib, so the same everywhere
     "font.size": 7.5,
@@ -84,12 +94,17 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float = COLUMN, height: float = 2.3, **subplots: Any) -> tuple[Figure, Any]:
-    """A figure of ``width`` × ``height`` inches and its axes, arranged as ``Figure.subplots`` does.
+def empty_figure(width: float = COLUMN, height: float = 2.3) -> Figure:
+    """A figure of ``width`` × ``height`` inches.
 
     Made without pyplot: nothing is kept between figures. Call it within :func:`style`.
     """
-    figure = Figure(figsize=(width, height))
+    return Figure(figsize=(width, height))
+
+
+def new_figure(width: float = COLUMN, height: float = 2.3, **subplots: Any) -> tuple[Figure, Any]:
+    """An :func:`empty_figure` and its axes, arranged as ``Figure.subplots`` does."""
+    figure = empty_figure(width, height)
     return figure, figure.subplots(**subplots)
 
 

@@ -1,6 +1,9 @@
-"""A paper in one picture: what it prints against what came out here, a point per table cell.
+"""A paper in one picture: how far what came out here lies from print, a point per table cell.
 
-The cells are those of the tables that the edition makes; nothing is run or computed for it.
+Where the data are the paper's, a point is ours minus the printed value, and zero is agreement. On
+other data levels mean nothing: there each method's distance from the mean of all methods is shown
+beside the printed one's, so that a reader sees whether methods stand to each other as in print. The
+cells are those of the tables that the edition makes; nothing is run or computed for it.
 """
 
 from __future__ import annotations
@@ -8,24 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter
+from matplotlib.figure import SubFigure
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import of_other_data
+from directrank.papers.shared.differences import MET
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
 
+#: A status that is written beside its point → what is written there.
+REMARKS = {"not met": "not met", "misprint in the paper": "misprint in the paper"}
+
 #: Statuses of a value that is computed exactly and either is the printed one or is not.
-EXACT = {"met", "not met", "misprint in the paper"}
+EXACT = {MET, *REMARKS}
+
+#: What is drawn of a cell: ours, the half width of its interval, and print.
+DRAWN = ("drawn", "drawn_half_width", "drawn_published")
 
 #: What a run of this study decides of a cell; the rest is known without it.
-MEASURED = ("reproduced", "half_width", *DIFFERENCES)
+MEASURED = ("reproduced", "half_width", *DIFFERENCES, *DRAWN)
 
 #: What a picture says of cells that are not of the paper's data.
 NOTES = {
@@ -36,35 +46,77 @@ NOTES = {
 #: So many joint standard errors from print a cell is counted as near it.
 NEAR = 2.0
 
+#: At most so many frames stand side by side, where they are of several panels.
+FRAMES = 4
+
+#: Height of a row of cells, and of what stands over and under the rows of a panel, in inches.
+_ROW, _AROUND = 0.135, 0.85
+
+_LABELS = Callable[[pd.DataFrame], pd.Series]
+
 
 @dataclass(frozen=True)
 class Panel:
-    """Cells that share a frame.
+    """Cells of one kind, in a frame per metric.
 
     Attributes:
         title: e.g. ``Table 4, OHSUMED``.
         axis: what is measured, with its unit.
         tables: the products of the paper that the cells are of.
-        series: column of the tables whose values are told apart by colour and marker; or what
-            makes those values of a table's rows.
+        row: column of the tables whose values are the rows of a frame, or what makes their labels
+            of a table's rows.
         cell: columns that together name a cell.
+        frame: likewise for what has a frame of its own, such as the cut-off of a metric; all cells
+            share one by default.
         bars: what the error bars are, for the caption; empty where there are none.
         where: which rows of the tables belong here; all by default.
         value: the column of reproduced values.
-        log: whether the axes are logarithmic.
+        relative: whether a difference is told in per cent of the printed value, because those are
+            of several scales. Such a panel is left out on other data than the paper's.
         timed: whether the values are measured times, kept in the tables' ``times``.
     """
 
     title: str
     axis: str
     tables: Sequence[str]
-    series: str | Callable[[pd.DataFrame], pd.Series]
+    row: str | _LABELS
     cell: Sequence[str]
+    frame: str | _LABELS | None = None
     bars: str = ""
     where: Callable[[pd.DataFrame], pd.Series] | None = None
     value: str = "mean"
-    log: bool = False
+    relative: bool = False
     timed: bool = False
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The cells of a panel that are drawn alike: of the paper's data, or of other data."""
+
+    panel: Panel
+    cells: pd.DataFrame
+    comparable: bool
+
+    @property
+    def title(self) -> str:
+        kinds = [kind for kind in NOT_COMPARABLE if (self.cells["data"] == kind).any()]
+        return self.panel.title + (f" (here: {', '.join(kinds)})" if kinds else "")
+
+    @property
+    def frames(self) -> list[str]:
+        return list(dict.fromkeys(self.cells["frame"]))
+
+    @property
+    def rows(self) -> list[str]:
+        return list(dict.fromkeys(self.cells["row"]))
+
+    @property
+    def axis(self) -> str:
+        if not self.comparable:
+            return f"{self.panel.axis} minus the mean of the rows"
+        return (
+            f"ours − paper, {'% of the printed value' if self.panel.relative else self.panel.axis}"
+        )
 
 
 def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
@@ -74,39 +126,32 @@ def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
         DataError: no cell has both a printed and a reproduced value.
     """
     tables: dict[str, FigureResult | TableResult] = {}
-    drawn = []
-    for panel in panels:
-        cells = _cells(evidence, panel, tables)
-        if len(cells):
-            drawn.append((panel, cells))
-    if not drawn:
+    parts = [part for panel in panels for part in _parts(evidence, panel, tables)]
+    if not parts:
         raise DataError(
             "no table of this edition has a value that the paper prints too",
             f"let the edition make one of {', '.join(tables_of(panels))}",
         )
-    columns = min(2, len(drawn))
-    rows = math.ceil(len(drawn) / columns)
-    picture, axes = figures.new_figure(
-        width=columns * figures.COLUMN,
-        height=0.35 + 2.3 * rows,
-        nrows=rows,
-        ncols=columns,
-        squeeze=False,
+    bands = _bands(parts)
+    heights = [_AROUND + _ROW * max(len(part.rows) for part in band) for band in bands]
+    alone = len(parts) == 1 and len(parts[0].frames) == 1
+    picture = figures.empty_figure(
+        width=(1 if alone else 2) * figures.COLUMN, height=sum(heights) + 0.15
     )
-    for frame, (panel, cells) in zip(axes.flat, drawn, strict=False):
-        _draw(frame, panel, cells)
-    for frame in axes.flat[len(drawn) :]:
-        frame.set_axis_off()
-    data = pd.concat([cells for _, cells in drawn], ignore_index=True)
+    strips = picture.subfigures(nrows=len(bands), height_ratios=heights, squeeze=False)[:, 0]
+    for strip, band in zip(strips, bands, strict=True):
+        widths = [1 + len(part.frames) for part in band]  # row labels are as wide as a frame
+        places = strip.subfigures(ncols=len(band), width_ratios=widths, squeeze=False)[0]
+        for place, part in zip(places, band, strict=True):
+            _draw(place, part)
+    data = pd.concat([part.cells for part in parts], ignore_index=True)
     notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
     if notes:
         said = "; ".join(notes)
         said = f"{said[0].upper()}{said[1:]} (edition {evidence.edition})"
         figures.small_print(picture, said)
-    # Square frames beside legends: the layout needs to see its own result once.
-    picture.draw_without_rendering()
-    caption = _caption(evidence, drawn)
-    if not any(panel.timed for panel, _ in drawn):
+    caption = _caption(evidence, parts)
+    if not any(part.panel.timed for part in parts):
         return FigureResult(picture, data, caption)
     return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
 
@@ -119,6 +164,25 @@ def rows_where(column: str, value: str) -> Callable[[pd.DataFrame], pd.Series]:
 def tables_of(panels: Sequence[Panel]) -> tuple[str, ...]:
     """The products whose cells the panels show: what the product ``summary`` repeats."""
     return tuple(dict.fromkeys(name for panel in panels for name in panel.tables))
+
+
+def _parts(
+    evidence: Evidence, panel: Panel, tables: dict[str, FigureResult | TableResult]
+) -> list[_Part]:
+    """What is drawn of a panel: its cells of the paper's data, and those of other data."""
+    cells = _cells(evidence, panel, tables)
+    if cells.empty:
+        return []
+    other = cells["data"].isin(NOT_COMPARABLE)
+    parts = []
+    if not other.all():
+        parts.append(_Part(panel, _against_print(cells[~other], panel.relative), True))
+    if not panel.relative:
+        rows = cells.groupby("frame")["row"].transform("nunique")
+        standing = cells[other & (rows > 1)]  # one method stands nowhere
+        if len(standing):
+            parts.append(_Part(panel, _against_mean(standing), False))
+    return parts
 
 
 def _cells(
@@ -140,14 +204,14 @@ def _cells(
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     if rows.empty:
         return rows
-    series = rows[panel.series] if isinstance(panel.series, str) else panel.series(rows)
     return pd.DataFrame(
         {
             "edition": evidence.edition,
             "panel": panel.title,
             "table": rows["table"],
             "cell": rows[list(panel.cell)].astype(str).agg(", ".join, axis=1),
-            "series": series.astype(str),
+            "frame": "" if panel.frame is None else _labels(rows, panel.frame),
+            "row": _labels(rows, panel.row),
             "dataset": rows.get("dataset", ""),
             "data": rows["data"],
             "published": rows["published"].astype(float),
@@ -160,88 +224,147 @@ def _cells(
     )
 
 
-def _draw(axes: Axes, panel: Panel, cells: pd.DataFrame) -> None:
-    for number, (name, part) in enumerate(cells.groupby("series", sort=False)):
-        look = figures.SERIES[number % len(figures.SERIES)] | {"linestyle": "none"}
-        bars = axes.errorbar(
-            part["published"],
-            part["reproduced"],
-            xerr=np.nan_to_num(part["published_half_width"].astype(float)),
-            yerr=np.nan_to_num(part["half_width"].astype(float)),
-            elinewidth=0.6,
-            capsize=0,
-            markersize=3.6,
-            markeredgecolor="white",
-            markeredgewidth=0.3,
-            **look,
-        )
-        bars.lines[0].set_label(name)
-    if panel.log:
-        axes.set(xscale="log", yscale="log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_minor_formatter(NullFormatter())
-    axes.set(xlabel=f"{panel.axis}, published", ylabel="reproduced", box_aspect=1)
-    if _comparable(cells):
-        # The same range on both axes, so that equal values lie on the diagonal.
-        low, high = zip(axes.get_xlim(), axes.get_ylim(), strict=True)
-        limits = _widened(min(low), max(high), panel.log)
-        axes.set(xlim=limits, ylim=limits)
-        axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color="#777777",
-                    linewidth=0.8, zorder=0.5)  # fmt: skip
-    axes.set_title(_title(panel, cells), loc="left")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=6.5,
-                handletextpad=0.1, borderaxespad=0.2)  # fmt: skip
+def _labels(rows: pd.DataFrame, of: str | _LABELS) -> pd.Series:
+    return (rows[of] if isinstance(of, str) else of(rows)).astype(str)
 
 
-def _comparable(cells: pd.DataFrame) -> bool:
-    """Whether the levels of some cells can be compared with print."""
-    return not cells["data"].isin(NOT_COMPARABLE).all()
+def _against_print(cells: pd.DataFrame, relative: bool) -> pd.DataFrame:
+    """``cells`` with :data:`DRAWN`: ours minus the printed value, which lies at zero.
 
-
-def _widened(low: float, high: float, log: bool) -> tuple[float, float]:
-    """Limits with room for the marks of points at the edge."""
-    if log:
-        room = (high / low) ** 0.04
-        return low / room, high * room
-    room = 0.04 * (high - low)
-    return low - room, high + room
-
-
-def _title(panel: Panel, cells: pd.DataFrame) -> str:
-    replaced = [kind for kind in NOT_COMPARABLE if (cells["data"] == kind).any()]
-    return panel.title + (f" (here: {', '.join(replaced)})" if replaced else "")
-
-
-def _caption(evidence: Evidence, drawn: Sequence[tuple[Panel, pd.DataFrame]]) -> str:
-    total = sum(len(cells) for _, cells in drawn)
-    datasets = [name for _, cells in drawn for name in cells["dataset"].unique() if name]
-    text = (
-        f"Published against reproduced: {total} cells of the tables that this edition makes and "
-        "whose printed value is known; on the diagonal both are equal. "
+    The half width is that of a difference of two independent values with these intervals.
+    """
+    scale = 100 / cells["published"] if relative else 1.0
+    printed = cells["published_half_width"].astype(float).fillna(0.0)
+    return cells.assign(
+        drawn=cells["difference"] * scale,
+        drawn_half_width=np.hypot(cells["half_width"].astype(float), printed) * scale,
+        drawn_published=0.0,
     )
-    if not all(_comparable(cells) for _, cells in drawn):
-        text += "On other data levels differ: those panels have no diagonal, and a range per axis. "
-    bars = list(dict.fromkeys(f"{panel.title}: {panel.bars}" for panel, _ in drawn if panel.bars))
+
+
+def _against_mean(cells: pd.DataFrame) -> pd.DataFrame:
+    """``cells`` with :data:`DRAWN`: ours and the printed value, minus the mean of each frame."""
+    means = cells.groupby("frame")[["reproduced", "published"]].transform("mean")
+    return cells.assign(
+        drawn=cells["reproduced"] - means["reproduced"],
+        drawn_half_width=cells["half_width"].astype(float),
+        drawn_published=cells["published"] - means["published"],
+    )
+
+
+def _bands(parts: Sequence[_Part]) -> list[list[_Part]]:
+    """Parts that stand side by side: neighbours of similar height, as far as the width allows."""
+    bands: list[list[_Part]] = []
+    for part in parts:
+        band = bands[-1] if bands else []
+        frames = sum(len(other.frames) for other in [*band, part])
+        rows = [len(other.rows) for other in [*band, part]]
+        if band and frames <= FRAMES and max(rows) <= min(rows) + 4:
+            band.append(part)
+        else:
+            bands.append([part])
+    return bands
+
+
+def _draw(place: SubFigure, part: _Part) -> None:
+    axes = place.subplots(ncols=len(part.frames), sharex=True, sharey=True, squeeze=False)[0]
+    place.suptitle(part.title, x=0.01, ha="left", fontsize=7.5)
+    place.supxlabel(part.axis, fontsize=7.5)
+    for ax, frame in zip(axes, part.frames, strict=True):
+        _draw_frame(ax, part, part.cells[part.cells["frame"] == frame])
+        ax.set_title(frame)
+        ax.tick_params(axis="y", length=0)
+    axes[0].set(yticks=range(len(part.rows)), ylim=(len(part.rows) - 0.4, -0.6))
+    axes[0].set_yticklabels(part.rows, fontsize=6)
+    if not part.comparable:  # beside the title, where it hides nothing
+        handles = axes[0].get_legend_handles_labels()[0]
+        place.legend(handles=handles, loc="upper right", ncols=2, frameon=False, borderpad=0)
+
+
+def _draw_frame(axes: Axes, part: _Part, cells: pd.DataFrame) -> None:
+    places = cells["row"].map(part.rows.index)
+    # Cells that share a row lie a little above and below it.
+    same = cells.groupby("row")
+    offset = same.cumcount() - (same["row"].transform("size") - 1) / 2
+    y = places + 0.6 * offset / same["row"].transform("size")
+    axes.axvline(0, color="#777777", linewidth=0.8, zorder=0.5)
+    half = cells["drawn_half_width"].astype(float)
+    axes.errorbar(
+        cells["drawn"],
+        y,
+        xerr=np.nan_to_num(half),
+        linestyle="none",
+        color=figures.BLUE,
+        elinewidth=0.8,
+        capsize=0,
+    )
+    look: dict[str, Any] = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 3.4,
+        "color": figures.BLUE,
+    }
+    off = (cells["drawn"].abs() > half) & (half > 0) | cells["status"].isin(list(REMARKS))
+    off &= part.comparable
+    axes.plot(cells["drawn"][~off], y[~off], label="ours", **look)
+    axes.plot(cells["drawn"][off], y[off], markerfacecolor="white", **look)
+    if not part.comparable:
+        axes.plot(cells["drawn_published"], y, label="paper", **figures.PUBLISHED)
+        return
+    for remark, at, bar, height in zip(
+        cells["status"].map(REMARKS), cells["drawn"], np.nan_to_num(half), y, strict=True
+    ):
+        if isinstance(remark, str):
+            right = at < 0  # towards the middle of the frame
+            axes.annotate(
+                remark,
+                (at + bar if right else at - bar, height),
+                (4 if right else -4, 0),
+                textcoords="offset points",
+                ha="left" if right else "right",
+                va="center",
+                fontsize=6,
+            )
+
+
+def _caption(evidence: Evidence, parts: Sequence[_Part]) -> str:
+    total = sum(len(part.cells) for part in parts)
+    datasets = [name for part in parts for name in part.cells["dataset"].unique() if name]
+    text = f"{total} cells of the tables that this edition makes and whose printed value is known. "
+    if any(part.comparable for part in parts):
+        text += (
+            "On the paper's data: ours minus the printed value, so that zero is agreement; a mark "
+            "is open where its interval leaves zero out. "
+        )
+    if not all(part.comparable for part in parts):
+        text += (
+            "On other data levels differ: there each method's distance from the mean of all "
+            "methods of the frame, ours (dots) and the printed one's (diamonds), shows whether "
+            "methods stand to each other as in print; bars are the intervals of our values. "
+        )
+    bars = [f"{part.panel.title}: {part.panel.bars}" for part in parts if part.panel.bars]
     if bars:
-        text += f"Bars, {'; '.join(bars)}. "
-    said = [_agreement(panel, cells) for panel, cells in drawn if not of_other_data(cells)]
-    text += " ".join(said)
+        text += f"Bars, {'; '.join(dict.fromkeys(bars))}. "
+    if any(part.comparable and part.cells["published_half_width"].notna().any() for part in parts):
+        text += "Where the paper prints an interval, the difference's takes it in. "
+    text += "".join(f"{_agreement(part)} " for part in parts if part.comparable)
     if datasets:
-        text += f" Data: {', '.join(dict.fromkeys(datasets))}."
-    if any(panel.timed for panel, _ in drawn):
-        text += " Times are measured and differ from run to run."
-    return f"{text} Edition {evidence.edition}."
+        text += f"Data: {', '.join(dict.fromkeys(datasets))}. "
+    if any(part.panel.timed for part in parts):
+        text += "Times are measured and differ from run to run. "
+    return f"{text}Edition {evidence.edition}."
 
 
-def _agreement(panel: Panel, cells: pd.DataFrame) -> str:
-    """How well the panel agrees with print; the cells are of the paper's data."""
+def _agreement(part: _Part) -> str:
+    """How well cells of the paper's data agree with print."""
+    title, cells = part.panel.title, part.cells
     if set(cells["status"]) <= EXACT:
-        met = int((cells["status"] == "met").sum())
-        return f"{panel.title}: {met} of {len(cells)} met."
+        met = int((cells["status"] == MET).sum())
+        return f"{title}: {met} of {len(cells)} met."
     known = cells["difference_in_se"].dropna().abs()
     if known.empty:
-        return f"{panel.title}: no standard error is known."
+        return f"{title}: no standard error is known."
     return (
-        f"{panel.title}: {int((known <= NEAR).sum())} of {len(known)} within {NEAR:g} standard "
+        f"{title}: {int((known <= NEAR).sum())} of {len(known)} within {NEAR:g} standard "
         f"errors, the farthest {known.max():.1f}."
     )

@@ -9,20 +9,27 @@ import pandas as pd
 from directrank.papers.shared import summary
 from directrank.papers.shared.summary import Panel
 
-_METHODS = {"table4": "baselines", "table5": "type 1", "table6": "type 2", "table7": "type 3"}
-
 
 def _rows_of(data: pd.DataFrame, prefix: str) -> pd.Series:
     """Which rows of a table of methods are of a metric, by the start of its heading."""
     return data["metric"].str.startswith(prefix)
 
 
+#: Quantity of Table 1 in the published file → how the paper writes it.
+QUANTITIES = {
+    "z": "z",
+    "pi(z)": "π(z)",
+    "s_hat(pi(z))": "ŝ(π(z))",
+    "s_hat_inv(pi(z))": "ŝ⁻¹(π(z))",
+    "z[[s_hat_inv(pi(z))]]": "z[ŝ⁻¹(π(z))]",
+}
+
 PANELS = (
     Panel(
         title="Table 1, permutation",
         axis="value",
         tables=("table1",),
-        series="quantity",
+        row=lambda rows: rows["quantity"].map(QUANTITIES),
         cell=("quantity", "place"),
         value="value",
     ),
@@ -30,16 +37,18 @@ PANELS = (
         title="Table 2, sigmoid ranks",
         axis="error",
         tables=("table2",),
-        series=lambda rows: rows["documents"].astype(str) + " documents",
+        row=lambda rows: "α = " + rows["alpha"].astype(str),
+        frame=lambda rows: rows["documents"].astype(str) + " documents",
         cell=("documents", "alpha"),
         bars="95% intervals over lists",
-        log=True,
+        relative=True,
     ),
     Panel(
         title="Table 3, twin-sigmoid ranks",
         axis="error",
         tables=("table3",),
-        series="ranks",
+        row="ranks",
+        frame=lambda rows: rows["documents"].astype(str) + " documents",
         cell=("documents", "ranks"),
         bars="95% intervals over lists",
     ),
@@ -47,9 +56,10 @@ PANELS = (
         Panel(
             title=f"Tables 4 to 7, {name}",
             axis=name,
-            tables=tuple(_METHODS),
-            series=lambda rows: rows["table"].map(_METHODS),
+            tables=("table4", "table5", "table6", "table7"),
+            row="method",
             cell=("method", "metric"),
+            frame="metric",
             bars="95% intervals over queries",
             where=partial(_rows_of, prefix=f"{name}@"),
         )
