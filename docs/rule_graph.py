@@ -23,8 +23,14 @@ def dependencies(edition="demo"):
         command += ["--snakefile", ROOT / "workflow/Snakefile", "--directory", folder]
         command += ["--configfile", ROOT / f"config/{edition}.yaml"]
         text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    names = dict(re.findall(r"(id\d+)\[(\w+)\]", text))
+    # Rules of single papers are drawn as one.
+    names = {node: re.sub("^plans_.*", "plans", rule) for node, rule in named(text)}
     return {(names[first], names[second]) for first, second in re.findall(r"(\w+) --> (\w+)", text)}
+
+
+def named(graph):
+    """The nodes of a graph in Mermaid's language, with their rules."""
+    return re.findall(r"(id\d+)\[(\w+)\]", graph)
 
 
 def reduced(pairs):

@@ -64,7 +64,7 @@ def test_a_papers_claims_take_its_own_runs_alone():
     papers = workflow.papers_with_claims()
     assert papers == ["bruch2019", "burges2006", "pobrotyn2021", "qin2010", "yu2020"]
     wildcards = SimpleNamespace(paper="bruch2019")
-    assert all("/bruch2019/" in name for name in workflow.paper_plans(wildcards))
+    assert all("/bruch2019/" in name for name in workflow.paper_plans("bruch2019"))
     runs = {Path(name).parent.name for name in workflow.paper_runs(wildcards)}
     drawn = {
         cell["run"]

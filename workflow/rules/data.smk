@@ -1,31 +1,12 @@
-rule data_settings:
-    output:
-        "data/prepared/{key}.settings.json",
-    log:
-        "logs/data_settings/{key}.log",
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=200,
-        runtime=5,
-    params:
-        text=STUDY.data_settings,
-    message:
-        "Settings of data set {wildcards.key}"
-    script:
-        "../scripts/write_text.py"
-
-
 # Data sets with folds consist of other files than those without: one rule for each set of splits.
 for _splits, _keys in STUDY.keys_by_splits().items():
 
     rule:
         name:
             "prepare" if len(_splits) == 3 else f"prepare_{len(_splits) // 3}_folds"
-        input:
-            settings="data/prepared/{key}.settings.json",
         output:
             edition.store_files("{key}"),
+            settings="data/prepared/{key}.settings.json",
             splits=edition.split_files("{key}", _splits),
         log:
             "logs/prepare/{key}.log",
@@ -42,6 +23,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
             runtime=60,
         params:
             name=STUDY.data_name,
+            settings=STUDY.data_settings,
             out=subpath(output[0], parent=True),
             code=STUDY.data_code,
             entry=STUDY.data_entry,
@@ -50,8 +32,9 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         # The raw folder is an environment variable and no parameter: archives that were moved are
         # no reason to prepare again.
         shell:
-            ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
-            " --settings {input.settings:q} --out {params.out:q} > {log[0]:q} 2>&1"
+            "printf %s {params.settings:q} > {output.settings:q}; : > {log.usage:q}; "
+            '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
+            " --settings {output.settings:q} --out {params.out:q} > {log[0]:q} 2>&1"
 
 
 rule data_pages:

@@ -1,19 +1,25 @@
-rule plan:
-    output:
-        f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-    log:
-        f"logs/{EDITION}/plan/{{paper}}/{{product}}.log",
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=200,
-        runtime=5,
-    params:
-        text=STUDY.product_plan,
-    message:
-        "What {wildcards.product} of {wildcards.paper} is made of"
-    script:
-        "../scripts/write_text.py"
+# One job for each paper: a job for each product would take longer than writing its plan.
+for _paper in STUDY.papers():
+
+    rule:
+        name:
+            f"plans_{_paper}"
+        output:
+            STUDY.paper_plans(_paper),
+        log:
+            f"logs/{EDITION}/plans/{_paper}.log",
+        localrule: True
+        conda:
+            "../../envs/study.yaml"
+        resources:
+            mem_mb=200,
+            runtime=5,
+        params:
+            texts=STUDY.plan_texts(_paper),
+        message:
+            f"Writing what the figures and tables of {_paper} are made from"
+        script:
+            "../scripts/write_texts.py"
 
 
 rule figure:
@@ -112,7 +118,7 @@ rule gallery:
 
 rule claims:
     input:
-        plans=STUDY.paper_plans,
+        plans=lambda wildcards: STUDY.paper_plans(wildcards.paper),
         results=STUDY.paper_runs,
         published=local(STUDY.published_values()),
     output:

@@ -277,10 +277,15 @@ class Workflow:
         names = self.papers_with_claims()
         return [f"paper_tables/{self.edition}/{name}/claims{ending}" for name in names]
 
-    def paper_plans(self, wildcards: Any) -> list[str]:
+    def paper_plans(self, paper: str) -> list[str]:
         """What the figures and tables of a paper are made of."""
-        start = f"{self.results}/plan/{wildcards.paper}/"
+        start = f"{self.results}/plan/{paper}/"
         return [name for name in self.plan_files() if name.startswith(start)]
+
+    def plan_texts(self, paper: str) -> list[str]:
+        """What :meth:`paper_plans` hold, as JSON."""
+        products = self.study.products.items()
+        return [json_text(plan) for (name, _), plan in products if name == paper]
 
     def paper_runs(self, wildcards: Any) -> list[str]:
         """The result files of all runs of a paper."""
@@ -312,10 +317,6 @@ class Workflow:
     def plan_files(self) -> list[str]:
         """What each figure and table is made of."""
         return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
-
-    def product_plan(self, wildcards: Any) -> str:
-        """What a product is made of, as JSON."""
-        return json_text(self._plan(wildcards))
 
     def product_runs(self, wildcards: Any) -> list[str]:
         """The result files that a product is drawn from."""
