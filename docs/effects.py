@@ -1,6 +1,6 @@
-"""How much the open choices matter: the table in ambiguities.md, from the committed result files.
+"""The table in ambiguities.md of how much the open choices matter, from the committed results.
 
-``python docs/effects.py`` writes it anew; a test compares it with the files.
+``python docs/effects.py`` rewrites it; a test compares it with the files.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ PAGE = ROOT / "docs/ambiguities.md"
 BEGIN = "<!-- written by docs/effects.py -->\n"
 END = "<!-- end -->\n"
 
-#: What an effect is read from: the first of these files that is there.
+#: The files from which an effect can be read; the first that exists is used.
 Files = tuple[str, ...]
-#: From a file's rows to what is compared, and by how many points (hundredths) they differ.
+#: From a file's rows to a description of the comparison and the range in points (hundredths).
 Effect = Callable[[pd.DataFrame], tuple[str, float, float]]
 
 
@@ -27,7 +27,7 @@ def empty_queries(rows: pd.DataFrame) -> tuple[str, float, float]:
     """Counting empty queries as 1 against counting them as 0: their share, exactly."""
     share = (rows["test_empty"] / rows["test_queries"]) * 100
     return (
-        "NDCG of any method on Web30K: empty queries counted as 1 or as 0",
+        "NDCG of any method on Web30K: empty queries counted as 1 instead of 0",
         share.min(),
         share.max(),
     )
@@ -37,7 +37,7 @@ def empty_under_one_protocol(rows: pd.DataFrame) -> tuple[str, float, float]:
     """The same on the test queries of the comparison of all losses."""
     wide = rows.pivot_table(index=["scorer", "method"], columns="empty_queries", values="mean")
     gain = (wide["one"] - wide["zero"]) * 100
-    return "NDCG@10 of every loss: empty queries counted as 1 or as 0", gain.min(), gain.max()
+    return "NDCG@10 of every loss: empty queries counted as 1 instead of 0", gain.min(), gain.max()
 
 
 def discount(rows: pd.DataFrame) -> tuple[str, float, float]:
@@ -46,21 +46,21 @@ def discount(rows: pd.DataFrame) -> tuple[str, float, float]:
         index="method", columns="discount", values="mean"
     )
     gain = (rows["log2"] - rows["letor"]) * 100
-    return "NDCG@10, the printed discount or that of LETOR's tool", gain.min(), gain.max()
+    return "NDCG@10: the printed discount instead of that of LETOR's tool", gain.min(), gain.max()
 
 
 def map_at_k(rows: pd.DataFrame) -> tuple[str, float, float]:
-    """MAP@5 as the released code has it against the text's."""
+    """MAP@5 as the released code computes it against that of the text."""
     wide = rows.pivot_table(index="method", columns="metric", values="mean")
     gain = (wide["MAP@5"] - wide["AP@5"]) * 100
-    return "MAP@5, by the released code or by the text", gain.min(), gain.max()
+    return "MAP@5: as in the released code instead of the text", gain.min(), gain.max()
 
 
 def ties(rows: pd.DataFrame) -> tuple[str, float, float]:
     """The order of the file against the mean over all orders of tied documents."""
     gain = rows["ndcg@5"].abs() * 100
     return (
-        "nDCG@5, ties in the order of the file or in the mean of all orders",
+        "nDCG@5: ties in the order of the file instead of the mean over all orders",
         gain.min(),
         gain.max(),
     )
@@ -71,7 +71,7 @@ def initial_weights(rows: pd.DataFrame) -> tuple[str, float, float]:
     last = rows[rows["split"] == "test"].set_index("init_bound")["ndcg"] * 100
     others = last[last.index < 1] - last[1.0]
     return (
-        "NDCG@n of ApproxNDCG, initial weights up to 0.1 or less, or up to 1",
+        "NDCG@n of ApproxNDCG: initial weights of at most 0.1 instead of 1",
         others.min(),
         others.max(),
     )
@@ -84,7 +84,7 @@ def restarts(rows: pd.DataFrame) -> tuple[str, float, float]:
     wide = ended.pivot(index="alpha", columns="restarts", values="mean")
     gain = (wide[100] - wide[1]) * 100
     return (
-        "training NDCG@5 of ApproxNDCG, the best of 100 random starts or one",
+        "training NDCG@5 of ApproxNDCG: the best of 100 random starts instead of one",
         gain.min(),
         gain.max(),
     )
@@ -95,7 +95,7 @@ def stopping(rows: pd.DataFrame) -> tuple[str, float, float]:
     wide = rows.pivot(index="method", columns="cap", values="NDCG@n") * 100
     gain = wide[wide.columns.max()] - wide[100]
     return (
-        "NDCG@n of ApproxNDCG, trained to the stopping rule or for 100 epochs",
+        "NDCG@n of ApproxNDCG: trained to the stopping rule instead of for 100 epochs",
         gain.min(),
         gain.max(),
     )
@@ -104,14 +104,22 @@ def stopping(rows: pd.DataFrame) -> tuple[str, float, float]:
 def chosen_by_test(rows: pd.DataFrame) -> tuple[str, float, float]:
     """An architecture chosen by test score against one chosen by validation."""
     gain = rows[rows["selection"] == "test"]["gain_over_validation"] * 100
-    return "nDCG@5, architecture chosen by test or by validation", gain.min(), gain.max()
+    return (
+        "nDCG@5: architecture chosen on the test set instead of the validation set",
+        gain.min(),
+        gain.max(),
+    )
 
 
 def released_code(rows: pd.DataFrame) -> tuple[str, float, float]:
-    """What the released code has beyond the text."""
+    """The parts of the released code that the text does not mention."""
     rows = rows[(rows["metric"] == "nDCG@5") & (rows["setting"] != "as released")]
     gain = rows[rows["batch_queries"] == 1]["difference"] * 100
-    return "nDCG@5, with or without output norm, dropout, schedule", gain.min(), gain.max()
+    return (
+        "nDCG@5: without the output norm, dropout or schedule of the released code",
+        gain.min(),
+        gain.max(),
+    )
 
 
 def wassrank(rows: pd.DataFrame) -> tuple[str, float, float]:
@@ -127,34 +135,42 @@ def lightgbm(rows: pd.DataFrame) -> tuple[str, float, float]:
 def _two_rows(rows: pd.DataFrame, one: str, other: str, what: str) -> tuple[str, float, float]:
     values = rows[rows["metric"] == "nDCG@5"].groupby("method")["mean"].max()
     gain = (values[other] - values[one]) * 100
-    return f"nDCG@5, {what}: “{other}” or “{one}”", gain, gain
+    return f"nDCG@5, {what}: “{other}” instead of “{one}”", gain, gain
 
 
 def smoothness(rows: pd.DataFrame) -> tuple[str, float, float]:
-    """α and τ chosen on the test set against on the validation set."""
+    """α and τ chosen on the test set against those chosen on the validation set."""
     wide = rows.pivot(index="loss", columns="row", values="test")
     gain = wide["chosen on test, per trial"] - wide["chosen on validation, per trial"]
-    return "NDCG@5, α or τ chosen by test or by validation", gain.min(), gain.max()
+    return (
+        "NDCG@5: α or τ chosen on the test set instead of the validation set",
+        gain.min(),
+        gain.max(),
+    )
 
 
 def sinkhorn(rows: pd.DataFrame) -> tuple[str, float, float]:
     """Other numbers of rounds of Sinkhorn scaling against the paper's 30."""
     gain = rows.loc[rows["rounds"] != 30, "gain"]
-    return "NDCG@5 of NeuralNDCG, 0, 1 or 300 rounds of scaling or 30", gain.min(), gain.max()
+    return (
+        "NDCG@5 of NeuralNDCG: 0, 1 or 300 rounds of scaling instead of 30",
+        gain.min(),
+        gain.max(),
+    )
 
 
 def recipe(rows: pd.DataFrame) -> tuple[str, float, float]:
     """LambdaRank's gain over RankNet under all readings of the artificial data."""
     gain = rows[rows["level"] == 10]["difference"] * 100
     return (
-        "gain of LambdaRank over RankNet in NDCG@10, by reading of the data",
+        "gain of LambdaRank over RankNet in NDCG@10, over readings of the data",
         gain.min(),
         gain.max(),
     )
 
 
 def _both(folder: str, product: str) -> Files:
-    """The real edition's file, else the demo's."""
+    """The real edition's file, otherwise the demo's."""
     return tuple(f"{folder}/{edition}/{product}.csv" for edition in ("real", "demo"))
 
 
