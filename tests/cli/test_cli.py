@@ -187,7 +187,7 @@ def test_claims_are_measured_merged_and_counted_from_the_command_line(tmp_path, 
     assert "holds 1. 47 were not measured." in page.read_text()
     page.write_text("no marks\n")
     assert main(["claims", "count", str(merged), "--page", str(page)]) != 0
-    assert "no place for what is to be written" in capsys.readouterr().err
+    assert "lacks the marks between which to write" in capsys.readouterr().err
 
 
 def test_a_product_that_quotes_claims_asks_for_their_file(tmp_path, capsys):

@@ -134,5 +134,5 @@ def test_memory_does_not_grow_with_pairs(scheme):
 
 
 def test_an_unknown_scheme_is_refused():
-    with pytest.raises(DirectrankError, match="known are"):
+    with pytest.raises(DirectrankError, match="choose one of"):
         losses.lambda_loss(torch.zeros(2, 3), torch.ones(2, 3), scheme="ndcg_loss3")

@@ -303,5 +303,5 @@ def test_wrong_arguments_are_one_clear_error(name):
     ],
 )
 def test_an_unknown_option_lists_the_known_ones(name, options):
-    with pytest.raises(DirectrankError, match="known are"):
+    with pytest.raises(DirectrankError, match="choose one of"):
         losses.get(name)(torch.zeros(2, 3), torch.ones(2, 3), None, **options)

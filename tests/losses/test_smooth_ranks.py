@@ -388,7 +388,7 @@ def test_a_loss_depends_on_its_kernels_and_rankings(name, modules):
 
 
 def test_the_projection_has_no_other_regularisation():
-    with pytest.raises(DirectrankError, match="known are: l2, entropic"):
+    with pytest.raises(DirectrankError, match="choose one of: l2, entropic"):
         losses.fast_soft_ndcg(SCORES, LABELS, regularisation="l3")
 
 

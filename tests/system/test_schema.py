@@ -64,8 +64,8 @@ SCHEMA = {
 def test_a_renamed_key_is_refused_with_its_new_name():
     with pytest.raises(ConfigError, match=r"edition: unknown key 'lr' at the top level") as error:
         check({"lr": 1}, SCHEMA, "edition")
-    assert error.value.remedy == "it is called 'rate' now"
-    with pytest.raises(ConfigError, match=r"unknown key 'old' at inner[\s\S]*called 'new' now"):
+    assert error.value.remedy == "use its new name, 'rate'"
+    with pytest.raises(ConfigError, match=r"unknown key 'old' at inner[\s\S]*its new name, 'new'"):
         check({"inner": {"old": 1}}, SCHEMA, "edition")
     with pytest.raises(ConfigError, match="did you mean 'steps'"):
         check({"stepz": 1}, SCHEMA, "edition")

@@ -1,4 +1,4 @@
-"""What rules share. Their functions are in the package: directrank.edition.workflow."""
+"""Definitions that the rules share. Their functions are in directrank.edition.workflow."""
 
 import sys
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import SharedFSUsage
 
-# The clone that these rules belong to, whatever includes them.
+# The clone to which these rules belong, whichever workflow includes them.
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
-# Rules and package are of one version, also where another one is installed (a container).
+# Use the package of the same version as the rules, even if another one is installed (a container).
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
@@ -24,13 +24,13 @@ try:
 except ImportError as error:
     raise WorkflowError(
         f"the package directrank cannot be imported ({error})\n"
-        "  remedy: run `make setup`, then `.venv/bin/snakemake` (or activate .venv)"
+        "  remedy: run `make setup`, then use `.venv/bin/snakemake` (or activate .venv)"
     )
 
 
 @contextmanager
 def plain_errors():
-    """What a user can mend is printed without a traceback."""
+    """Print errors that the user can correct without a traceback."""
     try:
         yield
     except DirectrankError as error:
@@ -47,8 +47,8 @@ with plain_errors():
 EDITION = STUDY.edition
 RESULTS = STUDY.results
 
-# The rules' own interpreter, also where the environment has not been activated. Conda puts its
-# interpreter on the path itself.
+# Jobs use the interpreter of the rules, even if its environment has not been activated. Conda puts
+# its own interpreter on the path.
 CONDA = "conda" in str(workflow.deployment_settings.deployment_method).lower()
 FORKSERVER = forkserver.socket_path()
 shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable, FORKSERVER))

@@ -1,4 +1,4 @@
-# Data sets with folds consist of other files than those without: one rule for each set of splits.
+# Data sets with and without folds consist of different files, so each set of splits has a rule.
 for _splits, _keys in STUDY.keys_by_splits().items():
 
     rule:
@@ -13,7 +13,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
             usage="logs/prepare/{key}.benchmark.tsv",
         wildcard_constraints:
             key=edition.choice(_keys),
-        # The archives are certain to be only where the workflow was started.
+        # Without a shared file system, the archives may exist only where the workflow was started.
         localrule: not STUDY.files_are_shared
         conda:
             "../../envs/study.yaml"
@@ -29,8 +29,8 @@ for _splits, _keys in STUDY.keys_by_splits().items():
             entry=STUDY.data_entry,
         message:
             "Preparing data set {params.name}"
-        # The raw folder is an environment variable and no parameter: archives that were moved are
-        # no reason to prepare again.
+        # The raw folder is an environment variable and not a parameter, so that moving the archives
+        # does not cause data to be prepared again.
         shell:
             "printf %s {params.settings:q} > {output.settings:q}; : > {log.usage:q}; "
             '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
@@ -54,7 +54,7 @@ rule data_pages:
         out=subpath(output[0], parent=True),
         code=edition.code("directrank.data.pages"),
     message:
-        "Pages of the data sets"
+        "Writing the pages of the data sets"
     shell:
         '"$PYTHON" -IS "$DIRECTRANK" data page {params.folders:q} --out {params.out:q}'
         " > {log:q} 2>&1"

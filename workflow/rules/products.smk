@@ -52,7 +52,7 @@ rule figure:
         times="",
         code=STUDY.product_code,
     message:
-        "{wildcards.product} of {wildcards.paper}"
+        "Making {wildcards.product} of {wildcards.paper}"
     shell:
         ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
         " product {input.plan:q} --results {params.results:q} --prepared {params.prepared:q}"
@@ -93,7 +93,7 @@ use rule figure as times with:
         values="",
         times="--times",
     message:
-        "Measured times of {wildcards.product} of {wildcards.paper}"
+        "Collecting the measured times of {wildcards.product} of {wildcards.paper}"
 
 
 rule gallery:
@@ -111,7 +111,7 @@ rule gallery:
     params:
         code=edition.code("directrank.papers.shared.gallery"),
     message:
-        "The page of figures"
+        "Writing the page of figures"
     shell:
         '"$PYTHON" -IS "$DIRECTRANK" gallery {input:q} --out {output:q} > {log:q} 2>&1'
 
@@ -139,7 +139,7 @@ rule claims:
         margin=STUDY.config["margin"],
         code=STUDY.claims_code,
     message:
-        "Verdicts on the claims of {wildcards.paper}"
+        "Testing the claims of {wildcards.paper}"
     shell:
         ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} claims measure {input.plans:q}'
         " --results {params.results:q} --margin {params.margin:q} --out {output.csv:q}"
@@ -166,7 +166,7 @@ rule claims_page:
         edition=EDITION,
         code=edition.code("directrank.papers.shared.claims_page"),
     message:
-        "Verdicts on the papers' claims"
+        "Merging the verdicts on the papers' claims"
     shell:
         '"$PYTHON" -IS "$DIRECTRANK" claims merge {input.claims:q} --edition {params.edition:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
@@ -192,7 +192,7 @@ rule claims_by_collection:
         margin=STUDY.config["margin"],
         code=edition.code("directrank.papers.one_protocol.by_collection"),
     message:
-        "Verdicts on every collection"
+        "Testing claims on every collection"
     shell:
         '"$PYTHON" -IS "$DIRECTRANK" claims collections {input.values:q} --claims {input.claims:q}'
         " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
@@ -223,7 +223,7 @@ rule report_page:
         figures=STUDY.figures_folder,
         code=edition.code("directrank.report.build"),
     message:
-        "The report of this edition"
+        "Writing the report of this edition"
     shell:
         ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} report {input.plans:q}'
         " --results {params.results:q} --figures {params.figures:q} --tables {params.tables:q}"

@@ -11,7 +11,7 @@ rule fit:
     log:
         f"logs/{EDITION}/fit/{{run}}.log",
         usage=f"logs/{EDITION}/fit/{{run}}.benchmark.tsv",
-    # Fits of small data sets take seconds: a cluster's profile submits several of them together.
+    # Fits of small data sets take seconds, so a cluster's profile submits several of them together.
     group:
         STUDY.run_group if STUDY.files_are_shared else None
     conda:
@@ -29,9 +29,9 @@ rule fit:
         code=STUDY.run_code,
     message:
         "Training {wildcards.run}"
-    # What is trained is written by the job itself: a job of its own would take longer than writing.
-    # The file of usage is there when a job is killed, since the logs of failed jobs are printed.
-    # exec: a signal that announces the end of a cluster's job must reach the fit, not a shell.
+    # The job itself writes the specification: a job of its own would take longer than writing it.
+    # The log of the usage is created first, because Snakemake prints all logs of a failed job.
+    # The command is run with exec, so that a cluster's warning signal reaches the fit, not a shell.
     shell:
         "printf %s {params.spec:q} > {output.spec:q}; : > {log.usage:q}; "
         'exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'

@@ -200,7 +200,7 @@ def _status(options: argparse.Namespace) -> None:
     for entry in _chosen(options):
         path = None if entry.generator else catalog.find_archive(entry, raw)
         if entry.generator:
-            print(f"  {entry.name}: is generated and needs no archive")
+            print(f"  {entry.name}: generated, so it needs no archive")
         elif path is not None:
             print(f"  {entry.name}: present, {path.name}")
         else:

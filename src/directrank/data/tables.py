@@ -77,7 +77,7 @@ def read(path: str | Path, columns: Columns) -> Table:
     if ending not in (*SEPARATORS, *PARQUET):
         raise DataError(
             f"'{ending}' is no known ending",
-            f"known are {', '.join((*LETOR, *SEPARATORS, *PARQUET))}",
+            f"choose one of: {', '.join((*LETOR, *SEPARATORS, *PARQUET))}",
             file=path,
         )
     try:

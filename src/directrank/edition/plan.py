@@ -275,7 +275,7 @@ def _data_source(config: Mapping[str, Any], name: str) -> DataSource:
     if name not in config["datasets"]:
         raise ConfigError(
             f"edition '{config['edition']}' does not say where data set '{name}' comes from",
-            f"add it under 'datasets'; known are: {', '.join(sorted(config['datasets']))}",
+            f"add it under 'datasets'; configured are: {', '.join(sorted(config['datasets']))}",
         )
     entry = config["datasets"][name]
     if "instead" in entry:

@@ -93,4 +93,4 @@ def nothing_masked(mask: Tensor) -> bool:
 def one_of(value: str, known: tuple[str, ...], what: str) -> None:
     """Raise where ``value`` is none of the ``known`` names."""
     if value not in known:
-        raise DirectrankError(f"unknown {what} {value!r}", f"known are: {', '.join(known)}")
+        raise DirectrankError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")

@@ -1,11 +1,11 @@
-"""Which instructions libraries may use: what decides the last bits of results.
+"""The processor instructions that libraries may use, which decide the last bits of results.
 
-They read it from the environment when they are loaded, so a job's shell sets it.
+Libraries read them from the environment when they are loaded, so a job's shell sets them.
 """
 
 from __future__ import annotations
 
-#: Keeps to AVX2, so that machines agree as far as the libraries allow.
+#: Restricts libraries to AVX2, so that machines agree as far as the libraries allow.
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -13,7 +13,7 @@ PORTABLE = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
 
-#: The same for what elsewhere knows no such processor: numba, and the BLAS of NumPy and SciPy.
+#: The same for numba and the BLAS of NumPy and SciPy, which know these names on x86 only.
 PORTABLE_X86 = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NUMBA_CPU_NAME": "haswell",

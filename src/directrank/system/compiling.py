@@ -1,4 +1,4 @@
-"""Compiling loops with numba, kept on disk where possible: the one place that asks numba for it."""
+"""Compile loops with numba and cache them on disk where possible; the only place that does so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from numba import njit
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compile a function on its first call, free of the interpreter's lock.
+    """Compile a function on its first call; it runs without the global interpreter lock.
 
     Args:
         function: the loop.
-        options: of :func:`numba.njit`; without any, arithmetic is Python's, in the order written.
+        options: those of :func:`numba.njit`; without any, arithmetic is Python's, in the order
+            written.
     """
     options = {"nogil": True, **options}
     try:

@@ -1,4 +1,4 @@
-"""Errors that a user can correct: one sentence of what is wrong, one of what to do."""
+"""Errors that a user can correct: each says what is wrong and what to do about it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class DirectrankError(Exception):
 
 
 class ConfigError(DirectrankError):
-    """A configuration, a run's specification or an option that cannot be meant."""
+    """A configuration, a run's specification or an option that is not valid."""
 
 
 class DataError(DirectrankError):
-    """Input data that is missing, malformed or not what it is declared to be.
+    """Input data that are missing, malformed or not what they are declared to be.
 
-    ``file`` and ``line`` (counted from 1), where known, lead the message.
+    The message begins with ``file`` and ``line`` (counted from 1), where they are known.
     """
 
     def __init__(
@@ -42,4 +42,4 @@ class DataError(DirectrankError):
 
 
 class TrainingError(DirectrankError):
-    """A fit that cannot go on: a loss that is not finite, memory that ran out."""
+    """A fit that cannot continue: its loss is not finite, or memory ran out."""

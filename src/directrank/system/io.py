@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writes, digests, and the formats the study writes."""
+"""Atomic writes, so that a file is complete or absent; digests; and the formats of the study."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; renamed into place on success, removed on failure.
 
-    The bytes are on disk before the rename, so a crash leaves the old file or the new one. What a
-    killed process left beside ``path`` is removed.
+    The bytes are on disk before the rename, so a crash leaves either the old file or the new one.
+    Temporary files that killed processes left beside ``path`` are removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,14 +45,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; on success it takes the place of ``path``."""
+    """Yield a temporary folder beside ``path``; on success it replaces ``path``."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        # The old folder is moved aside whole, so that no crash leaves a part of it in place.
+        # The old folder is moved aside as a whole, so that a crash leaves no part of it in place.
         aside = None
         if path.exists():
             aside = temporary.with_suffix(".old")
@@ -77,7 +77,7 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def json_text(content: Any) -> str:
-    """``content`` as indented JSON with sorted keys: equal content, equal text."""
+    """``content`` as indented JSON with sorted keys, so that equal content gives equal text."""
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -87,7 +87,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def write_csv(path: str | Path, frame: pd.DataFrame, digits: int = 6) -> None:
-    """Write ``frame`` as CSV, floats to ``digits`` significant digits, atomically."""
+    """Write ``frame`` as CSV with floats to ``digits`` significant digits, atomically."""
     write_text(path, frame.to_csv(index=False, float_format=f"%.{digits}g", lineterminator="\n"))
 
 
@@ -101,24 +101,24 @@ def sha256_of(path: str | Path, chunk: int = 1 << 20) -> str:
 
 
 def digest_of(content: Any) -> str:
-    """Hex SHA-256 digest of anything JSON can hold; independent of the order of keys."""
+    """Hex SHA-256 digest of anything that JSON can represent, whatever the order of its keys."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
 def _locked_temporary(path: Path) -> tuple[int, Path]:
-    """A new file beside ``path``, and the lock on it that says that its writer is alive."""
+    """A new file beside ``path``, and the lock on it that shows that its writer is alive."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with contextlib.suppress(OSError):  # a file system without locks
             lock(handle)
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
-        os.close(handle)  # another writer took it for abandoned before it was locked
+        os.close(handle)  # another writer removed it as abandoned before it was locked
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove the temporary files of ``path`` whose writers were killed: their locks are free."""
+    """Remove temporary files of ``path`` whose writers were killed, which leaves locks free."""
     for name in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(OSError), open(name, "rb+") as file:
             if lock(file, wait=False):

@@ -1,4 +1,4 @@
-"""Locks of the operating system (``flock``): they end with their process, whatever ends it."""
+"""Locks of the operating system (``flock``), which are released however their process ends."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def lock(file: int | IO[Any], *, wait: bool = True, shared: bool = False) -> bool:
-    """Lock an open file or folder until it is closed; False where another process holds the lock.
+    """Lock an open file or folder until it is closed; False if another process holds the lock.
 
     Args:
         file: the open file, or its descriptor.
-        wait: until the lock is free; the result is True then.
+        wait: whether to wait until the lock is free, in which case the result is True.
         shared: whether others may hold a shared lock at the same time.
 
     Raises:
-        OSError: the file system has no locks.
+        OSError: the file system does not support locks.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
@@ -41,7 +41,7 @@ def lock(file: int | IO[Any], *, wait: bool = True, shared: bool = False) -> boo
 
 @contextlib.contextmanager
 def locked(path: str | Path) -> Iterator[None]:
-    """Hold the lock on the file ``path``, which is made if need be; wait while others hold it."""
+    """Hold the lock on the file ``path``, created if need be; wait while others hold it."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w") as file:
         lock(file)
@@ -49,19 +49,19 @@ def locked(path: str | Path) -> Iterator[None]:
 
 
 class Claim:
-    """Names that this process works on, until :meth:`release` or its end.
+    """Names that this process has claimed, until :meth:`release` or until it ends.
 
-    Each is a lock on a file of that name, so a kill leaves nothing to remove. The file says who
-    holds it, for the message to whoever comes second.
+    Each is a lock on a file of that name, so a killed process leaves nothing to remove. The file
+    records who holds the lock, for the error message of a second process.
 
     Args:
-        folder: of the lock files; made if need be.
-        exclusive: names on which nobody else may work at the same time.
+        folder: the folder of the lock files, created if need be.
+        exclusive: names on which no other process may work at the same time.
         shared: names that others may share, but not claim exclusively.
 
     Raises:
-        ConfigError: another process works on one of them, or the file system has no locks. Nothing
-            is claimed then.
+        ConfigError: another process works on one of the names, or the file system does not support
+            locks. Nothing is claimed in that case.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Claim:
         self._held: list[tuple[int, bool]] = []
         names = dict.fromkeys(shared, False) | dict.fromkeys(exclusive, True)
         try:
-            # In one order, so that two processes with the same names do not refuse each other.
+            # In a fixed order, so that two processes with the same names do not refuse each other.
             for name in sorted(names):
                 self._take(name, names[name])
         except BaseException:
@@ -81,7 +81,7 @@ class Claim:
         atexit.register(self.release)
 
     def release(self) -> None:
-        """Give up every name."""
+        """Release every name."""
         for descriptor, exclusive in self._held:
             if exclusive:
                 os.ftruncate(descriptor, 0)
@@ -96,25 +96,26 @@ class Claim:
             if not lock(descriptor, wait=False, shared=not exclusive):
                 raise ConfigError(
                     f"'{name}' is being worked on in this folder by {_who(_holder(path))}",
-                    "wait until that has ended, or end it; one that has died leaves nothing to "
-                    "remove",
+                    "wait until it has ended, or end it; a process that has died leaves no lock "
+                    "to remove",
                 )
-            # Some file systems do not share locks between machines: a claim that another machine
-            # has not given up may still be at work there.
+            # Some file systems do not share locks between machines, so the holder of a claim that
+            # another machine has not released may still be running there.
             holder = _holder(path) if exclusive else {}
             if holder and holder.get("host") != platform.node():
                 raise ConfigError(
                     f"'{name}' was last worked on in this folder by {_who(holder)}, which did not "
                     "end normally",
-                    f"if it no longer runs there, remove {path} and start again",
+                    f"if it is no longer running there, remove {path} and start again",
                 )
         except OSError as error:
             os.close(descriptor)
             if error.errno not in _NO_LOCKS:
                 raise
             raise ConfigError(
-                f"the file system of {self._folder.absolute()} has no locks ({error.strerror})",
-                "work on one that has (Lustre: mount option flock)",
+                f"the file system of {self._folder.absolute()} does not support locks "
+                f"({error.strerror})",
+                "work on one that does (on Lustre, use the mount option flock)",
             ) from None
         except ConfigError:
             os.close(descriptor)
@@ -131,7 +132,7 @@ class Claim:
 
 
 def _holder(path: Path) -> dict[str, object]:
-    """The process that a lock file names; empty where it names none."""
+    """The process that a lock file names; empty if it names none."""
     with contextlib.suppress(OSError, ValueError):
         who = json.loads(path.read_text(encoding="utf-8"))
         return who if isinstance(who, dict) else {}

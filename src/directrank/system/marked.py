@@ -1,4 +1,4 @@
-"""Pages of which a part, between two marks, is written by a program."""
+"""Pages of which a program writes the part between two marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def with_part(text: str, begin: str, end: str, part: str) -> str:
     """The ``text`` with ``part`` between the first ``begin`` and the ``end`` that follows it.
 
     Raises:
-        ValueError: one of the marks is not there.
+        ValueError: one of the marks is missing.
 
     >>> with_part("a <!-- b --> old <!-- e --> c", "<!-- b -->", "<!-- e -->", " new ")
     'a <!-- b --> new <!-- e --> c'
@@ -35,8 +35,8 @@ def write_part(page: str | Path, begin: str, end: str, part: str) -> None:
         text = with_part(path.read_text(encoding="utf-8"), begin, end, part)
     except ValueError:
         raise DataError(
-            "this page has no place for what is to be written",
-            f"put the lines {begin.strip()} and {end.strip()} where it belongs",
+            "the page lacks the marks between which to write",
+            f"add the lines {begin.strip()} and {end.strip()} where the text belongs",
             file=path,
         ) from None
     write_text(path, text)

@@ -1,4 +1,4 @@
-"""What a job does on the node of a cluster: share its GPUs with others, and return to the queue."""
+"""Jobs on the nodes of a cluster: share GPUs with other jobs, and return to the queue."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 
 from directrank.system.locks import lock
 
-#: Locks on GPUs that this process holds until it ends, whatever ends it.
+#: Locks on GPUs that this process holds until it ends, however it ends.
 _HELD: list[int] = []
 
 
 def visible_gpus() -> list[str]:
     """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; often none.
 
-    Where that variable is not set, they are the identifiers that the driver's ``nvidia-smi`` lists.
+    If that variable is not set, they are the identifiers that the driver's ``nvidia-smi`` lists.
     """
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         named = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
@@ -37,19 +37,20 @@ def visible_gpus() -> list[str]:
 def take_gpu(
     share: int, folder: str | Path | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> str | None:
-    """Keep this process to one GPU that fewer than ``share`` others use; wait while all are full.
+    """Restrict this process to a GPU that fewer than ``share`` others use; wait if all are full.
 
-    Of several the one with the fewest users is taken. The choice is a lock that ends with this
-    process. It must be made before PyTorch first looks at the GPUs.
+    Of several, the GPU with the fewest users is chosen. The choice is held by a lock that ends with
+    this process. Call this before PyTorch first accesses the GPUs.
 
     Args:
         share: how many processes may use a GPU at once.
-        folder: of the locks, the same for all who share; by default one of this node, this user
-            and, where jobs count the GPUs that they were given from 0, this job.
-        sleep: waits for so many seconds.
+        folder: the folder of the locks, the same for all processes that share GPUs; by default one
+            for this node, this user and, where jobs number the GPUs that they were given from 0,
+            this job.
+        sleep: a function that waits for a number of seconds.
 
     Returns:
-        The GPU, to which ``CUDA_VISIBLE_DEVICES`` is set now; None without one.
+        The GPU, to which ``CUDA_VISIBLE_DEVICES`` is now set; None if there is no GPU.
     """
     gpus = visible_gpus()
     if not gpus:
@@ -68,10 +69,10 @@ def take_gpu(
 
 
 def requeue() -> None:
-    """Put the Slurm job of this process back into the queue, if it is one that still runs.
+    """Put the Slurm job of this process back into the queue, if Slurm says that it is running.
 
-    One that its user cancelled is not running any more for Slurm, and stays cancelled. Where Slurm
-    refuses, the job ends as it would have; why is printed.
+    A job that its user cancelled is no longer running, and stays cancelled. If Slurm refuses, its
+    reason is printed, and the job ends as it would have anyway.
     """
     job = os.environ.get("SLURM_JOB_ID")
     if job is None:

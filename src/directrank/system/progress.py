@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, a line now and then in a log."""
+"""Progress of long tasks: a bar on a terminal, and an occasional line in a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Progress:
 
     Args:
         title: what is being done.
-        unit: what is counted, where that needs saying; ``B`` for bytes.
+        unit: what is counted, if it should be shown; ``B`` for bytes.
     """
 
     def __init__(self, title: str, unit: str = "") -> None:
@@ -41,7 +41,7 @@ class Progress:
             self._bar.close()
 
     def __call__(self, done: int, total: int | None, text: str) -> None:
-        """Show that ``done`` of ``total`` steps are done; None where their number is unknown."""
+        """Show that ``done`` of ``total`` steps are done; ``total`` is None if it is unknown."""
         if self._bar is not None:
             self._bar.total = total
             self._bar.set_postfix_str(text, refresh=False)

@@ -1,4 +1,4 @@
-"""Functions known by name and imported on first use, and what their code is made of."""
+"""Functions that are looked up by name and imported on first use, and the modules they need."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from directrank.system.errors import ConfigError
 
 
 def look_up(registry: Mapping[str, str], name: str, kind: str) -> Callable[..., Any]:
-    """The function that ``registry`` (name → ``module:function``) holds as ``name``.
+    """The function that ``registry`` (name → ``module:function``) lists under ``name``.
 
     Raises:
-        ConfigError: an unknown name, with the nearest known one and all of them.
+        ConfigError: the name is unknown; the remedy suggests the nearest known name and lists all.
     """
     module, function = target_of(registry, name, kind)
     return getattr(import_module(module), function)
 
 
 def target_of(registry: Mapping[str, str], name: str, kind: str) -> tuple[str, str]:
-    """Module and function that :func:`look_up` would import, which raises what that raises."""
+    """The module and function that :func:`look_up` would import; raises the same errors."""
     if name not in registry:
         raise ConfigError(f"unknown {kind} '{name}'", nearest(str(name), registry))
     module, function = registry[name].split(":")
@@ -31,14 +31,14 @@ def target_of(registry: Mapping[str, str], name: str, kind: str) -> tuple[str, s
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A remedy for the unknown ``name``: the nearest of the known ones, and all of them."""
+    """A remedy for the unknown ``name``: the nearest known name, if any, and all known names."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"{guess}known are: {', '.join(known)}"
+    guess = f"did you mean '{near[0]}'? If not, " if near else ""
+    return f"{guess}choose one of: {', '.join(known)}"
 
 
 @cache
 def imported_modules(module: str) -> tuple[str, ...]:
-    """``module`` and the modules of this package that it imports anywhere, in turn, sorted."""
+    """``module`` and the modules of this package that it imports, directly or not, sorted."""
     return tuple(sorted(sources.dependencies([module], everywhere=True)))

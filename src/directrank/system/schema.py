@@ -1,4 +1,4 @@
-"""Checking documents against JSON schemas, with errors that a person can act on."""
+"""Check documents against JSON schemas, and report errors that a person can act on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from directrank.system.registry import nearest
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's own numbers, and those that JSON and every other language write without a point."""
+    """Reads YAML's numbers, and also those without a point, such as ``1e-7``."""
 
 
 _Loader.add_implicit_resolver(
@@ -44,20 +44,20 @@ def read_yaml(path: str | Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"{path}{line}: not valid YAML: {problem}", "correct that line") from None
+        raise ConfigError(f"{path}{line}: not valid YAML: {problem}", "correct the file") from None
 
 
 @cache
 def package_schema(name: str) -> Mapping[str, Any]:
-    """The schema ``name`` (such as ``run``) that ships with the package."""
+    """The schema ``name`` (such as ``run``) that comes with the package."""
     text = (files("directrank") / "schemas" / f"{name}.schema.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)
 
 
 def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Raise a :class:`ConfigError` with ``where`` and the key if ``document`` does not fit.
+    """Raise a :class:`ConfigError` that names ``where`` and the key if ``document`` is not valid.
 
-    A schema lists keys that were renamed under ``x-renamed``, old to new, for the message.
+    A schema maps old names of keys to new ones under ``x-renamed``, for the message.
     """
     error = best_match(Draft202012Validator(schema).iter_errors(document))
     if error is not None:
@@ -65,10 +65,10 @@ def check(document: Any, schema: Mapping[str, Any], where: str) -> None:
 
 
 def complete(document: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """``document`` with the defaults of ``schema``'s properties for keys that it does not have.
+    """``document``, with the defaults of ``schema``'s properties for the keys that it lacks.
 
     Raises:
-        ConfigError: as :func:`check`.
+        ConfigError: see :func:`check`.
     """
     check(dict(document), schema, where)
     properties = schema["properties"].items()
@@ -77,12 +77,12 @@ def complete(document: Mapping[str, Any], schema: Mapping[str, Any], where: str)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A remedy for the unknown ``name``: the nearest known one, or all of them."""
+    """As :func:`.registry.nearest`, with the known names sorted."""
     return nearest(name, sorted(known))
 
 
 def refuse_unknown(settings: Iterable[str], known: Iterable[str], what: str) -> None:
-    """Raise a :class:`ConfigError` for the first of ``settings`` that ``what`` does not have."""
+    """Raise a :class:`ConfigError` for the first of ``settings`` that is not ``known``."""
     known = list(known)
     for key in settings:
         if key not in known:
@@ -111,7 +111,7 @@ def _remedy(error: ValidationError) -> str:
         if unknown:
             renamed = error.schema.get("x-renamed", {})
             if unknown[0] in renamed:
-                return f"it is called '{renamed[unknown[0]]}' now"
+                return f"use its new name, '{renamed[unknown[0]]}'"
             return suggest(unknown[0], error.schema.get("properties", {}))
     description = error.schema.get("description") if isinstance(error.schema, Mapping) else None
-    return description or "see config/README.md for what each key means"
+    return description or "see config/README.md for the meaning of each key"

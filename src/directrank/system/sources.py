@@ -1,6 +1,7 @@
 """The package's modules as source text: their imports, constants and signatures.
 
-Read without importing them: planning a study takes no PyTorch, and digests follow the imports.
+They are read without being imported, so that planning a study needs no PyTorch, and digests can
+follow the imports.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ PACKAGE = Path(__file__).parents[1]
 
 @cache
 def text_of(module: str) -> bytes:
-    """The source of a module, such as ``directrank.losses``; empty where there is none."""
+    """The source of a module, such as ``directrank.losses``; empty if there is none."""
     path = _path(module)
     return b"" if path is None else path.read_bytes()
 
 
 def imports_of(module: str, everywhere: bool = False) -> tuple[str, ...]:
-    """The modules of this package that a module imports, in its order.
+    """The modules of this package that a module imports, in the order of its imports.
 
-    Those that it imports at its top level; with ``everywhere`` also those inside its functions and
-    for type checkers.
+    These are the imports at its top level and, with ``everywhere``, also those inside functions and
+    those for type checkers only.
     """
     return tuple(name for name, at_top in _imports(module) if at_top or everywhere)
 
 
 def dependencies(modules: Iterable[str], everywhere: bool = False) -> set[str]:
-    """``modules`` and the modules of this package that they import, in turn.
+    """``modules`` and the modules of this package that they import, directly or not.
 
     A package's ``__init__`` is left out unless it is named: it lists what others may import, and a
-    new entry is no change of those who use another one.
+    new entry does not affect modules that use another one.
     """
 
     def imports(name: str) -> list[str]:
@@ -45,7 +46,7 @@ def dependencies(modules: Iterable[str], everywhere: bool = False) -> set[str]:
 
 
 def reached(modules: Iterable[str], imports: Callable[[str], Iterable[str]]) -> set[str]:
-    """``modules``, what they import, what that imports, and so on."""
+    """``modules`` and everything that they import, directly or not."""
     result: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -60,7 +61,7 @@ def reached(modules: Iterable[str], imports: Callable[[str], Iterable[str]]) -> 
 def signature_of(module: str, function: str) -> Signature | None:
     """The signature of a function that ``module`` defines, without annotations.
 
-    None where no ``def`` at the module's top level makes it. A default that is not a literal is
+    None if no ``def`` at the module's top level defines it. A default that is not a literal is
     given as its source text.
     """
     for node in _tree(module).body:
@@ -70,13 +71,13 @@ def signature_of(module: str, function: str) -> Signature | None:
 
 
 def constant_of(module: str, name: str) -> Any:
-    """The value of a constant that a module spells out as a literal.
+    """The value of a constant that a module defines by a literal.
 
-    Its dictionaries may hold (``NAME``) or unpack (``**NAME``) other such constants, imported ones
-    included.
+    Its dictionaries may contain (``NAME``) or unpack (``**NAME``) other such constants, including
+    imported ones.
 
     Raises:
-        LookupError: the module neither sets nor imports it.
+        LookupError: the module neither defines nor imports it.
         ValueError: it is computed.
     """
     for node in _tree(module).body:
@@ -132,7 +133,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 @cache
 def _imports(module: str) -> tuple[tuple[str, bool], ...]:
-    """The modules of this package that a module imports, and whether at its top level."""
+    """The modules of this package that a module imports, each with whether at its top level."""
     names: list[tuple[str, bool]] = []
     for node, at_top in _import_statements(_tree(module).body):
         if isinstance(node, ast.Import):
@@ -147,7 +148,7 @@ def _imports(module: str) -> tuple[tuple[str, bool], ...]:
 def _import_statements(
     body: Sequence[ast.AST], at_top: bool = True
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Imports among statements and in what is nested in them, and whether they are at the top."""
+    """Imports among statements and nested in them, each with whether it is at the top level."""
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, at_top
@@ -155,7 +156,7 @@ def _import_statements(
         later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
             isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         )
-        # Expressions hold no imports, and are most of a syntax tree.
+        # Expressions contain no imports and make up most of a syntax tree.
         nested = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
         yield from _import_statements(nested, at_top and not later)
 

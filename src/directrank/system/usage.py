@@ -1,4 +1,4 @@
-"""What a process has taken: time, memory, processor time."""
+"""The time, memory and CPU time that a process has used."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PER_MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10
 
 
 def write_usage(path: str | Path, began: float) -> None:
-    """Write a table of one row, separated by tabs, with the columns of Snakemake's benchmarks.
+    """Write a tab-separated table of one row with the columns of Snakemake's benchmarks.
 
     Args:
         path: the file.
         began: ``time.perf_counter()`` when the work began.
 
-    ``s`` are seconds of a clock, ``max_rss`` is the most memory in MB that this process had, or one
-    that it waited for, ``cpu_time`` seconds of processors that they took together.
+    ``s`` is the wall time in seconds, ``max_rss`` the peak memory in MB of this process or of a
+    child that it waited for, whichever is larger, and ``cpu_time`` their total CPU time in seconds.
     """
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

@@ -276,7 +276,7 @@ def test_the_count_is_written_between_its_marks(tmp_path: Path) -> None:
     count = "\n".join(claims_page.in_short(frame)).rstrip()
     written = f"a\n<!-- claims: demo -->\n{count}\n<!-- claims: end -->\nb\n"
     assert page.read_text(encoding="utf-8") == written
-    with pytest.raises(DataError, match="no place for what is to be written"):
+    with pytest.raises(DataError, match="lacks the marks between which to write"):
         claims_page.replace_block(page, frame.assign(edition="real"))
 
 
