@@ -443,7 +443,7 @@ def test_rates_survive_a_file(rates, rates_file):
     read = Rates.read(rates_file)
     assert seconds(read) == seconds(rates)
     rates_file.write_text("{}")
-    with pytest.raises(ConfigError, match="not a file of rates"):
+    with pytest.raises(ConfigError, match="cannot read these rates"):
         Rates.read(rates_file)
 
 

@@ -151,7 +151,7 @@ def test_prepared_data_need_no_archive_until_what_makes_them_has_changed(fetched
     assert process.returncode != 0
     printed = output_of(process)
     assert "1 data set has no archive" in printed
-    assert "ohsumed: prepared data exist, but by other code or settings" in printed
+    assert "ohsumed: prepared data exist, but they were made by other code or settings" in printed
     assert "Preparing data set" not in printed
     assert (folder / PREPARED).read_bytes() == before
 

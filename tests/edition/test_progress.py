@@ -67,7 +67,7 @@ def test_the_share_of_the_work_follows_from_predicted_seconds_and_not_from_the_n
 
 def test_nothing_is_said_of_the_time_left_before_anything_is_done(watched):
     watch, *_ = watched
-    assert "too early to tell the time left" in watch.text(watch._began + 500)
+    assert "too early to estimate the time left" in watch.text(watch._began + 500)
 
 
 def test_jobs_of_a_group_run_together(watched):

@@ -50,8 +50,8 @@ def test_one_file_is_dealt_to_folds_with_its_groups_together(tmp_path: Path) -> 
     clicks().to_parquet(tmp_path / "Shop Clicks.parquet")
     said = make(request_of(tmp_path / "Shop Clicks.parquet", budget="quick"), tmp_path / "work")
     assert said[0].startswith("12 queries, 48 documents, 3 features, labels 0 to 0.9")
-    assert "6 groups of queries stay together, in folds and in tests" in said
-    assert any(text.startswith("labels are no grades: they are cut") for text in said)
+    assert "6 groups of queries are kept together, in folds and in statistical tests" in said
+    assert any(text.startswith("labels are not grades; they are cut") for text in said)
     folder = prepared_in(tmp_path / "work", "shop_clicks")
     tested = [open_dataset(folder / f"Fold{fold}/test") for fold in (1, 2, 3)]
     assert sorted(np.concatenate([lists.query_ids for lists in tested])) == list(range(1, 13))
@@ -81,7 +81,7 @@ def test_splits_stay_as_they_are_and_a_missing_validation_set_is_cut_off(tmp_pat
     clicks(10).to_csv(data / "train.csv", index=False)
     clicks(4).to_csv(data / "test.csv", index=False)  # the same names, but other queries
     said = make(request_of(data), tmp_path / "work")
-    assert "the last 20% of the training queries validate" in said
+    assert "the last 20% of the training queries are for validation" in said
     folder = prepared_in(tmp_path / "work", "mine")
     found = {split: open_dataset(folder / split).n_queries for split in ("train", "vali", "test")}
     assert found == {"train": 8, "vali": 2, "test": 4}

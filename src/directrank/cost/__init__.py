@@ -1,1 +1,1 @@
-"""What a study will cost before anyone starts: hours per run, figure, table and paper."""
+"""Predict the cost of a study: hours per run, figure, table and paper."""

@@ -15,18 +15,18 @@ from directrank.system.schema import check, package_schema, read_yaml
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a cluster gives to the study; the keys of its YAML file.
+    """The resources of a cluster; the attributes are the keys of its YAML file.
 
     Attributes:
-        name: for the table.
-        device: ``cpu`` or ``cuda``: where fits run.
-        nodes: how many nodes may be used.
+        name: its name in tables.
+        device: ``cpu`` or ``cuda``, the device on which fits run.
+        nodes: the number of nodes that may be used.
         cores_per_node, gpus_per_node: of each node.
-        cores_per_job: cores that a job takes; the threads of the rates.
+        cores_per_job: the cores that a job takes, which are the threads of the rates.
         jobs_per_gpu: fits that share a GPU.
-        parallel_jobs: jobs that the queue runs at once; None sets no limit.
-        time_limit_hours: of a job; a longer one is cut and goes on from its checkpoint.
-        group_minutes: short jobs are submitted together, up to so many minutes; 0 does not.
+        parallel_jobs: the number of jobs that the queue runs at once; None means no limit.
+        time_limit_hours: the limit per job; a longer job is split and resumes from its checkpoint.
+        group_minutes: short jobs are submitted together up to this total; 0 disables grouping.
         wait_minutes: how long a submission waits in the queue.
     """
 
@@ -44,20 +44,20 @@ class Cluster:
 
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
-        """A cluster from its YAML file; a :class:`ConfigError` where it cannot be meant."""
+        """A cluster from its YAML file; raises :class:`ConfigError` if the file is not valid."""
         content: Mapping[str, Any] = read_yaml(path)
         check(content, package_schema("cluster"), str(path))
         result = cls(**content)
         if result.slots < 1:
             raise ConfigError(
-                f"{path}: no job fits on a node",
+                f"{path}: no job fits onto a node",
                 "lower cores_per_job, or give nodes GPUs for device: cuda",
             )
         return result
 
     @property
     def slots(self) -> int:
-        """Jobs that can run at once."""
+        """The number of jobs that can run at once."""
         by_cores = self.cores_per_node // self.cores_per_job
         by_gpus = self.gpus_per_node * self.jobs_per_gpu if self.device == "cuda" else by_cores
         slots = self.nodes * min(by_cores, by_gpus)
@@ -66,15 +66,15 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Queue:
-    """How a study goes through a cluster's queue.
+    """The predicted course of a study through a cluster's queue.
 
     Attributes:
-        slots: jobs at once.
-        jobs: submissions, groups counted once and jobs that are cut once per part.
-        cut: runs that are longer than the time limit.
-        longest_hours: the longest run.
+        slots: the number of jobs that run at once.
+        jobs: submissions; a group counts once, and a job that is split counts once per part.
+        cut: the number of runs that exceed the time limit.
+        longest_hours: hours of the longest run.
         wall_hours: from the first start to the last end.
-        busy: share of the slots' time that is used.
+        busy: the share of the slots' time that is used.
     """
 
     slots: int
@@ -86,13 +86,13 @@ class Queue:
 
 
 def queue(seconds: Sequence[float], cluster: Cluster) -> Queue:
-    """The queue's course for runs of so many ``seconds``, longest first.
+    """Simulate the queue for runs that take ``seconds`` each, longest first.
 
     >>> queue([3600, 3600, 7200], Cluster("ours", nodes=2)).wall_hours
     2.0
 
-    A run is one process and never spreads over slots; short ones are grouped in the order of their
-    length, and each submission waits :attr:`Cluster.wait_minutes`.
+    A run is one process and never spreads over slots; short runs are grouped in the order of their
+    duration, and each submission waits :attr:`Cluster.wait_minutes`.
     """
     limit, wait = cluster.time_limit_hours * 3600, cluster.wait_minutes * 60
     runs = sorted(seconds, reverse=True)
@@ -114,7 +114,7 @@ def queue(seconds: Sequence[float], cluster: Cluster) -> Queue:
 
 
 def _grouped(runs: Sequence[float], most: float) -> list[float]:
-    """Seconds of jobs, longest first: neighbours in length together while below ``most``."""
+    """Seconds of jobs, longest first; runs of similar duration share a job of up to ``most``."""
     jobs: list[float] = []
     for run in runs:
         if run < most and jobs and jobs[-1] + run <= most:

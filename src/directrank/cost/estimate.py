@@ -1,4 +1,4 @@
-"""The cost of a study: per run, per figure and table, per paper and in total; and its error."""
+"""Predict the cost of a study per run, product and paper and in total, and measure the error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from directrank.study.specification import candidate_settings
 from directrank.system.errors import DataError
 from directrank.system.io import read_json
 
-#: Each factor of :func:`calibrated` is held at 1 by a share of a run's weight, and bounded.
+#: Each factor of :func:`calibrated` is shrunk towards 1 with this share of a run's weight, and
+#: bounded.
 _HELD, _BOUNDS = 0.1, (0.1, 10.0)
 
 
@@ -47,13 +48,13 @@ def estimate(
     prepared_folder: str | Path = "data/prepared",
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Estimate:
-    """What the study will take at most, without any of its data being prepared.
+    """Predict an upper bound of the study's cost; its data need not be prepared.
 
     Args:
         study: the plan.
         rates: of the machine.
-        prepared_folder: data sets that are prepared in it are measured; for others their settings
-            or the catalogue's counts say how large they are.
+        prepared_folder: data sets that are prepared in it are measured; the sizes of others follow
+            from their settings or from the catalogue.
         progress: called as ``progress(done, of)``.
 
     Raises:
@@ -116,19 +117,19 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
-    """Predicted beside recorded seconds, for every run that has been measured.
+    """Compare predicted with recorded seconds for every run that has been measured.
 
-    ``ratio`` is recorded ÷ predicted. Predictions take every epoch that a run may take; where a
-    run stopped early, ``ratio_at_epochs`` compares with the prediction for the epochs it took.
+    ``ratio`` is recorded ÷ predicted. Predictions assume every epoch that a run may take; if a run
+    stopped early, ``ratio_at_epochs`` compares with the prediction for the epochs that it took.
 
     Args:
         prediction: the prediction.
-        results: the edition's folder of results, such as ``results/demo``; what fits took is in
+        results: the edition's folder of results, such as ``results/demo``; the times of fits are in
             ``logs/demo/fit/<run>.benchmark.tsv`` beside ``results``.
 
     Returns:
         ``run``, ``predicted_s``, ``recorded_s``, ``ratio``, ``epochs_planned``, ``epochs_taken``,
-        ``ratio_at_epochs``, ``memory_mb`` (the most that the job had).
+        ``ratio_at_epochs``, ``memory_mb`` (the job's peak).
 
     Raises:
         DataError: no run of the study has been measured.
@@ -158,14 +159,14 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     if not rows:
         raise DataError(
             "no run of this edition has been measured here",
-            "name a folder that the workflow has filled, such as results/demo",
+            "name a folder of results that the workflow wrote, such as results/demo",
             file=results,
         )
     return pd.DataFrame(rows)
 
 
 def _epochs_taken(folder: Path) -> float | None:
-    """Epochs (or trees) of all fits; of restarts only the chosen one is on record."""
+    """Epochs (or trees) of all fits; of several restarts, only the chosen one is recorded."""
     fits = pd.read_csv(folder / FITS)
     if "epochs" in fits:
         spec = read_json(folder / RECORD)["spec"]
@@ -175,11 +176,11 @@ def _epochs_taken(folder: Path) -> float | None:
 
 
 def calibrated(prediction: Estimate, measured: pd.DataFrame) -> Rates:
-    """The prediction's rates, corrected by what runs on the same machine took.
+    """The prediction's rates, corrected by the times of runs on the same machine.
 
-    One factor each for the start, networks with their evaluation, losses, steps, and every learner
-    that trains no network in batches: those with the least squared relative error, held at 1 where
-    the runs do not tell.
+    There is one factor each for the start, networks with their evaluation, losses, steps, and every
+    learner that does not train networks in batches. The factors minimise the squared relative error
+    and stay at 1 where the runs give no information.
 
     Args:
         prediction: the prediction.

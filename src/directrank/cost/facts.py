@@ -1,4 +1,4 @@
-"""How large a data set is, known before it is prepared."""
+"""The size of a data set, known before it is prepared."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from directrank.edition.plan import DataSource
 from directrank.system.io import json_text
 from directrank.system.seeds import numpy_stream
 
-#: List lengths where nothing is known of a collection: log-normal, as those that are known.
+#: List lengths of unknown collections are assumed to be log-normal, like those of known ones.
 _UNKNOWN = {"median": 90, "sigma": 0.5, "maximum": 1000, "single": 0.0, "short": 0.0, "long": 0.0}
 
-#: Shares of the queries where only their sum is known: LETOR's folds.
+#: Shares of the queries per split if only their total is known: those of LETOR's folds.
 _SHARES = {"train": 0.6, "vali": 0.2, "test": 0.2}
 
 
@@ -32,7 +32,7 @@ class Facts:
     Attributes:
         lengths: documents per query of each split, int64 ``[Q]``.
         features: columns.
-        origin: where this is known from, in words.
+        origin: the source of these numbers, in words.
     """
 
     lengths: Mapping[str, np.ndarray]
@@ -40,7 +40,8 @@ class Facts:
     origin: str
 
     def as_trained_on(self, spec: Mapping[str, Any]) -> Facts:
-        """What a run makes of it: ``filter`` (by length), ``sample``, ``train_queries`` …"""
+        """The size after a run's ``filter`` (by length), ``sample``, ``train_queries`` and so
+        on."""
         shortest = spec["filter"].get("min_documents", 1)
         lengths = {split: value[value >= shortest] for split, value in self.lengths.items()}
         if "sample" in spec:
@@ -55,7 +56,7 @@ class Facts:
 def _sampled(
     lengths: Mapping[str, np.ndarray], queries: Mapping[str, int], max_documents: int | None = None
 ) -> dict[str, np.ndarray]:
-    """Random lists of all splits, as many as a run's ``sample`` draws, cut as it cuts them."""
+    """Random lists of all splits, as many and as long as those that a run's ``sample`` draws."""
     pool = np.concatenate([lengths[split] for split in prepared.SPLITS])
     pool = numpy_stream("cost", "sample").permutation(pool)
     if max_documents is not None:
@@ -66,12 +67,12 @@ def _sampled(
 
 
 def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> Facts:
-    """The size of a data set: as it is prepared, else as it will be generated, else as published.
+    """The size of a data set as prepared, or else as it will be generated, or else as published.
 
     Args:
-        source: the data set, as the study needs it.
-        fold: counted from 1; None where there are no folds.
-        prepared_folder: where each prepared data set has its folder.
+        source: the data set that the study needs.
+        fold: counted from 1; None if there are no folds.
+        prepared_folder: the folder that contains the prepared data sets.
     """
     folder = Path(prepared_folder) / source.key
     if (folder / "prepared.json").is_file():
@@ -94,7 +95,7 @@ def _prepared(folder: str, fold: int | None) -> Facts:
 
 @lru_cache(maxsize=64)
 def _published(name: str, fold: int | None) -> Facts:
-    """From the catalogue's counts; lists as long as those of the stand-in, scaled to the mean."""
+    """The size by the catalogue's counts; list lengths are the stand-in's, scaled to the mean."""
     expect = catalog.get(name).expect
     total = expect.get("total", {})
     standin = name + catalog.STANDIN
@@ -144,7 +145,7 @@ def _features(name: str) -> int:
 def _draw(
     standin: str, split: str, queries: int, documents: float | None, longest: int | None = None
 ) -> np.ndarray:
-    """``queries`` lengths, scaled so that they sum to about ``documents`` where that is known."""
+    """``queries`` lengths, scaled so that they sum to about ``documents`` if that is known."""
     shape = dict(standins.profile(standin)["lists"] if standin in standins.names() else _UNKNOWN)
     shape.pop("mean", None)
     distribution, stream = Lengths(**shape), numpy_stream("cost", standin, split)

@@ -1,4 +1,4 @@
-"""A short probe of a machine's :class:`Rates`: products, memory, a step, and every loss."""
+"""Measure a machine's :class:`Rates` in a few seconds: products, memory, a step, and every loss."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from directrank.cost.rates import Rates, document
 from directrank.learners.neural.precision import products
 from directrank.study.provenance import environment
 
-#: Documents and width of the products and layers measured.
+#: Documents and width of the products and layers that are measured.
 DOCUMENTS, WIDTH = 4096, 256
 
-#: A deep network of next to no width: its steps take the time of their calls.
+#: A deep but very narrow network, whose steps measure the overhead of calls.
 DEEP = {"name": "tower", "hidden": [4] * 8}
 
-#: Lengths of the lists of which losses are measured, and documents of each measurement.
+#: Lengths of the lists on which losses are measured, and documents of each measurement.
 LENGTHS, DOCUMENTS_OF_LISTS = (20, 80, 320), 7680
 
-#: Losses that need more than their defaults to be measured.
+#: Hyper-parameters of losses whose defaults are not enough to measure them.
 OPTIONS: dict[str, dict[str, Any]] = {"approx_precision": {"k": 10}}
 
 
 def measure(device: str = "cpu", threads: int = 1) -> Rates:
     """The rates of this machine.
 
-    Evaluation, a process's start and learners that train no network in batches have the rates of
-    recorded runs (``reference.yaml`` beside this module), scaled by how much slower or faster this
-    machine is at ApproxNDCG; :func:`directrank.cost.estimate.calibrated` takes them from its own.
+    Rates of evaluation, of starting a process and of learners that do not train networks in batches
+    come from recorded runs (``reference.yaml`` beside this module), scaled by this machine's speed
+    at ApproxNDCG; :func:`directrank.cost.estimate.calibrated` corrects them by its own runs.
 
     Args:
         device: ``cpu`` or ``cuda``.
-        threads: threads that a fit will have.
+        threads: the number of threads of a fit.
 
     Raises:
         ConfigError: the device cannot be used.
@@ -53,7 +53,7 @@ def measure(device: str = "cpu", threads: int = 1) -> Rates:
 
 
 def covers_everything(rates: Rates) -> bool:
-    """Whether rates measured earlier have every loss and learner that there is now."""
+    """Whether rates that were measured earlier cover every present loss and learner."""
     measured = losses.REGISTRY.keys() - {"composed"}
     return measured <= rates.lists.keys() and (
         document("reference")["learners"].keys() <= rates.learners.keys()
@@ -61,9 +61,9 @@ def covers_everything(rates: Rates) -> bool:
 
 
 def of_another_machine() -> Rates:
-    """Rates of the machine of ``cpu_known.json``, beside this module, for every loss.
+    """Rates for every loss of the machine in ``cpu_known.json``, beside this module.
 
-    A loss that was not measured there has those of ApproxNDCG.
+    A loss that was not measured there has the rates of ApproxNDCG.
     """
     with as_file(files("directrank.cost") / "cpu_known.json") as path:
         known = Rates.read(path)
@@ -99,14 +99,14 @@ def _measure(device: torch.device, threads: int) -> Rates:
 
 
 def machine(device: str) -> str:
-    """What the rates of this machine are called; rates of another one are not this one's."""
+    """The name of this machine in its rates, by which rates of another machine are recognised."""
     facts = environment()
     name = torch.cuda.get_device_name() if device == "cuda" else facts["processor"]
     return f"{name}, torch {facts['packages'].get('torch', torch.__version__)}"
 
 
 def _fastest(work: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """The least seconds of several calls, the first of which does not count."""
+    """The least seconds of several calls; the first call does not count."""
 
     def wait() -> None:
         if device.type == "cuda":
@@ -114,7 +114,7 @@ def _fastest(work: Callable[[], object], device: torch.device, seconds: float) -
 
     work()
     wait()
-    # On one thread the processor's time, so that what else the machine does counts little.
+    # With one thread, CPU time is used, so that other processes affect it little.
     alone = device.type == "cpu" and torch.get_num_threads() == 1
     clock = time.process_time if alone else time.perf_counter
     took: list[float] = []
@@ -131,7 +131,7 @@ def _flops(precision: str, device: torch.device) -> float:
     x = torch.randn(DOCUMENTS, WIDTH, dtype=dtype, device=device)
     weights = torch.randn(WIDTH, WIDTH, dtype=dtype, device=device)
     if precision == "bfloat16":
-        x = x.bfloat16()  # activations stay in it, weights are converted at each use
+        x = x.bfloat16()  # activations stay in bfloat16, weights are converted at each use
 
     def work() -> None:
         with products(precision, device):
@@ -141,7 +141,7 @@ def _flops(precision: str, device: torch.device) -> float:
 
 
 def _element_seconds(device: torch.device) -> float:
-    """Batch norm and ReLU, which write two elements for every one of their input."""
+    """Seconds per element of batch norm and ReLU, which write two elements per input."""
     x = torch.randn(DOCUMENTS, WIDTH, device=device, requires_grad=True)
     weight, bias = (torch.ones(WIDTH, device=device, requires_grad=True) for _ in range(2))
 
@@ -153,7 +153,7 @@ def _element_seconds(device: torch.device) -> float:
 
 
 def _tensor_seconds(device: torch.device) -> float:
-    """A step on next to no data, per tensor of parameters."""
+    """Seconds per tensor of parameters of a step on almost no data."""
     scorer = models.build(DEEP, 8, [torch.Generator().manual_seed(0)]).to(device)
     parameters = list(scorer.parameters())
     optimizer = torch.optim.Adam(parameters)

@@ -1,4 +1,4 @@
-"""Seconds of a run from its specification, the size of its data and a machine's rates."""
+"""Predict the seconds of a run from its specification, its data's size and a machine's rates."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from directrank.study.specification import candidates
 from directrank.system import schema
 from directrank.system.io import json_text
 
-#: A backward pass is two products for each one of the forward pass.
+#: A backward pass takes two products for each one of the forward pass.
 BACKWARD = 3
 
-#: Epochs after which Qin2010's Algorithm 1 has met its tolerance, in the mean on OHSUMED.
+#: Mean number of epochs after which Qin2010's Algorithm 1 meets its tolerance on OHSUMED.
 EPOCHS_TO_TOLERANCE = 3000
 
 #: Elements that a layer writes per output: its product, its bias or norm, its activation.
 ELEMENTS_OF_AN_OUTPUT = 3
 
-#: A step beside its network (drawing lists, the loss's call, the history) takes as long as so many
-#: tensors of parameters; of that, a model that is trained together with others takes a little.
+#: The work of a step outside its network (drawing lists, calling the loss, the history) takes as
+#: long as this many tensors of parameters; a model that is trained together with others takes a
+#: small share of it.
 STEP_IN_TENSORS, MODEL_IN_TENSORS = 22, 0.08
 
-#: What a composed loss takes as long as, by its relaxation.
+#: Relaxation → the loss whose time stands for that of losses composed with it.
 COMPOSED = {
     "sigmoid": "approx_ndcg",
     "twin": "twin_ndcg",
@@ -40,29 +41,29 @@ COMPOSED = {
     "rank_binomial": "softrank",
 }
 
-#: Rounds of Sinkhorn scaling at which NeuralNDCG is measured, and what the rest takes in rounds.
+#: Rounds of Sinkhorn scaling at which NeuralNDCG is measured, and the cost of the rest in rounds.
 ROUNDS, BESIDE_ROUNDS = 30, 10
 
-#: Trees of few documents do not grow all the leaves that they may, and what a leaf of a tree takes
-#: in documents, whatever their number.
+#: The least documents per leaf, since trees on few documents do not grow all leaves, and the fixed
+#: cost of a leaf in documents.
 ROWS_OF_A_LEAF, LEAF_IN_ROWS = 20, 500
 
-#: How many times as long a tree takes under these objectives as under the others of CatBoost.
+#: How much longer a tree takes under these objectives than under CatBoost's others.
 SLOW_OBJECTIVES = {"StochasticRank": 5.0, "YetiRankPairwise": 15.0}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a run by what they are spent on.
+    """Seconds of a run by purpose.
 
     Attributes:
         network: passes over the documents.
         loss: the loss and its gradient.
-        steps: what each step and tensor takes whatever its size.
+        steps: the fixed cost of each step and tensor.
         evaluation: validation after each epoch, and the metrics at the end.
-        other: learners that train no network in batches.
+        other: learners that do not train networks in batches.
         start: the job's process: libraries, data, compiled loops.
-        epochs: epochs, trees or rounds of all fits together; not seconds.
+        epochs: epochs, trees or rounds (not seconds) of all fits together.
     """
 
     network: float = 0.0
@@ -75,7 +76,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """All seconds together."""
+        """The total seconds."""
         return sum(astuple(self)[:-1])
 
 
@@ -85,13 +86,13 @@ PARTS = [field.name for field in fields(Cost) if field.name != "epochs"]
 
 @dataclass(frozen=True)
 class Size:
-    """What counts of a scorer: a pass over one list of L documents.
+    """The size of a scorer, for a pass over one list of L documents.
 
     Attributes:
-        weights: of all layers; a product is two operations for each and document.
-        elements: written by all layers, per document.
-        tensors: of parameters.
-        pair_flops, pair_elements: of attention, times L².
+        weights: weights of all layers; a product takes two operations per weight and document.
+        elements: elements that all layers write, per document.
+        tensors: tensors of parameters.
+        pair_flops, pair_elements: those of attention, times L².
     """
 
     weights: int
@@ -101,16 +102,16 @@ class Size:
     pair_elements: int = 0
 
     def seconds(self, lengths: np.ndarray, precision: str, rates: Rates) -> float:
-        """Seconds of a forward pass over lists of ``lengths``, but for the time of its steps."""
+        """Seconds of a forward pass over lists of ``lengths``, without the fixed cost of steps."""
         documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
         flops = 2 * self.weights * documents + self.pair_flops * pairs
         elements = self.elements * documents + self.pair_elements * pairs
-        # Backward is about twice forward for elements as for products.
+        # A backward pass takes about twice as long as a forward pass, for elements as for products.
         return flops / rates.of("flops", precision) + elements * rates.element_seconds / BACKWARD
 
 
 def size_of(model: Mapping[str, Any], n_features: int) -> Size:
-    """The size of the scorer that ``model`` describes; an unknown one is a ConfigError."""
+    """The size of the scorer that ``model`` describes; raises ConfigError if it is unknown."""
     return _size_of(json_text(dict(model)), n_features)
 
 
@@ -132,7 +133,7 @@ def _size_of(text: str, n_features: int) -> Size:
 
 
 def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
-    """What a run takes at most: every epoch or tree that it is allowed, no fit stopped early.
+    """An upper bound of a run's cost: it uses every epoch or tree that it is allowed.
 
     Networks: trials × candidates × restarts × epochs × (operations ÷ rate, elements written, the
     loss of every list, tensors of each step, validation). Others: trials × candidates × rounds ×
@@ -141,10 +142,10 @@ def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     Args:
         spec: a validated run.
         facts: the size of its data (of its fold), before its filter and sample.
-        rates: of the machine that will train it.
+        rates: those of the machine that will train it.
 
     Raises:
-        ConfigError: the rates lack what the run needs.
+        ConfigError: the rates lack an entry that the run needs.
     """
     facts = facts.as_trained_on(spec)
     plan = list(candidates(spec))
@@ -171,7 +172,7 @@ def _precision(training: Mapping[str, Any]) -> str:
 def _network(
     spec: Mapping[str, Any], facts: Facts, rates: Rates, fits_of_run: int
 ) -> dict[str, float]:
-    """One trial of one candidate of a neural learner, all its restarts."""
+    """The cost of one trial of one candidate of a neural learner, with all restarts."""
     training = complete(spec["training"])
     lengths = facts.lengths["train"]
     if training["max_documents"] is not None:
@@ -212,7 +213,7 @@ def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> 
     if name == "composed":
         relaxation = loss["relaxation"]
         relaxation = relaxation if isinstance(relaxation, str) else relaxation["name"]
-        name = COMPOSED.get(relaxation, "approx_ndcg")  # a new one: pairs of documents, too
+        name = COMPOSED.get(relaxation, "approx_ndcg")  # a new one: pairs, as there
     values, counts = np.unique(lengths, return_counts=True)
     seconds = float((at(rates.of("lists", name), values) * counts).sum())
     if name.startswith("neural_ndcg"):
@@ -222,14 +223,14 @@ def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> 
 
 
 def _other(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> dict[str, float]:
-    """One trial of one candidate of a learner that is no network."""
+    """The cost of one trial of one candidate of a learner other than a network."""
     name = spec["learner"]
     settings = schema.complete(spec["model"], learners.get(name).settings, f"learner '{name}'")
     rounds = settings.get("n_trees") or settings.get("rounds", 0)
     watched = settings.get("n_trees", 0) * facts.lengths["vali"].sum()
     work = units(spec["learner"], settings, facts.lengths["train"], facts.features)
     return {
-        # A solver's rounds depend on the data: they are in its rate, and none are planned.
+        # A solver's rounds depend on the data, so they are part of its rate and none are planned.
         "other": max(rounds, 1) * work * rates.of("learners", spec["learner"]),
         "evaluation": watched * rates.evaluation_seconds,
         "epochs": rounds,
@@ -243,7 +244,7 @@ def units(
     n_features: int,
     n_weights: int = 0,
 ) -> float:
-    """How much work a tree, round or epoch is for a learner that trains no network in batches.
+    """The work of a tree, round or epoch of a learner that does not train networks in batches.
 
     Trees: features × (documents × levels, leaves). Query by query: documents × weights, and pairs.
     Pair by pair: pairs × weights. Others: documents × features.

@@ -1,4 +1,4 @@
-"""How fast a machine is at the parts of a study: measured, or assumed and called so."""
+"""The speed of a machine at the parts of a study, either measured or marked as assumed."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from directrank.system.errors import ConfigError
 from directrank.system.io import read_json, write_json
 
 Curve = Sequence[Sequence[float]]
-"""Points ``(x, y)``; between them a power law, beyond them that of the nearest two."""
+"""Points ``(x, y)``, joined by power laws; beyond them, that of the nearest two applies."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds that things take on one device.
+    """Seconds that each part of the work takes on one device.
 
     Attributes:
         device: ``cpu`` or ``cuda``.
-        machine: its name, and the libraries' versions, in words.
-        threads: threads of a fit.
-        measured: False for what is assumed.
+        machine: its name and the versions of libraries.
+        threads: the number of threads of a fit.
+        measured: whether the rates were measured; False if they are assumed.
         note: where the numbers come from.
-        flops: precision → floating-point operations per second of a matrix product.
+        flops: precision → floating-point operations per second in a matrix product.
         element_seconds: per element that a layer writes, forward and backward.
-        tensor_seconds: of a step per tensor of parameters, whatever its size.
-        lists: loss → points (documents, seconds of a list, forward and backward).
+        tensor_seconds: per step and tensor of parameters, whatever its size.
+        lists: loss → points (documents of a list, seconds of its forward and backward pass).
         evaluation_seconds: per document and metric.
-        learners: learners that train no network in batches → seconds of a unit of their work,
+        learners: learners other than networks trained in batches → seconds per unit of their work,
             which :func:`directrank.cost.predict.units` counts.
-        start_seconds: of a job's process beside what it trains.
+        start_seconds: the start of a job's process.
     """
 
     device: str
@@ -56,7 +56,7 @@ class Rates:
         """Rates from a file that :meth:`write` wrote.
 
         Raises:
-            ConfigError: the file is missing or is not one of rates.
+            ConfigError: the file is missing or does not contain rates.
         """
         remedy = f"measure the machine: directrank cost --measure {path}"
         try:
@@ -67,7 +67,7 @@ class Rates:
             raise ConfigError(f"{path}: not valid JSON: {error}", remedy) from None
         names = {entry.name for entry in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != names:
-            raise ConfigError(f"{path}: not a file of rates of this version", remedy)
+            raise ConfigError(f"{path}: this version cannot read these rates", remedy)
         return cls(**content)
 
     def write(self, path: str | Path) -> None:
@@ -75,7 +75,7 @@ class Rates:
         write_json(path, asdict(self))
 
     def of(self, kind: str, name: str) -> Any:
-        """An entry of ``flops``, ``lists`` or ``learners``; a :class:`ConfigError` without it."""
+        """An entry of ``flops``, ``lists`` or ``learners``; ConfigError if it is missing."""
         entries = getattr(self, kind)
         if name not in entries:
             what = {"flops": "precision", "lists": "loss", "learners": "learner"}[kind]
@@ -89,7 +89,7 @@ class Rates:
 def at(curve: Curve, x: float | Sequence[float] | np.ndarray) -> np.ndarray:
     """The value of a curve at ``x``.
 
-    >>> at([[10, 1.0], [100, 100.0]], [20, 200]).round(3).tolist()  # doubling x: four times y
+    >>> at([[10, 1.0], [100, 100.0]], [20, 200]).round(3).tolist()  # y grows with the square of x
     [4.0, 400.0]
     """
     points = np.log(np.asarray(curve, dtype=float))
@@ -100,16 +100,16 @@ def at(curve: Curve, x: float | Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def document(name: str) -> dict[str, Any]:
-    """A YAML file beside this module: ``reference`` or ``gpu_assumed``."""
+    """The content of a YAML file in this package: ``reference`` or ``gpu_assumed``."""
     text = (files("directrank.cost") / f"{name}.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)
 
 
 def assumed_gpu(cpu: Rates) -> Rates:
-    """Rates of a GPU that nobody has measured: a peak rate times a share, and so on.
+    """Assumed rates of a GPU that has not been measured, such as a share of its peak rate.
 
-    The assumptions are in ``gpu_assumed.yaml`` beside this module. What runs on the CPU beside a
-    GPU, too (trees, linear baselines, metrics), has the rates of ``cpu``.
+    The assumptions are in ``gpu_assumed.yaml`` beside this module. Work that runs on the CPU in any
+    case (trees, linear baselines, metrics) has the rates of ``cpu``.
     """
     assumed = document("gpu_assumed")
     faster, least = assumed["lists_times_faster_than_cpu"], assumed["least_list_seconds"]

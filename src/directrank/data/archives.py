@@ -107,7 +107,9 @@ def open_archive(path: str | Path) -> Archive:
         return _Rar(path)
     if _is_tar(name):
         return _Tar(path)
-    raise DataError("is no archive of a known kind", f"choose one of: {', '.join(SUFFIXES)}", file=path)
+    raise DataError(
+        "is no archive of a known kind", f"choose one of: {', '.join(SUFFIXES)}", file=path
+    )
 
 
 class _Folder(Archive):

@@ -1,4 +1,4 @@
-"""The experiments of a paper's file, those made for each collection of an edition among them."""
+"""The experiments of a paper's file, including those that are made for each collection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from directrank.study.specification import NEURAL_SECTIONS, plain_copy
 from directrank.system.errors import ConfigError
 from directrank.system.schema import check, read_yaml, suggest
 
-#: Sections of a run that a later setting replaces whole when it names something else.
+#: Sections of a run that a later setting replaces as a whole if it names something else.
 NAMED_SECTIONS = ("model", "loss", "normalisation")
 
 
@@ -20,8 +20,8 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
     """The experiments of a paper's file, and those made for the edition's collections, by name.
 
     The paper's defaults are part of each one's ``run``. ``chosen`` holds the variants that are run,
-    where not all are; none where the edition leaves the experiment out. What the paper's file
-    leaves out on a collection is run there all the same if the edition names it.
+    if not all are; it is empty if the edition leaves the experiment out. A variant that the paper's
+    file leaves out on a collection is run there nevertheless if the edition names it.
 
     Args:
         paper: its short name.
@@ -29,8 +29,8 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
         root: the repository's folder.
 
     Raises:
-        ConfigError: an unknown paper, experiment or size, or collections where the paper has
-            nothing to make for each.
+        ConfigError: a paper, experiment or size is unknown, or collections are listed for a paper
+            without per-collection experiments.
     """
     content = paper_experiments(paper, root)
     templates = content.get("for_each_collection", {})
@@ -41,7 +41,7 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
         )
     experiments = plain_copy(content.get("experiments", {}))
     known = _variant_names(content)
-    # A name of the edition → the experiments that it means.
+    # Name in the edition → the experiments that it stands for.
     names = {name: [name] for name in experiments}
     for name, template in templates.items():
         names[name] = [f"{collection}_{name}" for collection in entry["collections"]]
@@ -57,7 +57,7 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
     for name in (*wanted, *variants):
         if name not in names:
             raise ConfigError(
-                f"edition: papers.{paper} names '{name}', which is no experiment of "
+                f"edition: papers.{paper} names '{name}', which is not an experiment of "
                 f"config/papers/{paper}.yaml",
                 suggest(name, names),
             )
@@ -73,7 +73,7 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
 
 
 def variants_of(experiment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The variants of an experiment that are run; a single one without settings where it has none.
+    """The variants of an experiment that are run; one variant without settings if it lists none.
 
     Args:
         experiment: one of :func:`experiments_of`.
@@ -86,7 +86,7 @@ def variants_of(experiment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def label(variant: Mapping[str, Any]) -> Any:
-    """What an edition calls a variant: the first of the settings that name it."""
+    """The name of a variant in an edition: the first of the settings that identify it."""
     return next(iter(variant["settings"].values()), None)
 
 
@@ -102,11 +102,11 @@ def paper_experiments(paper: str, root: Path) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with ``change`` laid over it, section by section.
+    """``base`` updated by ``change``, section by section.
 
-    A section that names something else (another model, another loss) replaces the old one whole:
-    its settings would not be the new one's. So does the model of another learner; trees and linear
-    baselines take no grid of a network's settings either.
+    A section that names something else (another model, another loss) replaces the old one as a
+    whole, because the old settings would not apply to it. The same holds for the model of another
+    learner; trees and linear baselines also drop a network's grid.
     """
     result = plain_copy(dict(base))
     if change.get("learner", result.get("learner")) != result.get("learner"):
@@ -141,7 +141,7 @@ def _variant_names(content: Mapping[str, Any]) -> set[str]:
 
 
 def _facts(content: Mapping[str, Any], collection: str) -> Mapping[str, Any]:
-    """What a paper's file says of a collection."""
+    """The entry for a collection in a paper's file."""
     facts: Mapping[str, Mapping[str, Any]] = content["collections"]
     return {**facts["default"], **facts.get(collection, {})}
 
@@ -149,7 +149,7 @@ def _facts(content: Mapping[str, Any], collection: str) -> Mapping[str, Any]:
 def _for_collection(
     paper: str, template: Mapping[str, Any], collection: str, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The experiment that ``template`` makes on a collection, of which ``facts`` are particular."""
+    """The experiment of ``template`` on a collection with the particulars ``facts``."""
     experiment = {key: value for key, value in template.items() if key != "sizes"}
     if "sizes" in template:
         size = facts.get("size")
@@ -172,7 +172,7 @@ def _leave_out(
     experiments: Iterable[dict[str, Any]],
     without: Collection[str],
 ) -> None:
-    """Take variants out of what is chosen of every experiment; unknown ones are refused."""
+    """Remove variants from the choice of every experiment; unknown names are refused."""
     for name in without:
         if name not in known:
             raise ConfigError(

@@ -24,7 +24,8 @@ from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
 from directrank.system.schema import complete, read_yaml, suggest
 
-#: In the place of a loss's number of label levels: what the catalogue says of the collection.
+#: A loss's number of label levels may be this word, which means that of the collection's catalogue
+#: entry.
 CATALOGUE = "catalogue"
 
 
@@ -33,9 +34,9 @@ class DataSource:
     """A prepared data set that the study needs.
 
     Attributes:
-        key: its folder below ``data/prepared``; it carries a digest of the settings, if any.
+        key: its folder below ``data/prepared``; it contains a digest of the settings, if any.
         name: the data set's name, ``<name>_standin`` for a stand-in.
-        settings: what it is generated with; empty for one from an archive.
+        settings: the settings with which it is generated; empty if it comes from an archive.
         source: ``archive``, ``standin`` or ``generated``.
     """
 
@@ -77,7 +78,8 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
         root: the repository's folder.
 
     Raises:
-        ConfigError: naming the file, the key and what is known instead.
+        ConfigError: a setting is not valid; the message names the file, the key and the known
+            values.
     """
     root = Path(root)
     config = edition_with_defaults(config, root)
@@ -102,7 +104,7 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
                 cells[name].append({"run": run, "settings": settings, **place})
         for product, names in needs.items():
             shown[paper, product] = {name: cells[name] for name in names}
-    # Last, because a product may describe the data sets of all others.
+    # This comes last, because a product may describe the data sets of all others.
     for (paper, product), runs in shown.items():
         study.products[paper, product] = _plan(study, paper, product, runs)
     _refuse_idle_overrides(config, used)
@@ -112,7 +114,7 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
 def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """``config``, checked against the edition's schema, with the schema's defaults filled in.
 
-    Products that a paper's entry does not name are left to the plan.
+    Products that a paper's entry does not name are filled in by the plan.
     """
     schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
     completed = complete(config, schema, f"configuration of edition '{config.get('edition', '?')}'")
@@ -127,7 +129,7 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
 def _of_collections(
     paper: str, collections: Sequence[str], experiments: Mapping[str, Any]
 ) -> list[str]:
-    """All products of the collections, and of several together, that have something to show."""
+    """All products of single collections, and of several together, that have something to show."""
     made = papers.products(paper) if collections else {}
     names = [
         name
@@ -162,7 +164,7 @@ def _has_pair(
 
 
 def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The experiments from which each product is drawn."""
+    """The experiments from which each product is made."""
     entry = study.config["papers"][paper]
     needs: dict[str, tuple[str, ...]] = {}
     for product in entry["products"]:
@@ -171,14 +173,14 @@ def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str
         for item in items:
             if item.collection not in (None, *entry["collections"]):
                 raise ConfigError(
-                    f"'{product}' of '{paper}' is of a collection that the edition does not list",
+                    f"'{product}' of '{paper}' needs a collection that the edition does not list",
                     f"add '{item.collection}' to papers.{paper}.collections",
                 )
         needs[product] = tuple(dict.fromkeys(name for item in items for name in item.needs))
         for name in (read for item in items for read in item.reads_of(entry["collections"])):
             if name not in entry["products"]:
                 raise ConfigError(
-                    f"'{product}' of '{paper}' is drawn from '{name}', which is not made",
+                    f"'{product}' of '{paper}' needs '{name}', which is not made",
                     f"add it to papers.{paper}.products",
                 )
         for name in needs[product]:
@@ -202,12 +204,12 @@ def _runs(
     has_folds = source.source == "archive" and catalog.get(source.name).folds is not None
     if not has_folds:
         folds = folds[:1]
-    # Of folds that stand in the place of one split, the first does.
+    # If the data have folds where the paper has a single split, the first fold is used.
     split = 1 if has_folds and _place(study.config, experiment["data"]) else None
     for variant in variants:
         base = merged(experiment["run"], variant.get("run", {}))
         if learners.get(base["learner"]).missing(base["model"]):
-            continue  # an external program that is not installed; the table says so
+            continue  # it needs an external program that is not installed; the table says so
         base["data"] = {"name": source.name, "settings": dict(source.settings)}
         sweep = experiment.get("sweep", {})
         for values in itertools.product(*sweep.values()):
@@ -215,7 +217,7 @@ def _runs(
             for fold in folds:
                 spec = with_settings(base, swept)
                 spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
-                # Where there is one split, it stands for the first fold.
+                # If there is only one split, it is used as the first fold.
                 spec["fold"] = (fold or split) if has_folds else None
                 spec = _override(study.config, spec, paper, name, used)
                 settings = {**variant["settings"], **swept}
@@ -226,7 +228,7 @@ def _runs(
 
 
 def _with_label_levels(spec: dict[str, Any], levels: int) -> dict[str, Any]:
-    """``spec`` with the collection's number of label levels where the configuration asks for it."""
+    """``spec`` with the collection's number of label levels if the configuration asks for it."""
     if value_at(spec, "loss.levels") == CATALOGUE:
         spec = with_settings(spec, {"loss.levels": levels})
     grid = spec.get("tune", {})
@@ -265,7 +267,7 @@ def _refuse_idle_overrides(config: Mapping[str, Any], used: set[int]) -> None:
 
 
 def _place(config: Mapping[str, Any], name: str) -> dict[str, str]:
-    """What a plan says of a run whose data stand in the place of the paper's."""
+    """What a plan records of a run whose data are a substitute for the paper's."""
     if "instead" not in config["datasets"].get(name, {}):
         return {}
     return {"in_place_of": catalog.get(name).title}
@@ -317,6 +319,6 @@ def _plan(
 
 
 def _repeated(study: Study, paper: str, product: str) -> list[str]:
-    """The products whose cells ``product`` shows again, of those that the edition makes."""
+    """Those of the edition's products whose cells ``product`` shows again."""
     made = study.config["papers"][paper]["products"]
     return [name for name in papers.product(paper, product).repeats if name in made]

@@ -1,7 +1,7 @@
-"""How far a workflow has come, measured by what its jobs are predicted to take.
+"""Report the progress of a workflow, measured by the predicted times of its jobs.
 
-On a terminal a bar beside those of Snakemake's display; elsewhere, on a cluster's head node for
-instance, a line a minute.
+On a terminal this is a bar beside those of Snakemake's display; elsewhere, such as on a cluster's
+head node, it is one line per minute.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import Any, TextIO
 
 import yaml
 
-#: Seconds between two lines, and between two looks where there is a bar.
+#: Seconds between two lines, and between two updates of a bar.
 LINE_INTERVAL, BAR_INTERVAL = 60.0, 2.0
 
-#: A workflow that ends sooner is not worth a prediction, which takes some seconds of a processor.
+#: A shorter workflow is not worth a prediction, which takes some seconds of CPU time.
 PREDICTED_AFTER = 30.0
 
 #: Typical seconds of a job by its rule; those of fits until they are predicted.
 SECONDS = {"fit": 10.0, "figure": 1.5, "report": 10.0, "data_pages": 10.0}
 PREPARING, OTHERS = 20.0, 0.5
 
-#: Less than this share of the work says nothing about the rest.
+#: The time left is not estimated before this share of the work is done.
 LEAST_SHARE = 0.01
 
 
 class Progress:
-    """Tells how far a workflow has come, from :meth:`start` to :meth:`stop`.
+    """Reports the progress of a workflow from :meth:`start` to :meth:`stop`.
 
     Args:
-        predict: gives the seconds that fits are predicted to take, by run; called once, in a thread
-            of its own, when the workflow has run for a while. Only their ratios matter: the time
-            left follows from the time that the finished jobs took.
-        out: where lines go.
+        predict: returns the predicted seconds of fits, by run; called once, in a thread of its own,
+            when the workflow has run for a while. Only their ratios matter: the time left follows
+            from the time that the finished jobs took.
+        out: the stream to which lines are written.
     """
 
     def __init__(self, predict: Callable[[], Mapping[str, float]], out: TextIO = sys.stderr):
@@ -56,7 +56,7 @@ class Progress:
         handlers: Iterable[Any] = (),
         foretold: Callable[[Mapping[str, float]], None] = lambda runs: None,
     ) -> None:
-        """Watch in a thread that keeps no process from ending.
+        """Watch the workflow in a daemon thread.
 
         Args:
             dag: a :class:`snakemake.dag.DAG` of version 9 whose jobs are about to start.
@@ -72,11 +72,11 @@ class Progress:
             threading.Thread(target=target, daemon=True).start()
 
     def stop(self) -> None:
-        """Say no more."""
+        """Stop reporting."""
         self._ended.set()
 
     def text(self, now: float) -> str:
-        """How far the workflow is, in a line."""
+        """The progress of the workflow, in one line."""
         done, share, left = self._state(now)
         running = sorted(map(_name, self._running()))
         more = f" and {len(running) - 3} more" if len(running) > 3 else ""
@@ -97,11 +97,11 @@ class Progress:
                 count += 1
                 done += seconds
             elif job in running:
-                # A job that takes longer than predicted is not done all the same.
+                # A job that takes longer than predicted is still not done.
                 done += min(now - self._since[job], 0.9 * seconds)
         share = done / total if total else 1.0
         if share < LEAST_SHARE:
-            return count, share, "too early to tell the time left"
+            return count, share, "too early to estimate the time left"
         return count, share, f"{_duration((now - self._began) * (1 - share) / share)} left"
 
     def _running(self) -> set[Any]:
@@ -132,12 +132,13 @@ class Progress:
 def predicted_by(
     command: Sequence[str], config: Mapping[str, Any], folder: str | Path
 ) -> dict[str, float]:
-    """The seconds of an edition's runs by ``directrank cost --quick``; none if that fails.
+    """The seconds of an edition's runs as ``directrank cost --quick`` predicts them; empty if it
+    fails.
 
     Args:
-        command: what starts ``directrank``.
+        command: the command that starts ``directrank``.
         config: the edition.
-        folder: where the workflow runs.
+        folder: the folder in which the workflow runs.
     """
     with tempfile.TemporaryDirectory() as own:
         edition = Path(own, "edition.yaml")
@@ -154,7 +155,7 @@ def predicted_by(
         try:
             with open(Path(own, "runs.csv"), encoding="utf-8", newline="") as file:
                 return {row["run"]: float(row["seconds"]) for row in csv.DictReader(file)}
-        except OSError:  # the display goes on without
+        except OSError:  # the display works without it
             return {}
 
 
@@ -183,7 +184,7 @@ def _name(job: Any) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """About how long that is.
+    """A duration in words, rounded.
 
     >>> _duration(20), _duration(100), _duration(9000)
     ('less than a minute', 'about 2 minutes', 'about 2.5 hours')

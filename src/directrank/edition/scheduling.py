@@ -1,4 +1,4 @@
-"""In which order Snakemake's scheduler starts jobs, and how often it looks for some to start."""
+"""The order in which Snakemake's scheduler starts jobs, and how often it looks for ready jobs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-#: The priority of whatever is no fit: it takes seconds, and fits or readers wait for it.
+#: The priority of every job that is not a fit: it takes seconds, and others may wait for it.
 FIRST = 1e9
 
 
 def keep_one_timer(scheduler: Any) -> None:
-    """Have a scheduler wait for its next look with one timer in the place of many.
+    """Make a scheduler wait for its next round with a single timer instead of many.
 
     Each round of Snakemake's scheduler that finds jobs left starts a timer for another round, and
-    each finished job a round, so that timers add up: after some hundred jobs the rounds take a
-    third of a processor. What they are for, jobs that a limit of their rate has held back, one
-    timer does as well. It does not keep the process from ending.
+    each finished job starts a round, so timers accumulate: after some hundred jobs the rounds take
+    a third of a core. Their purpose, to start jobs that a rate limit has delayed, needs only one
+    timer. It does not keep the process alive.
 
     Args:
         scheduler: a :class:`snakemake.scheduling.job_scheduler.JobScheduler` of version 9.
@@ -39,9 +39,9 @@ def keep_one_timer(scheduler: Any) -> None:
 
 
 def longest_first(dag: Any, runs: Mapping[str, float]) -> None:
-    """Have the longest fits started first, so that no core waits for one of them at the end.
+    """Start the longest fits first, so that no core idles while the last of them finishes.
 
-    Priorities that a user has given stay.
+    Priorities that a user has set are kept.
 
     Args:
         dag: a :class:`snakemake.dag.DAG` of version 9.

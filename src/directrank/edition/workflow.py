@@ -1,7 +1,7 @@
-"""What the rules of the workflow ask: files, parameters, digests of code, the environment of jobs.
+"""What the rules of the workflow need: files, parameters, digests of code, the environment of jobs.
 
 A rule's function takes what Snakemake passes to it: ``wildcards``, an object with an attribute for
-each wildcard, and where it asks for it ``input``, the rule's input files.
+each wildcard, and if it asks for it, ``input``, the rule's input files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text
 from directrank.system.locks import Claim
 
-#: Where the files of each kind of product lie.
+#: The folder of each kind of product.
 FOLDERS: Mapping[papers.Kind, str] = {
     "figure": "figures",
     "table": "paper_tables",
@@ -40,9 +40,9 @@ class Workflow:
         study: the edition's plan.
         root: the clone, whose source, templates and published values jobs read.
         files_are_shared: whether jobs see each other's files. Without a shared file system a job
-            sees its declared inputs alone, so every file is declared. With one, the record that is
-            written last stands for all files of a run or data set: a study of a thousand runs is
-            planned twice as fast.
+            sees only its declared inputs, so every file is declared. With one, only the record of a
+            run or data set is declared, because it is written last; this halves the time to plan a
+            study of a thousand runs.
     """
 
     def __init__(self, study: Study, root: str | Path, files_are_shared: bool = True) -> None:
@@ -56,11 +56,11 @@ class Workflow:
     # Jobs
 
     def job_environment(self) -> dict[str, str]:
-        """The environment variables of jobs, beyond those of whoever runs the workflow."""
+        """The environment variables of jobs, in addition to the user's own."""
         variables = {
             "PYTHONPATH": str(self.root / "src"),
             "PYTHONHASHSEED": "0",
-            # A job ends when the Snakemake that started it has died.
+            # A job ends if the Snakemake process that started it dies.
             "DIRECTRANK_PARENT": str(os.getpid()),
             "DIRECTRANK_RAW": str(Path(self.config["raw_dir"]).absolute()),
             "DIRECTRANK_FITS_PER_GPU": str(self.config["fits_per_gpu"]),
@@ -73,14 +73,14 @@ class Workflow:
         return variables
 
     def shell_prefix(self, python: str, forkserver: str) -> str:
-        """What begins each job's shell commands: strict mode, and its environment.
+        """The prefix of each job's shell commands: strict mode, and the job's environment.
 
-        None of this decides a result, so nothing of it is a parameter of a rule. Braces are doubled
-        for Snakemake, which formats it.
+        None of this affects results, so it is not a parameter of any rule. Braces are doubled
+        because Snakemake formats the text.
 
         Args:
-            python: the interpreter of jobs, ``$PYTHON`` in their commands; ``$DIRECTRANK`` is what
-                it runs with ``-IS`` to be the command line.
+            python: the interpreter of jobs, ``$PYTHON`` in their commands; ``$DIRECTRANK`` is the
+                script that it runs with ``-IS`` as the command line.
             forkserver: the socket where a fork server may be reached.
         """
         variables = self.job_environment() | {"DIRECTRANK_FORKSERVER": forkserver}
@@ -94,7 +94,8 @@ class Workflow:
         """The values that wildcards take, as regular expressions."""
         return {
             "key": choice(self.study.data),
-            # Not a choice of all runs, which would be tried for every file that any job reads.
+            # An alternation of all runs would be slow: it would be tried on every input of every
+            # job.
             "run": r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}",
             "paper": choice({paper for paper, _ in self.study.products}),
             "product": choice({product for _, product in self.study.products}),
@@ -102,12 +103,14 @@ class Workflow:
         }
 
     def claim(self, keys: Collection[str]) -> Claim:
-        """Claim the edition in this working folder, and the data sets ``keys``, to be prepared.
+        """Claim the edition in this working folder, and the data sets ``keys`` that will be
+        prepared.
 
-        It replaces Snakemake's own locks, which a kill leaves behind (``nolock`` in the profiles).
+        This replaces Snakemake's own locks, which a killed process leaves behind (``nolock`` in the
+        profiles).
 
         Raises:
-            ConfigError: another process makes the edition, or works on data of it.
+            ConfigError: another process is making the edition or working on its data.
         """
         return Claim(
             ".snakemake/claims",
@@ -119,7 +122,8 @@ class Workflow:
         """Fetch the archives of the data sets ``keys`` that are missing and may be fetched.
 
         Raises:
-            DataError: one message that lists all others, and how to get them.
+            DataError: some archives cannot be fetched; the message lists them all and says how to
+                get them.
         """
         keys = sorted(key for key in keys if self.study.data[key].source == "archive")
         entries = [catalog.get(self.study.data[key].name) for key in keys]
@@ -134,12 +138,12 @@ class Workflow:
                 raise
             raise DataError(
                 error.what,
-                f"{error.remedy}\n  {', '.join(outdated)}: prepared data exist, but by other "
-                "code or settings than now; `snakemake --touch` takes them as they are",
+                f"{error.remedy}\n  {', '.join(outdated)}: prepared data exist, but they were "
+                "made by other code or settings; `snakemake --touch` accepts them as they are",
             ) from None
 
     def closing_words(self) -> str:
-        """Where a reader finds the finished edition."""
+        """A message that says where the finished edition is."""
         return (
             f"\nEdition '{self.edition}' is complete.\n"
             f"  report   report/{self.edition}/report.html\n"
@@ -159,7 +163,7 @@ class Workflow:
         return self.study.data[wildcards.key].name
 
     def data_code(self, wildcards: Any) -> str:
-        """A digest of the code that makes a prepared data set, its generator's included."""
+        """A digest of the code that makes a prepared data set, including its generator."""
         generator = catalog.get(self.data_name(wildcards)).generator
         return code("directrank.data.prepare", *([generator.split(":")[0]] if generator else []))
 
@@ -177,7 +181,7 @@ class Workflow:
     def data_files(self, key: str) -> list[str]:
         """The inputs of a job that reads a prepared data set, the record first.
 
-        Scaled copies are not among them: a job that needs one makes it.
+        Scaled copies are not included, because a job that needs one makes it.
         """
         files = store_files(key) + split_files(key, self._splits(key))
         return files[:1] if self.files_are_shared else files
@@ -196,13 +200,13 @@ class Workflow:
     # Runs
 
     def specification(self, wildcards: Any) -> Mapping[str, Any]:
-        """What a run trains; a :class:`ConfigError` where the edition has no such run."""
+        """The specification of a run; ConfigError if the edition has no such run."""
         if wildcards.run not in self.study.runs:
             raise ConfigError(f"edition '{self.edition}' has no run '{wildcards.run}'")
         return self.study.runs[wildcards.run]
 
     def specification_text(self, wildcards: Any) -> str:
-        """What a run trains, as JSON."""
+        """The specification of a run, as JSON."""
         return json_text(self.specification(wildcards))
 
     def run_data(self, wildcards: Any) -> list[str]:
@@ -215,11 +219,11 @@ class Workflow:
         return provenance.run_digest(self.specification(wildcards))
 
     def run_group(self, wildcards: Any) -> str:
-        """The fits of a data set; a cluster's profile says how many of them share a job."""
+        """The group of a data set's fits; a cluster's profile says how many of them share a job."""
         return f"fits_{self.study.data[self.study.run_data[wildcards.run]].name}"
 
     def run_gpus(self, wildcards: Any) -> int:
-        """GPUs of a fit: one where networks are trained on them."""
+        """The number of GPUs that a fit uses: one if networks are trained on GPUs."""
         neural = self.specification(wildcards)["learner"] == "neural"
         return int(self.config["device"] == "cuda" and neural)
 
@@ -235,7 +239,7 @@ class Workflow:
     # Products
 
     def product_files(self, kind: papers.Kind, suffix: str = "") -> list[str]:
-        """Every file of the figures, tables or values, or those that end in ``suffix``."""
+        """All files of the figures, tables or values, or only those that end in ``suffix``."""
         names = (
             name
             for key in self.study.products
@@ -252,7 +256,7 @@ class Workflow:
         return [stem + ending for ending in endings]
 
     def gallery_files(self) -> list[str]:
-        """The page that shows every figure with its caption; none without figures."""
+        """The page that shows every figure with its caption; empty if there are no figures."""
         return [f"figures/{self.edition}/README.md"] if self.product_files("figure") else []
 
     def claims_files(self) -> list[str]:
@@ -260,7 +264,7 @@ class Workflow:
         return [f"paper_tables/{self.edition}/claims.{form}" for form in ("csv", "md")]
 
     def claims_by_collection(self) -> list[str]:
-        """The verdicts on every collection side by side; none where there are not several."""
+        """The verdicts on every collection side by side; empty unless there are several."""
         if len(self.product_files("values")) < 2:
             return []
         return [
@@ -278,12 +282,12 @@ class Workflow:
         return [f"paper_tables/{self.edition}/{name}/claims{ending}" for name in names]
 
     def paper_plans(self, paper: str) -> list[str]:
-        """What the figures and tables of a paper are made of."""
+        """The plans of the figures and tables of a paper."""
         start = f"{self.results}/plan/{paper}/"
         return [name for name in self.plan_files() if name.startswith(start)]
 
     def plan_texts(self, paper: str) -> list[str]:
-        """What :meth:`paper_plans` hold, as JSON."""
+        """The contents of :meth:`paper_plans`, as JSON."""
         products = self.study.products.items()
         return [json_text(plan) for (name, _), plan in products if name == paper]
 
@@ -304,7 +308,7 @@ class Workflow:
         return files + self.paper_runs(SimpleNamespace(paper=paper))
 
     def collections(self) -> list[str]:
-        """The collections on which experiments are made that a paper has for each."""
+        """The collections on which per-collection experiments are made."""
         every = (entry["collections"] for entry in self.config["papers"].values())
         return list(dict.fromkeys(name for names in every for name in names))
 
@@ -315,7 +319,7 @@ class Workflow:
         return files + self._runs_behind(self.study.products[key] for key in keys)
 
     def plan_files(self) -> list[str]:
-        """What each figure and table is made of."""
+        """The plan of each figure and table."""
         return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
 
     def product_runs(self, wildcards: Any) -> list[str]:
@@ -333,14 +337,14 @@ class Workflow:
         return [f"data/prepared/{key}/prepared.json" for key in keys]
 
     def product_values(self, wildcards: Any) -> list[str]:
-        """The published values per query that a product is drawn from; none for most."""
+        """The published values per query from which a product is made; empty for most products."""
         paper = wildcards.paper
         collections = self.config["papers"][paper]["collections"]
         names = papers.product(paper, wildcards.product).reads_of(collections)
         return [file for name in names for file in self._files_of(paper, name)]
 
     def product_claims(self, wildcards: Any) -> list[str]:
-        """The verdicts that a product quotes; none for one that bears on no claim."""
+        """The verdicts that a product quotes; empty if it bears on no claim."""
         quotes = papers.product(wildcards.paper, wildcards.product).claims
         return [f"paper_tables/{self.edition}/{wildcards.paper}/claims.csv"] if quotes else []
 
@@ -351,17 +355,17 @@ class Workflow:
         return digest_of([digest, repr(papers.product(paper, name))])
 
     def claims_code(self, wildcards: Any) -> str:
-        """A digest of the code that measures a paper's claims, and of the paper's table of them."""
+        """A digest of the code that tests a paper's claims, and of the paper's list of claims."""
         paper = wildcards.paper
         return digest_of([code(*claims.modules_of(paper)), repr(claims.claims_of(paper))])
 
     def published_values(self, wildcards: Any = None) -> list[str]:
-        """The published values that stand beside a paper's own results; without one, of all."""
+        """The published values that are compared with a paper's results, or those of all papers."""
         paper = "*" if wildcards is None else f"{wildcards.paper}_*"
         return sorted(map(str, (self.root / "paper_tables/published").glob(f"{paper}.csv")))
 
     def figures_folder(self, wildcards: Any, input: Any) -> str:
-        """The folder of the figures, also without any."""
+        """The folder of the figures, even if there are none."""
         figures = input.figures
         return str(Path(figures[0]).parents[1]) if figures else f"figures/{self.edition}"
 
@@ -377,12 +381,12 @@ class Workflow:
 
 
 def choice(names: Iterable[str]) -> str:
-    """A regular expression of ``names``."""
+    """A regular expression that matches any of ``names``."""
     return "|".join(re.escape(name) for name in sorted(names)) or "none"
 
 
 def code(*modules: str) -> str:
-    """A digest of ``modules`` and of what they import."""
+    """A digest of ``modules`` and of the modules that they import."""
     return provenance.code_digest(modules)
 
 
@@ -402,17 +406,17 @@ def data_folders(wildcards: Any, input: Sequence[str]) -> list[str]:
 
 
 def prepared_folder(wildcards: Any, input: Any) -> str:
-    """The folder of the prepared data sets; also for a product that describes none."""
+    """The folder of the prepared data sets, even for a product that describes none."""
     return str(Path(input.data[0]).parents[1]) if input.data else "data/prepared"
 
 
 def claims_option(wildcards: Any, input: Any) -> str:
-    """The option that names the verdicts which a product quotes; empty where it quotes none."""
+    """The option that names the verdicts that a product quotes; empty if it quotes none."""
     return f"--claims {shlex.quote(input.claims[0])}" if input.claims else ""
 
 
 def values_option(wildcards: Any, input: Any) -> str:
-    """The option that names published values per query; empty where a product reads none."""
+    """The option that names published values per query; empty if a product reads none."""
     return f"--values {' '.join(map(shlex.quote, input.values))}" if input.values else ""
 
 

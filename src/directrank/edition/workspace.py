@@ -1,4 +1,4 @@
-"""A folder in which one's own data are compared: data, catalogue and edition, made from a table.
+"""Make a folder in which methods are compared on your own data, with its catalogue and edition.
 
 The workflow runs there with the repository's rules and experiments; nothing of the repository is
 changed.
@@ -24,7 +24,7 @@ from directrank.data.tables import LETOR, PARQUET, SEPARATORS, Columns, Table, g
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import atomic_folder, sha256_of, write_text
 
-#: What a file may be called that holds a split.
+#: The names that a split's file may have.
 SPLIT_NAMES = {
     "train": ("train", "training"),
     "vali": ("vali", "valid", "validation", "dev"),
@@ -34,13 +34,13 @@ SPLIT_NAMES = {
 #: The experiments of one protocol, by what ranks.
 SCORERS = ("linear", "tower", "context", "trees")
 
-#: Ranks of methods are compared from so many on.
+#: Ranks are compared only among at least this many methods.
 LEAST_METHODS = 3
 
-#: Of training queries, where a folder has no validation set.
+#: The share of training queries that validate if a folder has no validation set.
 VALI_FROM_TRAIN = 0.2
 
-#: What a budget makes: parts into which the queries are dealt, scorers, and changes to every run.
+#: What each budget sets: the number of folds, the scorers, and changes to every run.
 BUDGETS: dict[str, dict[str, Any]] = {
     "quick": {
         "folds": 3,
@@ -57,7 +57,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
         "folds": 5,
         "scorers": SCORERS,
         "set": {"train_queries": 2000, "vali_queries": 1000, "training.patience": 5},
-        # They take as long as all other methods together.
+        # These take as long as all other methods together.
         "without": ["YetiRankPairwise", "CatBoost StochasticRank"],
     },
     "full": {"folds": 5, "scorers": SCORERS, "set": {}},
@@ -66,17 +66,17 @@ BUDGETS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be compared.
+    """What to compare.
 
     Attributes:
         data: a file, or a folder with a file for each split.
         name: of the data set and the edition; letters, digits and underscores.
         columns: of tables.
-        levels: into how many grades labels are cut that are no grades.
+        levels: into how many grades to cut labels that are not grades.
         budget: a key of :data:`BUDGETS`.
-        folds: into how many parts queries are dealt that come without splits; the budget's where
-            it is None.
-        scorers, losses: which; the budget's scorers and all losses where they are empty.
+        folds: into how many folds to divide queries that come without splits; None uses the
+            budget's number.
+        scorers, losses: which to compare; if empty, the budget's scorers and all losses.
     """
 
     data: Path
@@ -100,20 +100,21 @@ def name_of(data: Path) -> str:
 
 
 def make(request: Request, folder: Path) -> list[str]:
-    """Write the workspace into ``folder``, made if need be.
+    """Write the workspace into ``folder``, which is created if need be.
 
     Returns:
-        Sentences that say what was found in the data and what was done with it.
+        Sentences that say what was found in the data and what was done with them.
 
     Raises:
-        ConfigError: less than three folds or methods, or less than two grades.
+        ConfigError: there are fewer than three folds or methods, or fewer than two grades.
         DataError: the data cannot be read; see :func:`directrank.data.tables.read`.
     """
     if request.levels < 2:
-        raise ConfigError(f"{request.levels} grades", "give 2 or more")
+        raise ConfigError(f"{request.levels} grades are too few", "choose 2 or more")
     if request.folds is not None and request.folds < 3:
         raise ConfigError(
-            f"{request.folds} folds", "give 3 or more: one part validates and one tests"
+            f"{request.folds} folds are too few",
+            "choose 3 or more: in each fold, one part validates and one tests",
         )
     planned = edition(request)
     tables = _tables(request)
@@ -142,7 +143,7 @@ def edition(request: Request) -> dict[str, Any]:
     overrides = [{"set": budget["set"]}] if budget["set"] else []
     return {
         "edition": request.name,
-        "raw_dir": "data/raw",  # the workspace's, whatever DIRECTRANK_RAW says
+        "raw_dir": "data/raw",  # that of the workspace, even if DIRECTRANK_RAW is set
         "datasets": {},
         "papers": {"one_protocol": made},
         "overrides": overrides,
@@ -150,7 +151,7 @@ def edition(request: Request) -> dict[str, Any]:
 
 
 def _tables(request: Request) -> dict[str, Table]:
-    """The data by split, or under :data:`ALL` where they have none."""
+    """The data by split, or under :data:`ALL` if they come without splits."""
     if not request.data.is_dir():
         return {ALL: read(request.data, request.columns)}
     known = (*LETOR, *SEPARATORS, *PARQUET)
@@ -168,14 +169,14 @@ def _tables(request: Request) -> dict[str, Table]:
     if not {"train", "test"} <= files.keys():
         raise DataError(
             "has no file of training queries and one of test queries",
-            f"call them train and test (and vali), with an ending of {', '.join(known)}",
+            f"name them train and test (and vali), with one of the suffixes {', '.join(known)}",
             file=request.data,
         )
     tables = {split: read(files[split], request.columns) for split in SPLITS if split in files}
     for split, table in tables.items():
         if table.names != tables["train"].names:
             raise DataError(
-                "has other features than the training file",
+                "has different features from the training file",
                 "give all splits the same columns",
                 file=files[split],
             )
@@ -185,7 +186,7 @@ def _tables(request: Request) -> dict[str, Table]:
 def _write_data(
     request: Request, tables: Mapping[str, Table], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
-    """Write the files of a data set; its entry in the catalogue, and what is to be told."""
+    """Write the files of a data set; return its catalogue entry and remarks for the user."""
     first = next(iter(tables.values()))
     documents = np.cumsum([0, *(len(table.labels) for table in tables.values())])
     labels = np.concatenate([table.labels for table in tables.values()])
@@ -209,17 +210,19 @@ def _write_data(
     if ALL in tables:
         folds = request.folds or BUDGETS[request.budget]["folds"]
         entry |= {"one_file": f"{ALL}.txt", "folds": folds}
-        said.append(f"{folds} folds: each part is tested once, and none is trained on then")
+        said.append(f"the queries are divided into {folds} parts, each of which is tested once")
     elif "vali" not in tables:
         entry["vali_from_train"] = VALI_FROM_TRAIN
-        said.append(f"the last {VALI_FROM_TRAIN:.0%} of the training queries validate")
+        said.append(f"the last {VALI_FROM_TRAIN:.0%} of the training queries are for validation")
     if any(table.groups is not None for table in tables.values()):
         entry["groups"] = "groups.tsv"
         groups, names = _numbered(
             np.concatenate([np.asarray(table.groups) for table in tables.values()])
         )
         _write_groups(folder / entry["groups"], numbers, groups, request.data)
-        said.append(f"{len(names)} groups of queries stay together, in folds and in tests")
+        said.append(
+            f"{len(names)} groups of queries are kept together, in folds and in statistical tests"
+        )
     said += _remarks(list(tables.values()), labels, graded)
     names = pd.DataFrame({"feature": np.arange(1, len(first.names) + 1), "name": first.names})
     write_text(folder / "features.csv", names.to_csv(index=False))
@@ -228,24 +231,28 @@ def _write_data(
 
 
 def _remarks(tables: Sequence[Table], labels: np.ndarray, graded: np.ndarray) -> list[str]:
-    """What of the data was changed or left out."""
+    """Sentences that say what was changed in the data or left out."""
     said = []
     if not np.array_equal(labels, graded):
         steps = [f"{labels[graded == grade].min():g}" for grade in np.unique(graded)]
-        said.append(f"labels are no grades: they are cut into those from {', '.join(steps)} on")
+        said.append(
+            f"labels are not grades; they are cut into grades that begin at {', '.join(steps)}"
+        )
     left_out = list(dict.fromkeys(name for table in tables for name in table.left_out))
     if left_out:
-        said.append(f"left out, for they hold no numbers: {', '.join(left_out)}")
+        said.append(
+            f"these columns are left out because they are not numeric: {', '.join(left_out)}"
+        )
     missing = sum(table.missing for table in tables)
     if missing:
-        said.append(f"{missing} missing values of features are taken as 0")
+        said.append(f"{missing} missing feature values are replaced by 0")
     return said
 
 
 def _numbered_queries(tables: Mapping[str, Table]) -> tuple[np.ndarray, pd.DataFrame]:
-    """The number of each document's query, int64 ``[N]``, and what the numbers stand for.
+    """The number of each document's query, int64 ``[N]``, and a table of what the numbers mean.
 
-    A query of one file and one of another are two queries, whatever they are called.
+    Queries of different files are different queries, even if their names are the same.
     """
     files = [np.repeat(split, len(table.queries)) for split, table in tables.items()]
     rows = pd.DataFrame({"file": np.concatenate(files)})
@@ -256,13 +263,13 @@ def _numbered_queries(tables: Mapping[str, Table]) -> tuple[np.ndarray, pd.DataF
 
 
 def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of equal values, from 1 in the order of appearance, and the distinct values."""
+    """Number values from 1 in order of appearance; return the numbers and the distinct values."""
     codes, distinct = pd.factorize(values)
     return codes + 1, np.asarray(distinct)
 
 
 def _write_lists(path: Path, labels: np.ndarray, queries: np.ndarray, features: np.ndarray) -> None:
-    """A line per document: label, query, then every feature."""
+    """Write a line per document: its label, its query, then every feature."""
     columns = [pa.array(labels), pa.array(queries), *(pa.array(column) for column in features.T)]
     table = pa.table(columns, names=[str(number) for number in range(len(columns))])
     options = csv.WriteOptions(include_header=False, delimiter="\t")
@@ -270,7 +277,7 @@ def _write_lists(path: Path, labels: np.ndarray, queries: np.ndarray, features: 
 
 
 def _write_groups(path: Path, queries: np.ndarray, groups: np.ndarray, data: Path) -> None:
-    """A line per query: its number and its group's."""
+    """Write a line per query: its number and that of its group."""
     pairs = pd.DataFrame({"query": queries, "group": groups}).drop_duplicates()
     twice = pairs["query"].duplicated()
     if twice.any():

@@ -175,5 +175,6 @@ def convert_mean(
 def _check_convention(empty: str) -> None:
     if empty not in CONVENTIONS:
         raise ConfigError(
-            f"unknown convention '{empty}' for empty queries", f"choose one of: {', '.join(CONVENTIONS)}"
+            f"unknown convention '{empty}' for empty queries",
+            f"choose one of: {', '.join(CONVENTIONS)}",
         )
