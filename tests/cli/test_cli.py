@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -163,6 +164,20 @@ def test_a_disk_that_is_full_is_one_error_and_leaves_nothing_half_written(data, 
     assert "Traceback" not in process.stderr
     assert not (out / "run.json").exists()
     assert not list(out.glob(".*"))
+
+
+def test_a_reader_that_has_had_enough_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [sys.executable, "-m", "directrank", "data", "list"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(write)
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert process.stderr.splitlines() == ["$ directrank data list"]
 
 
 def test_every_command_explains_itself(capsys):

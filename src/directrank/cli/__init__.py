@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -91,9 +92,15 @@ def _run(options: argparse.Namespace) -> int:
     """Run a command, print its errors and return its exit status."""
     try:
         options.run(options)
+        sys.stdout.flush()
     except DirectrankError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # What reads the output, such as `head`, has closed it: not an error. Python flushes the
+        # stream once more when it exits, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except OSError as error:
         # A full disk, a read-only folder or a missing file; the system's message says which.
         print(f"error: {error}", file=sys.stderr)
