@@ -1,8 +1,9 @@
-"""What it takes to check each claim of the papers: the tables in artefact.md.
+"""The tables in artefact.md: what it takes to check each claim of the papers.
 
-``python docs/artefact.py`` writes them anew; a test compares them. Editions say what is made, the
-papers' packages from what a claim is measured, ``benchmarks/results/jobs.csv`` what jobs took
-(``benchmarks/record_jobs.py`` writes it). A time is given where every job behind it was measured.
+``python docs/artefact.py`` rewrites them, and a test compares them. Editions say what is made, the
+papers' packages say from which products a claim is measured, and ``benchmarks/results/jobs.csv``
+records what jobs took (``benchmarks/record_jobs.py`` writes it). A time is given where every job
+behind it was measured.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Edition:
-    """An edition as it is planned, and what its jobs took where that was measured.
+    """An edition as it is planned, and the measured costs of its jobs.
 
     Attributes:
         study: the plan.
@@ -53,7 +54,7 @@ class Edition:
         return list(self.study.products)
 
     def runs(self, keys: Iterable[Key]) -> set[str]:
-        """The runs that products are drawn from; those of programs to be installed apart not."""
+        """The runs from which products are drawn, except those of external programs."""
         plans = (self.study.products[key]["experiments"] for key in keys)
         cells = (cell for plan in plans for part in plan.values() for cell in part)
         return {
@@ -71,7 +72,7 @@ class Edition:
         return ", ".join(sorted({self.study.data[key].name for key in self.data(runs)}))
 
     def archives(self, runs: Iterable[str]) -> str:
-        """The archives that runs need, those that are part of the repository left out."""
+        """The archives that runs need, except those that are part of the repository."""
         sources = [self.study.data[key] for key in self.data(runs)]
         names = sorted({source.name for source in sources if source.source == "archive"})
         entries = {name: catalog.get(name) for name in names}
@@ -83,7 +84,7 @@ class Edition:
         return ", ".join(f"`{file}`" for file in dict.fromkeys(files)) or "none"
 
     def measured(self, jobs: Collection[str]) -> pd.DataFrame | None:
-        """What jobs took; None where one of them was not measured."""
+        """The costs of jobs; None if one of them was not measured."""
         if not set(jobs) <= set(self.jobs.index):
             return None
         return self.jobs.loc[sorted(jobs)]
@@ -95,13 +96,13 @@ class Edition:
         return fits | {f"{papers.product(*key).kind}/{'/'.join(key)}" for key in keys}
 
     def evidence(self, paper: str, claim: Claim) -> list[Key]:
-        """The products from which a claim is measured; none where it is not."""
+        """The products from which a claim is measured; none if it is not measured."""
         needed = [(paper, name) for name in claim.needs]
         further = [key for name in claim.optional if (key := (paper, name)) in self.study.products]
         if not claim.function or not set(needed) <= set(self.study.products):
             return []
         keys = [*needed, *further]
-        # Without runs, because an edition leaves out what it compares, there is nothing to measure.
+        # If an edition leaves out what a product compares, it has no runs and nothing to measure.
         return [key for key in keys if self.runs([key]) or not papers.product(*key).needs]
 
 
@@ -112,7 +113,7 @@ def load_edition(name: str, facts: pd.DataFrame) -> Edition:
 
 
 def on_two_cores(seconds: Iterable[float]) -> str:
-    """How long jobs of a core each take on :data:`CORES`, to two digits."""
+    """How long jobs that use one core each take on :data:`CORES`, to two digits."""
     times = list(seconds)
     took = max([*times, sum(times) / CORES], default=0.0)
     for unit, length in (("h", 3600.0), ("min", 60.0)):
@@ -122,7 +123,7 @@ def on_two_cores(seconds: Iterable[float]) -> str:
 
 
 def costs(edition: Edition, keys: Collection[Key]) -> list[str]:
-    """Cells of what products take: fits, time, longest fit, memory, disk, archives."""
+    """The cells of what products take: runs, time, longest job, memory, disk, archives."""
     runs = edition.runs(keys)
     took = edition.measured(edition.part(keys))
     if took is None:
@@ -136,7 +137,7 @@ def costs(edition: Edition, keys: Collection[Key]) -> list[str]:
 
 def commands(demo: Edition, real: Edition) -> str:
     """The table of commands."""
-    rows = [("`make reproduce`", "the edition `demo`, whole", demo, demo.keys)]
+    rows = [("`make reproduce`", "the whole edition `demo`", demo, demo.keys)]
     for paper in dict.fromkeys(paper for paper, _ in real.keys):
         keys = [key for key in real.keys if key[0] == paper]
         what = f"{paper.capitalize()} in `real`"
@@ -147,8 +148,16 @@ def commands(demo: Edition, real: Edition) -> str:
     for name in dict.fromkeys(name for name in collections if name):
         keys = [key for key in real.keys if papers.product(*key).collection == name]
         rows.append((f"`make real-{name}`", f"one protocol on {name}", real, keys))
-    rows.append(("`make real`", "the edition `real`, whole", real, real.keys))
-    head = ["command", "makes", "runs", "two cores", "longest job", "memory of a job", "disk"]
+    rows.append(("`make real`", "the whole edition `real`", real, real.keys))
+    head = [
+        "command",
+        "makes",
+        "runs",
+        "time on two cores",
+        "longest job",
+        "memory of a job",
+        "disk",
+    ]
     body = [[command, what, *costs(edition, keys)] for command, what, edition, keys in rows]
     return markdown([*head, "archives"], body)
 
@@ -161,11 +170,11 @@ def claims_table(paper: str, editions: Mapping[str, Edition]) -> str:
         claim = claims_of(paper).get(row.claim)
         cells = [measurement(edition, paper, claim) for edition in editions.values()]
         body.append([row.claim, row.where, row.statement, *cells])
-    return markdown(["claim", "in the paper", "says", *editions], body)
+    return markdown(["claim", "in the paper", "statement", *editions], body)
 
 
 def measurement(edition: Edition, paper: str, claim: Claim | None) -> str:
-    """From which products a claim is measured, on which data, in which time."""
+    """From which products a claim is measured, on which data, and how long that takes."""
     keys = edition.evidence(paper, claim) if claim else []
     if not keys:
         return "–"

@@ -1,7 +1,7 @@
-"""What the edition `paper` would take: the table in scale.md, as `directrank cost` predicts it.
+"""The table in scale.md of what the edition `paper` would take, as `directrank cost` predicts it.
 
-``python docs/costs.py`` measures this machine, where it was not measured before, and writes the
-table anew; a test compares its counts of runs and fits with the plan.
+``python docs/costs.py`` measures this machine, if that was not done before, and rewrites the table;
+a test compares its counts of runs and fits with the plan.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ END = "<!-- end -->\n"
 
 
 def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
-    """What ``directrank cost`` says of the CPU, of products and of runs."""
+    """The CPU, the products and the runs as ``directrank cost`` reports them."""
     command = [sys.executable, "-m", "directrank", "cost", EDITION, "--out", str(folder)]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     (cpu,) = (line for line in done.stdout.splitlines() if line.startswith("CPU: "))
@@ -34,7 +34,7 @@ def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
 
 
 def longest(runs: pd.DataFrame) -> dict[str, float]:
-    """Paper, and ``all`` → CPU hours of its longest run."""
+    """From each paper, and ``all``, to the CPU hours of its longest run."""
     hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
     found: dict[str, float] = {"all": max(hours.values())}
     for (paper, _), product in load(read_yaml(ROOT / EDITION), ROOT).products.items():
@@ -44,7 +44,7 @@ def longest(runs: pd.DataFrame) -> dict[str, float]:
 
 
 def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """The Markdown table, a row per paper, and the CPU whose hours they are."""
+    """The Markdown table with a row per paper, and the CPU to which the hours refer."""
     of_longest = longest(runs)
     lines = ["| paper | runs | fits | hours on a CPU | the longest run | hours on a GPU |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
@@ -56,7 +56,7 @@ def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
 
 
 def _rounded(hours: float) -> str:
-    """Two digits: a prediction has no more."""
+    """Two digits, because a prediction is no more precise."""
     return f"{float(f'{hours:.2g}'):,g}".replace(",", " ")
 
 

@@ -1,4 +1,4 @@
-"""The graph of the workflow's rules: `python docs/rule_graph.py` draws docs/rule_graph.svg anew.
+"""The graph of the workflow's rules: `python docs/rule_graph.py` redraws docs/rule_graph.svg.
 
 Snakemake says which rule needs which; an arrow that follows from others is left out.
 """

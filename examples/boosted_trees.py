@@ -1,10 +1,10 @@
 """LightGBM and XGBoost: ``python examples/boosted_trees.py data/prepared/msrd_sample``.
 
-Both ask for a gradient and a second derivative of every document. The gradient is the loss's own;
-in the place of the second derivative stands the gradient's size. But for regularisation, a leaf's
-value is then ``-Σ g / Σ |g|``: 1 where all of its documents are to rise, -1 where all are to fall,
-between them where they disagree. So no step is longer than the learning rate, whatever the scale of
-the loss.
+Both libraries ask for a gradient and a second derivative for every document. The gradient is that
+of the loss; its absolute value replaces the second derivative. Apart from regularisation, a leaf's
+value is then ``-Σ g / Σ |g|``: 1 where all of its documents should rise, -1 where all should fall,
+and in between where they disagree. No step is therefore longer than the learning rate, whatever the
+scale of the loss.
 """
 
 import sys
@@ -25,7 +25,7 @@ Loss = Callable[..., Tensor]
 def derivatives(
     loss: Loss, scores: np.ndarray, labels: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient by every score, and its size for a second derivative.
+    """The gradient by every score, and its absolute value as the second derivative.
 
     Scaled to a mean size of 1, so that limits on the sum of second derivatives in a leaf
     (LightGBM's ``min_sum_hessian_in_leaf``, XGBoost's ``min_child_weight``) count documents.
@@ -38,7 +38,7 @@ def derivatives(
 
 
 def with_lightgbm(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.ndarray], Tensor]:
-    """Trees of LightGBM that the loss trained, as a function of features."""
+    """LightGBM's trees, trained with the loss, as a function of features."""
 
     def objective(scores: np.ndarray, data: lightgbm.Dataset) -> tuple[np.ndarray, np.ndarray]:
         return derivatives(loss, scores, data.get_label(), data.get_group())
@@ -50,7 +50,7 @@ def with_lightgbm(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.n
 
 
 def with_xgboost(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.ndarray], Tensor]:
-    """Trees of XGBoost that the loss trained, as a function of features."""
+    """XGBoost's trees, trained with the loss, as a function of features."""
 
     def objective(scores: np.ndarray, data: xgboost.DMatrix) -> tuple[np.ndarray, np.ndarray]:
         return derivatives(loss, scores, data.get_label(), train.lengths)
@@ -62,14 +62,14 @@ def with_xgboost(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.nd
 
 
 def ndcg(score: Callable[[np.ndarray], Tensor], lists: RankedLists) -> float:
-    """Mean NDCG@10; queries without a relevant document are NaN and left out."""
+    """The mean NDCG@10; queries without a relevant document are NaN and left out."""
     scores = score(np.array(lists.features)).float()
     values = metrics.ndcg(scores, torch.tensor(lists.labels), lengths=lists.lengths, k=10)
     return values.nanmean().item()
 
 
 def main(folder: str, rounds: int = 50) -> dict[str, float]:
-    """Test NDCG@10 of constant scores, and of both libraries' trees with LambdaRank."""
+    """The test NDCG@10 of constant scores, and of both libraries' trees with LambdaRank."""
     train, test = (open_dataset(f"{folder}/{part}") for part in ("train", "test"))
     return {
         "before": ndcg(lambda features: torch.zeros(len(features)), test),

@@ -1,7 +1,7 @@
 """A cross-encoder of sentence-transformers: ``python examples/cross_encoder.py``.
 
-The model is tiny and random, and its language has forty words, so that nothing is downloaded: with
-``CrossEncoder("…", num_labels=1)`` and your own queries the rest stays as it is.
+The model is tiny and random, and its language has forty words, so that nothing is downloaded. With
+``CrossEncoder("…", num_labels=1)`` and your own queries, the rest stays the same.
 """
 
 import random
@@ -40,7 +40,7 @@ class RankingLoss(nn.Module):
 
 
 def tiny_model(folder: str) -> CrossEncoder:
-    """A BERT of one layer that has learned nothing."""
+    """An untrained BERT with one layer."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     vocabulary = Path(folder) / "vocab.txt"
     vocabulary.write_text("\n".join(special + WORDS))
@@ -54,7 +54,7 @@ def tiny_model(folder: str) -> CrossEncoder:
 
 
 def judged(n_queries: int, generator: random.Random) -> Dataset:
-    """A document is relevant where it begins with one of the first twenty words."""
+    """A document is relevant if it begins with one of the first twenty words."""
     rows = []
     for _ in range(n_queries):
         texts = [generator.sample(WORDS, 3) for _ in range(generator.randint(4, 8))]
@@ -65,7 +65,7 @@ def judged(n_queries: int, generator: random.Random) -> Dataset:
 
 
 def ndcg(model: CrossEncoder, queries: Dataset) -> float:
-    """Mean NDCG@5."""
+    """The mean NDCG@5."""
     values = []
     for row in queries:
         scores = model.predict([(row["query"], text) for text in row["docs"]])
@@ -75,7 +75,7 @@ def ndcg(model: CrossEncoder, queries: Dataset) -> float:
 
 
 def main(n_queries: int = 160, epochs: int = 3) -> tuple[float, float]:
-    """Train; NDCG@5 of other queries before and after."""
+    """Train, and return the NDCG@5 of other queries before and after."""
     set_seed(0)
     generator = random.Random(0)
     train, test = judged(n_queries, generator), judged(50, generator)

@@ -31,7 +31,7 @@ def mean_ndcg(found: EvalPrediction) -> dict[str, float]:
 
 
 def main(folder: str, epochs: int = 3) -> tuple[float, float]:
-    """Train; test NDCG@10 before and after."""
+    """Train, and return the test NDCG@10 before and after."""
     set_seed(0)
     train = Queries(folder, "train")
     with TemporaryDirectory() as output:
@@ -41,7 +41,7 @@ def main(folder: str, epochs: int = 3) -> tuple[float, float]:
             learning_rate=0.003,
             per_device_train_batch_size=32,
             per_device_eval_batch_size=256,
-            remove_unused_columns=False,  # the mask is no column of the data set
+            remove_unused_columns=False,  # the mask is not a column of the data set
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,

@@ -12,7 +12,7 @@ from queries import Queries, padded, scorer
 
 
 class Ranker(lightning.LightningModule):
-    """A scorer that learns with one of the library's losses."""
+    """A scorer that is trained with one of the library's losses."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Ranker(lightning.LightningModule):
 
 
 def main(folder: str, epochs: int = 3) -> tuple[float, float]:
-    """Train; test NDCG@10 before and after."""
+    """Train, and return the test NDCG@10 before and after."""
     lightning.seed_everything(0, verbose=False)
     train, test = Queries(folder, "train"), Queries(folder, "test")
     batches = DataLoader(train, batch_size=32, shuffle=True, collate_fn=padded)

@@ -11,7 +11,7 @@ from queries import Queries, padded, scorer
 
 
 def ndcg(model: nn.Module, batches: DataLoader) -> float:
-    """Mean NDCG@10; queries without a relevant document are NaN and left out."""
+    """The mean NDCG@10; queries without a relevant document are NaN and left out."""
     with torch.no_grad():
         values = [
             metrics.ndcg(model(batch["features"]), batch["labels"], batch["mask"], k=10)
@@ -21,7 +21,7 @@ def ndcg(model: nn.Module, batches: DataLoader) -> float:
 
 
 def main(folder: str, epochs: int = 3) -> tuple[float, float]:
-    """Train; test NDCG@10 before and after."""
+    """Train, and return the test NDCG@10 before and after."""
     torch.manual_seed(0)
     train, test = Queries(folder, "train"), Queries(folder, "test")
     batches = DataLoader(train, batch_size=32, shuffle=True, collate_fn=padded)

@@ -1,4 +1,4 @@
-"""What recipes share: the queries of prepared data as a PyTorch data set, and a small scorer."""
+"""Code that recipes share: the queries of prepared data as a PyTorch data set, a small scorer."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Queries(Dataset):
 
 
 def padded(queries: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Queries as a batch: features ``[B, L, F]``, labels and mask ``[B, L]``."""
+    """Pad queries to a batch: features ``[B, L, F]``, labels and mask ``[B, L]``."""
     batch = {key: pad_sequence([q[key] for q in queries], batch_first=True) for key in queries[0]}
     lengths = torch.tensor([len(q["labels"]) for q in queries])
     batch["mask"] = torch.arange(batch["labels"].shape[1]) < lengths[:, None]
@@ -39,5 +39,5 @@ def padded(queries: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def scorer(n_features: int) -> nn.Module:
-    """A network of one hidden layer: features ``[B, L, F]`` to scores ``[B, L]``."""
+    """A network with one hidden layer, from features ``[B, L, F]`` to scores ``[B, L]``."""
     return nn.Sequential(nn.Linear(n_features, 32), nn.ReLU(), nn.Linear(32, 1), nn.Flatten(1))

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no network."""
+"""Formulas as MathML, which browsers render without a script or the network."""
 
 from __future__ import annotations
 
