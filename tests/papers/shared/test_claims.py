@@ -67,7 +67,7 @@ def test_every_published_claim_of_a_paper_is_listed_once(tmp_path: Path) -> None
     assert set(found["verdict"].drop("D01")) == {UNMEASURED}
     assert found.loc["D01", "verdict"] == HOLDS  # analytic
     assert found.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
-    assert found.loc["D24", "remark"].startswith("It takes the runs behind figure2_yahoo")
+    assert found.loc["D24", "remark"].startswith("Testing it needs the runs behind figure2_yahoo")
 
 
 def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
 
 def test_claims_of_another_edition_are_not_merged(tmp_path: Path) -> None:
     file = verdicts_file(make_plan(tmp_path, "bruch2019", "figure1", {}))
-    with pytest.raises(DataError, match="not claims of the edition real"):
+    with pytest.raises(DataError, match="claims are not of the edition 'real'"):
         claims.merge([file], "real", tmp_path / "claims.csv", PUBLISHED)
 
 
@@ -263,7 +263,7 @@ def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
     build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=verdicts_file(plan))
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("says nothing about the paper") == 1
-    assert "No verdict: it ran on stand-in for Web30K only, 6 of 6 comparisons as stated." in text
+    assert "No verdict: it was run only on stand-in for Web30K (6 of 6 comparisons as stated)." in text
     assert "may be compared" not in text
 
 

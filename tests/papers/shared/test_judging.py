@@ -199,7 +199,7 @@ def test_a_part_on_a_stand_in_counts_as_missing() -> None:
     findings = [finding(MORE, (0.1, 0.01)), finding(MORE, (-0.1, 0.01), dataset=STANDIN)]
     concluded = conclude(Outcome(findings), decided(*findings))
     assert (concluded.verdict, concluded.group) == (CANNOT_TELL, OWN)
-    assert "Not run: the part that ran on the stand-in for A only." in concluded.remark
+    assert "Not run: the part that was run only on the stand-in for A." in concluded.remark
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_other_queries_are_refused_and_the_run_is_named(tmp_path: Path) -> None:
 def test_a_missing_and_a_repeated_fold_are_refused(tmp_path: Path) -> None:
     runs = [*planned(tmp_path, "a", (1, 2, 3)), *planned(tmp_path, "b", (1, 3))]
     with pytest.raises(
-        DataError, match=r"'b' was run on the folds \[1, 3\], others on \[1, 2, 3\]"
+        DataError, match=r"'b' was run on the folds \[1, 3\], but others on \[1, 2, 3\]"
     ):
         by_method(runs, "exclude")
     with pytest.raises(DataError, match="'a' has a fold twice"):

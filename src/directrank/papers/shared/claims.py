@@ -1,9 +1,9 @@
-"""Which of the papers' claims hold: each measured paper by paper, and merged into one list.
+"""Test the papers' claims paper by paper, and merge the verdicts into one list.
 
-The claims are published material: ``claims.csv``, and ``more_claims.csv`` with what the papers say
-beside it. A paper's package says how a claim is measured, in a dictionary ``CLAIMS``. The claims of
-a paper are measured from that paper's runs alone and written beside its tables; the list of an
-edition is merged from those files.
+The claims are published material: ``claims.csv``, and ``more_claims.csv`` with further claims of
+the papers. The dictionary ``CLAIMS`` of a paper's package says how each is tested. A paper's claims
+are tested with that paper's runs only and written beside its tables; an edition's list is merged
+from those files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from directrank.system.registry import imported_modules
 #: The published lists of claims, in the order of the page.
 LISTS = ("claims", "more_claims")
 
-#: The row of a claim that has the verdict on all of it.
+#: The row that has the verdict on a claim as a whole.
 OVERALL = "overall"
 
 COLUMNS = (
@@ -65,7 +65,7 @@ COLUMNS = (
     "printed_numbers",
 )
 
-#: What a finding about measured times says in a file of its own: no two runs measure the same.
+#: The columns of measured times, which have a file of their own because they differ between runs.
 MEASURED = [
     "effect",
     "low",
@@ -84,19 +84,19 @@ _KEY = ["claim", "comparison", "dataset"]
 
 @dataclass(frozen=True)
 class Claim:
-    """How a claim is measured.
+    """How a claim is tested.
 
     Attributes:
-        needs: the products of the paper from whose evidence it is measured.
+        needs: the paper's products whose evidence the test uses.
         function: ``module:function`` below the paper's package; imported when it is evaluated. It
-            takes the evidence of each product and returns an :class:`Outcome`, or None where
-            nothing of it was run. Empty where no experiment of the study measures the claim.
-        own: names of the data sets that the paper's statement is about, in the catalogue; none
-            where the paper's data are artificial or cannot be had.
-        optional: further products, whose evidence follows; None where an edition does not draw one.
-            With no ``needs``, any of them will do.
+            takes the evidence of each product and returns an :class:`Outcome`, or None if nothing
+            of it was run. Empty if no experiment of the study tests the claim.
+        own: catalogue names of the data sets that the paper's statement is about; empty if the
+            paper's data are artificial or cannot be obtained.
+        optional: further products, whose evidence follows; it is None for a product that an edition
+            does not make. Without ``needs``, one of them is enough.
         options: further arguments of the function.
-        lacking: why it is not measured where its products are made, in a sentence.
+        lacking: a sentence that says why it is not tested although its products are made.
     """
 
     needs: tuple[str, ...]
@@ -108,12 +108,12 @@ class Claim:
 
 
 def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
-    """Whether something was run of one of the experiments."""
+    """Whether one of the experiments has runs."""
     return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
 
 
 def published_claims(published_folder: str | Path = PUBLISHED) -> pd.DataFrame:
-    """All published claims, in the order of the page: the columns that every row begins with."""
+    """All published claims, in the order of the page: the first columns of every row."""
     lists = [read_published(Path(published_folder), name) for name in LISTS]
     names = {"id": "claim", "claim": "statement", "status_in_printed_numbers": "printed_numbers"}
     claims = pd.concat(lists, ignore_index=True).rename(columns=names)
@@ -126,7 +126,7 @@ def evaluate(
     margin: float,
     published_folder: str | Path = PUBLISHED,
 ) -> pd.DataFrame:
-    """Every published claim of one paper with its outcome.
+    """Test every published claim of one paper.
 
     Args:
         plans: the plans of the paper's products in an edition.
@@ -136,17 +136,18 @@ def evaluate(
 
     Returns:
         The columns :data:`COLUMNS`, and ``timed``. The first row of a claim has the comparison
-        :data:`OVERALL`; it repeats the numbers of the comparison that decided the verdict. The
-        others follow.
+        :data:`OVERALL` and repeats the numbers of the comparison that decided the verdict. The
+        other comparisons follow.
 
     Raises:
-        DirectrankError: plans of several papers or editions or none, or results that are missing.
+        DirectrankError: there are no plans, they are of several papers or editions, or results are
+            missing.
     """
     plans = list(plans)
     found = {(plan["edition"], plan["paper"]) for plan in plans}
     if len(found) != 1:
         raise ConfigError(
-            f"plans of one edition and paper are needed, not {sorted(found)}", "plan again"
+            f"expected plans of one edition and paper, not {sorted(found)}", "write the plans again"
         )
     ((edition, paper),) = found
     by_product = {plan["product"]: plan for plan in plans}
@@ -173,7 +174,7 @@ def evaluate(
 def _rows(
     outcome: Outcome | None, measured: Claim | None, margin: float, made: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """The row :data:`OVERALL` and one row per finding; of a claim not measured what it lacks."""
+    """The row :data:`OVERALL` and one row per finding, or what an untested claim lacks."""
     if outcome is None or measured is None:
         return [_unmeasured(_why_not(measured, made))]
     judged = judge(outcome.findings, margin, measured.own)
@@ -193,7 +194,7 @@ def _rows(
 
 
 def _titles(parts: Sequence[Mapping[str, Any]], group: str) -> str:
-    """The data sets that the verdict rests on: stand-ins only where there is nothing else."""
+    """The data sets on which the verdict rests: stand-ins only if there is nothing else."""
     titles = [
         part["dataset"]
         for part in parts
@@ -207,15 +208,15 @@ def _unmeasured(remark: str) -> dict[str, Any]:
 
 
 def _why_not(measured: Claim | None, made: Iterable[str]) -> str:
-    """What a claim that was not measured lacks."""
+    """A sentence that says what a claim that was not tested lacks."""
     if measured is None:
-        return "The study has no experiment for it."
+        return "The study has no experiment that tests it."
     names = [*measured.needs] or [*measured.optional]
     absent = [name for name in names if name not in set(made)]
     if measured.lacking and not (absent and measured.needs):
         return measured.lacking
     joint = " and " if measured.needs else " or "
-    return f"It takes the runs behind {joint.join(names)}, which this edition lacks."
+    return f"Testing it needs the runs behind {joint.join(names)}, which this edition lacks."
 
 
 def write_claims(
@@ -225,7 +226,7 @@ def write_claims(
     margin: float,
     published_folder: str | Path = PUBLISHED,
 ) -> list[Path]:
-    """Measure the claims of a paper in an edition and write them.
+    """Test the claims of a paper in an edition and write the verdicts.
 
     Args:
         plan_files: the plans of the paper's products (JSON).
@@ -251,23 +252,23 @@ def merge(
     """Merge the claims of single papers into the list of an edition, and write it.
 
     Args:
-        files: what :func:`write_claims` wrote, a file per paper.
+        files: the files that :func:`write_claims` wrote, one per paper.
         edition: its name.
         out: the file, e.g. ``paper_tables/demo/claims.csv``.
         published_folder: the folder of published values.
 
     Returns:
-        Every published claim, in the published order; those of papers without a file are not
+        Every published claim, in the published order; those of papers without a file count as not
         measured.
 
     Raises:
-        DataError: a file of another edition, or one that other code wrote.
+        DataError: a file belongs to another edition, or other code wrote it.
     """
     published = published_claims(published_folder)
     frames = [read_claims(file) for file in files]
     for file, frame in zip(files, frames, strict=True):
         if set(frame["edition"]) - {edition}:
-            raise DataError(f"these are not claims of the edition {edition}", file=file)
+            raise DataError(f"its claims are not of the edition '{edition}'", file=file)
     known = {claim for frame in frames for claim in frame["claim"]}
     absent = published[~published["claim"].isin(known)]
     reasons = [
@@ -287,7 +288,7 @@ def merge(
 
 
 def _write(claims: pd.DataFrame, out: Path) -> list[Path]:
-    """Write ``claims`` to ``out`` and what was measured of times to the file beside it."""
+    """Write ``claims`` to ``out`` and measured times to the file beside it."""
     timed = claims.pop("timed").eq(True)
     times = claims.loc[timed, [*_KEY, *MEASURED]]
     claims.loc[timed, MEASURED] = None
@@ -298,7 +299,7 @@ def _write(claims: pd.DataFrame, out: Path) -> list[Path]:
 
 
 def read_claims(path: str | Path) -> pd.DataFrame:
-    """What :func:`write_claims` or :func:`merge` wrote: :data:`COLUMNS` and ``timed``.
+    """Read what :func:`write_claims` or :func:`merge` wrote: :data:`COLUMNS` and ``timed``.
 
     Measured times are filled in.
 
@@ -306,18 +307,20 @@ def read_claims(path: str | Path) -> pd.DataFrame:
         path: the file ``claims.csv``; ``claims_times.csv`` lies beside it.
 
     Raises:
-        DataError: a file is missing, or has other columns than this code writes.
+        DataError: a file is missing, or its columns are not those that this code writes.
     """
     path = Path(path)
     beside = path.with_name(path.stem + TIMES)
     for file in (path, beside):
         if not file.is_file():
-            raise DataError("there are no claims", "measure them: directrank claims", file=file)
+            raise DataError(
+                "the file of claims is missing", "write it with `directrank claims`", file=file
+            )
     claims, times = pd.read_csv(path), pd.read_csv(beside)
     if list(claims.columns) != list(COLUMNS):
         raise DataError(
-            "other code wrote these claims, their columns differ",
-            "measure them again: directrank claims",
+            "other code wrote these claims, and their columns differ",
+            "write them again with `directrank claims`",
             file=path,
         )
     measured = claims[_KEY].merge(times, on=_KEY, how="left", indicator=True)
@@ -336,7 +339,7 @@ def modules_of(paper: str) -> list[str]:
 
 
 def claims_of(paper: str) -> Mapping[str, Claim]:
-    """How the claims of ``paper`` are measured, by their ids; none for an unknown paper."""
+    """How the claims of ``paper`` are tested, by their ids; empty for an unknown paper."""
     if find_spec(f"directrank.papers.{paper}") is None:
         return {}
     return getattr(paper_module(paper), "CLAIMS", {})

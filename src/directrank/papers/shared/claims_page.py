@@ -22,7 +22,7 @@ from directrank.papers.shared.verdicts import (
 from directrank.system.io import write_text
 from directrank.system.marked import write_part
 
-#: What stands around the part of a page that is written from a file of claims.
+#: Marks around the part of a page that is written from a file of claims.
 BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
 
 
@@ -41,7 +41,7 @@ def markdown(claims: pd.DataFrame) -> str:
             for row in overall[overall["paper"] == paper].itertuples()
         ]
         lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
-    lines += ["## Behind the verdicts", ""]
+    lines += ["## The comparisons behind the verdicts", ""]
     for row in overall[overall["verdict"] != UNMEASURED].itertuples():
         part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != OVERALL)]
         lines += [f"### {row.claim}: {row.statement}", ""]
@@ -62,10 +62,10 @@ def write_page(claims: pd.DataFrame, path: str | Path) -> None:
 
 
 def in_cell(row: Any) -> str:
-    """A verdict with the collection that it rests on, as every cell has it.
+    """A verdict with the collection on which it rests, as table cells show it.
 
     Args:
-        row: of the comparison ``overall``, with its columns as attributes.
+        row: the row of the comparison ``overall``, with its columns as attributes.
     """
     if row.verdict == UNMEASURED:
         return UNMEASURED
@@ -75,7 +75,7 @@ def in_cell(row: Any) -> str:
 
 
 def in_short(claims: pd.DataFrame) -> list[str]:
-    """Lines of Markdown: the count of the verdicts in words, and which claims have each, by group.
+    """Lines of Markdown: the counts of the verdicts, and a table of the claims that have each.
 
     Args:
         claims: with the comparison ``overall`` of each claim.
@@ -127,21 +127,21 @@ def _counted(part: pd.DataFrame) -> str:
 def _how_to_read() -> list[str]:
     meanings = "; ".join(f"*{word}*: {meaning}" for word, meaning in MEANING.items())
     return [
-        "## How to read this",
+        "## How to read this page",
         "",
-        f"Five verdicts. {meanings}.",
+        f"There are five verdicts. {meanings}.",
         "",
-        "A difference counts where p < 0.05 after Holm's correction over the tests of the claim. "
-        "“The same” is tested by two one-sided tests: *equivalent* where the difference is smaller "
-        "than the edition's margin, *different* where it is not shown to be and differs from zero, "
-        "else *not decided*. “The best” must be above every competitor. A number in a statement is "
-        "a range, its rounding or the tolerance named beside it, in which the effect must lie. "
-        "Where two tests are made, one over random starts and one over queries, both must agree. "
-        "*Could show* is the smallest difference, or the smallest margin, that these data would "
-        "have shown with a probability of 80 % after the correction.",
+        "A difference counts if p < 0.05 after Holm's correction over the tests of the claim. "
+        "“The same” is tested by two one-sided tests: *equivalent* if the difference is smaller "
+        "than the edition's margin, *different* if this is not shown and it differs from zero, "
+        "and otherwise *not decided*. “The best” must be above every competitor. A number in a "
+        "statement stands for a range, by its rounding or by the stated tolerance, in which the "
+        "effect must lie. If there are two tests, one over random starts and one over queries, "
+        "both must agree. *Could show* is the smallest difference, or the smallest margin, that "
+        "these data would have shown with a probability of 80 % after the correction.",
         "",
-        f"A verdict speaks of the data in its cell. {STANDIN} C01 to C23 are the claims that the "
-        "study set out with, D01 and on are others that the papers make.",
+        f"A verdict applies only to the data in its cell. {STANDIN} C01 to C23 are the claims with "
+        "which the study began; D01 and later ones are further claims of the papers.",
         "",
     ]
 

@@ -1,4 +1,4 @@
-"""What a figure, a table or a claim is made from: planned runs, their results, published values."""
+"""The inputs of a figure, table or claim: planned runs, their results, and published values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from directrank.stats.means import mean_metric
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError, DataError
 
-#: Where the published values lie: in the repository that this file belongs to.
+#: The folder of published values in the repository to which this file belongs.
 PUBLISHED = Path(__file__).resolve().parents[4] / "paper_tables" / "published"
 
-#: Where the workflow keeps prepared data sets, from its working folder.
+#: The folder of prepared data sets, relative to the workflow's working folder.
 PREPARED = Path("data/prepared")
 
-#: How queries without a relevant document count; see the metrics' option of the same name.
+#: The value of queries without a relevant document; see the metrics' option of the same name.
 Empty = Literal["exclude", "zero", "one"]
 CONVENTIONS: tuple[Empty, ...] = get_args(Empty)
 
 
-#: The kind of real data in the place of the paper's.
+#: The kind of real data that replace the paper's.
 OTHER_REAL = "other real"
 
 #: Kinds of data whose levels cannot be compared with those that the paper prints.
@@ -37,14 +37,14 @@ NOT_COMPARABLE = ("stand-in", OTHER_REAL)
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a reader must know of a data set.
+    """What a reader must know about a data set.
 
     Attributes:
         name: its name in the configuration, e.g. ``web30k_standin``.
         title: its name in print.
-        origin: ``real``, ``standin`` (generated in the place of the paper's data) or ``generated``
+        origin: ``real``, ``standin`` (generated to replace the paper's data) or ``generated``
             (artificial in the paper as well).
-        in_place_of: the title of the paper's data where these real ones stand in their place.
+        in_place_of: the title of the paper's data if these real data replace them.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Dataset:
 
     @property
     def standin(self) -> bool:
-        """Whether it is generated in the place of the paper's data."""
+        """Whether it is generated to replace the paper's data."""
         return self.origin == "standin"
 
     @property
     def of_the_paper(self) -> bool:
-        """Whether its levels can be compared with what the paper prints."""
+        """Whether its levels can be compared with those that the paper prints."""
         return self.kind not in NOT_COMPARABLE
 
     @property
@@ -72,7 +72,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of an experiment: the settings that single it out, its data, and its results."""
+    """One run of an experiment: the settings that identify it, its data, and its results."""
 
     settings: Mapping[str, Any]
     dataset: Dataset
@@ -84,11 +84,11 @@ class PlannedRun:
         return int(self.result.spec["trials"])
 
     def setting(self, name: str) -> Any:
-        """The value of a setting that singles this run out; a :class:`ConfigError` without it."""
+        """The value of a setting that identifies this run; raises ConfigError without it."""
         if name not in self.settings:
             raise ConfigError(
-                f"the plan gives the run '{self.result.name}' no '{name}'",
-                "name it in the experiment, and write the plans again",
+                f"the plan has no setting '{name}' for the run '{self.result.name}'",
+                "add it to the experiment, and write the plans again",
             )
         return self.settings[name]
 
@@ -115,7 +115,7 @@ class PlannedRun:
         rows = self._rows(split)
         if metric not in rows:
             raise DataError(
-                f"this run holds no metric '{metric}'",
+                f"this run has no values of the metric '{metric}'",
                 "add it to the run's evaluation",
                 file=self.result.folder,
             )
@@ -123,12 +123,12 @@ class PlannedRun:
         return values.dropna() if empty == "exclude" else values.fillna(float(empty == "one"))
 
     def query_groups(self, split: str) -> pd.Series:
-        """The group of every query; indexed by query id. Queries of a group are not independent."""
+        """The group of every query, by query id. Queries of the same group are not independent."""
         rows = self._rows(split).drop_duplicates("query_id").set_index("query_id")
         return rows["group"] if "group" in rows else rows.index.to_series()
 
     def scale(self, split: str) -> Scale:
-        """How many queries and documents ``split`` has."""
+        """The numbers of queries and documents of ``split``."""
         rows = self._rows(split)
         rows = rows[rows["trial"] == rows["trial"].min()]
         return Scale(
@@ -143,7 +143,7 @@ class PlannedRun:
         rows = rows[rows["split"] == split]
         if rows.empty:
             raise DataError(
-                f"there are no values for the split '{split}'",
+                f"this run has no values for the split '{split}'",
                 "train this run again",
                 file=self.result.folder,
             )
@@ -155,10 +155,11 @@ class Scale:
     """Size of a split.
 
     Attributes:
-        queries: all of them.
-        empty: those of them without a relevant document.
+        queries: the number of queries.
+        empty: the number of those without a relevant document.
         documents: of all queries.
-        groups: of queries that are not independent; as many as queries where all are.
+        groups: the number of groups of dependent queries; that of the queries if all are
+            independent.
     """
 
     queries: int
@@ -177,18 +178,18 @@ class Scale:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that a product is built from.
+    """All inputs of a product.
 
     Attributes:
-        edition: which edition of the study, e.g. ``demo``.
+        edition: the edition of the study, e.g. ``demo``.
         paper: the paper's short name.
         product: ``figure2``, ``table1``, …
-        experiments: name → the planned runs, in the plan's order; none where nothing was run.
+        experiments: name → the planned runs, in the plan's order; empty if nothing was run.
         published_folder: the folder of published values.
         prepared: name that the experiments use → the record of the prepared data set, for the data
             sets that the product describes and the edition prepares.
-        repeats: the products whose cells this one shows again, of those that the edition makes.
-        values_files: published values per query that it is drawn from.
+        repeats: those of the edition's products whose cells this one shows again.
+        values_files: files of published values per query from which it is made.
     """
 
     edition: str
@@ -201,7 +202,7 @@ class Evidence:
     values_files: Sequence[Path] = ()
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
-        """The runs of ``experiment``; a :class:`ConfigError` where the plan does not know it."""
+        """The runs of ``experiment``; raises :class:`ConfigError` if the plan lacks it."""
         if experiment not in self.experiments:
             raise ConfigError(
                 f"the plan of {self.paper} {self.product} has no experiment '{experiment}'",
@@ -210,18 +211,20 @@ class Evidence:
         return self.experiments[experiment]
 
     def only_run(self, experiment: str) -> PlannedRun:
-        """The run of an experiment that has one; a :class:`DataError` where it has not."""
+        """The only run of an experiment; raises :class:`DataError` if there is not exactly one."""
         runs = self.runs(experiment)
         if len(runs) != 1:
-            raise DataError(f"'{experiment}' has {len(runs)} runs", "it must be one run that tunes")
+            raise DataError(
+                f"'{experiment}' has {len(runs)} runs", "give it a single run that tunes"
+            )
         return runs[0]
 
     def about(self, dataset: Dataset | None, **first: Any) -> dict[str, Any]:
-        """What every row of a CSV file begins with: edition, data set and kind of data.
+        """The first columns of every row of a CSV file: edition, data set and kind of data.
 
         Args:
-            dataset: the data set; None where there is none here.
-            first: columns between the edition and the data set.
+            dataset: the data set; None if there is none.
+            first: further columns, between the edition and the data set.
         """
         return {
             "edition": self.edition,
@@ -237,7 +240,7 @@ class Evidence:
         return f"{data_sentence(runs, split, part)} Edition {self.edition}."
 
     def prepared_dataset(self, name: str) -> Dataset:
-        """What a reader must know of the prepared data set ``name``."""
+        """What a reader must know about the prepared data set ``name``."""
         record = self.prepared[name]
         return Dataset(record["name"], record["title"], record["origin"])
 
@@ -248,12 +251,12 @@ class Evidence:
 
 @cache
 def read_published(folder: Path, name: str) -> pd.DataFrame:
-    """``<folder>/<name>.csv``; do not change the frame, it is shared."""
+    """``<folder>/<name>.csv``; callers share the frame and must not change it."""
     path = Path(folder) / f"{name}.csv"
     if not path.is_file():
         raise DataError(
             "the published values are missing",
-            f"run this in the repository's root, or name the folder of {PUBLISHED}",
+            f"run this command in the repository's root, or name the folder of {PUBLISHED}",
             file=path,
         )
     return pd.read_csv(path)
@@ -269,18 +272,18 @@ def gather(
     """The evidence for one product.
 
     Args:
-        plan: what the planner wrote for it: ``edition``, ``paper``, ``product``, ``experiments``
-            (name → list of ``{"run": name, "settings": {…}}``, with
-            ``in_place_of`` where the data are not the paper's), ``prepared`` (name → folder) where
-            the product describes data sets, and ``repeats`` where it shows cells of other products.
-            Which data a run was trained on its own record says.
+        plan: its plan: ``edition``, ``paper``, ``product``, ``experiments`` (name → list of
+            ``{"run": name, "settings": {…}}``, with ``in_place_of`` if the data are not the
+            paper's), ``prepared`` (name → folder) if the product describes data sets, and
+            ``repeats`` if it shows cells of other products. The data on which a run was trained are
+            in its own record.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
-        values_files: published values per query, for a product that is drawn from these.
+        values_files: published values per query, for a product that is made from them.
 
     Raises:
-        ConfigError: the plan is not complete. DataError: a run's results are.
+        ConfigError: the plan is not complete. DataError: a run's results are not complete.
     """
     try:
         experiments = {
@@ -314,13 +317,13 @@ def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
 
 _KINDS = {
     "real": "real data",
-    "standin": "generated in the place of the paper's data",
+    "standin": "generated to replace the paper's data",
     "generated": "artificial data, as in the paper",
 }
 
 
 def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
-    """Says which data, real or not, and at what scale, for runs that share a data set.
+    """A sentence that names the data of runs that share a data set, their origin and their size.
 
     Args:
         runs: the runs, of one fold or several.
@@ -332,7 +335,7 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     dataset = runs[0].dataset
     kind = _KINDS[dataset.origin]
     if dataset.in_place_of is not None:
-        kind += f", in the place of the paper's {dataset.in_place_of}"
+        kind += f", used in place of the paper's {dataset.in_place_of}"
     if len(folds) > 1:
         scales = [run.scale(split) for run in by_fold.values()]
         total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))
@@ -343,7 +346,7 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
 
 
 def origin_line(datasets: Sequence[Dataset], edition: str) -> str:
-    """The line inside a picture that says which data are not the paper's; empty where all are."""
+    """The line inside a picture that says which data are not the paper's; empty if all are."""
     said = {"stand-in": "generated, not the paper's data", OTHER_REAL: "real, not the paper's data"}
     parts = []
     for kind, text in said.items():
@@ -355,7 +358,7 @@ def origin_line(datasets: Sequence[Dataset], edition: str) -> str:
 
 
 def here(title: str, kind: str, dataset: str) -> str:
-    """The paper's name of a data set, and what replaces it where that is another."""
+    """The paper's name of a data set, and the data that replace it, if any."""
     if kind == "real":
         return title
     return f"{title} (here: {dataset if kind == OTHER_REAL else kind})"

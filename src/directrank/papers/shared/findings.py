@@ -1,4 +1,4 @@
-"""What measuring a claim finds: comparisons, what the claim says of each, and their tests."""
+"""The findings about a claim: comparisons, what the claim says about each, and their tests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Kind = Literal["more", "same", "not more", "value"]
 
 @dataclass(frozen=True)
 class Claimed:
-    """What a claim says of an effect.
+    """What a claim says about an effect.
 
     Attributes:
         kind: ``more``: above zero. ``same``: no larger than the edition's margin either way.
             ``not more``: not above zero by more than the margin. ``value``: in a range.
-        low, high: ends of that range, the rounding or tolerance of a printed number included; one
-            may be infinite.
+        low, high: the ends of that range, which includes the rounding or tolerance of a printed
+            number; one may be infinite.
     """
 
     kind: Kind
@@ -35,10 +35,10 @@ class Claimed:
     high: float = math.inf
 
     def bounds(self, margin: float) -> tuple[float, float]:
-        """The range that the effect is claimed to lie in.
+        """The range in which the effect is claimed to lie.
 
         Args:
-            margin: of equivalence, in the unit of the effect.
+            margin: the margin of equivalence, in the unit of the effect.
         """
         if self.kind == "more":
             return 0.0, math.inf
@@ -49,7 +49,7 @@ class Claimed:
         return self.low, self.high
 
     def words(self, margin: float) -> str:
-        """What is claimed, for a table; arguments as for :meth:`bounds`."""
+        """The claim in words, for a table; the argument is that of :meth:`bounds`."""
         low, high = self.bounds(margin)
         if self.kind == "more":
             return "above 0"
@@ -72,13 +72,13 @@ def value(low: float = -math.inf, high: float = math.inf) -> Claimed:
 
 @dataclass(frozen=True)
 class Measurement:
-    """An effect as one sample has it, with its test.
+    """An effect in one sample, with its test.
 
     Attributes:
         test: its name.
-        sample: what it counts, e.g. ``106 queries of 5 folds``.
+        sample: its size, e.g. ``106 queries of 5 folds``.
         estimate: the effect with its error.
-        p_value: two-sided, that there is no effect; NaN where the sample allows no test.
+        p_value: two-sided, of the hypothesis of no effect; NaN if the sample allows no test.
     """
 
     test: str
@@ -94,12 +94,12 @@ class Finding:
     Attributes:
         comparison: what is compared, e.g. ``ApproxNDCG − RankNet, NDCG@5``; the effect is the
             first minus the second.
-        claimed: what the claim says of the effect.
+        claimed: what the claim says about the effect.
         dataset: where it was measured.
         unit: e.g. ``NDCG (%)``.
-        measurements: at least one. The first gives the effect; all of them must agree, so that of
-            several p values the largest counts, and of several intervals the widest.
-        scale: what 1 of the metric is in ``unit``: 100 for per cent.
+        measurements: at least one. The first gives the effect; all must agree, so the largest p
+            value and the widest interval count.
+        scale: the factor from the metric to ``unit``: 100 for per cent.
         timed: whether it is about measured times.
     """
 
@@ -118,27 +118,27 @@ class Finding:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the widest of the 95 % intervals; NaN where one has none."""
+        """Half the width of the widest of the 95 % intervals; NaN if one is missing."""
         return float(np.max([one.estimate.interval().half_width for one in self.measurements]))
 
     @property
     def p_value(self) -> float:
-        """That there is no effect: the largest of their p values, NaN where one has none.
+        """The p value of no effect: the largest of the measurements', or NaN if one is missing.
 
-        1 where measurements find effects of different sign.
+        It is 1 if measurements find effects of different sign.
         """
         largest = float(np.max([one.p_value for one in self.measurements]))
         return 1.0 if self._split(0.0) and not math.isnan(largest) else largest
 
     def p_differs(self, bound: float) -> float:
-        """As :attr:`p_value`, that the effect is ``bound``, by t tests."""
+        """As :attr:`p_value`, of the hypothesis that the effect is ``bound``, by t tests."""
         if abs(bound) <= TIE:
             return self.p_value
         largest = float(np.max([one.estimate.p_differs(bound) for one in self.measurements]))
         return 1.0 if self._split(bound) and not math.isnan(largest) else largest
 
     def p_within(self, low: float, high: float) -> float:
-        """That the effect is not within a range: the largest p of two one-sided t tests each."""
+        """The p value of an effect outside a range: the largest of two one-sided t tests each."""
         return float(np.max([one.estimate.p_within(low, high) for one in self.measurements]))
 
     def _split(self, bound: float) -> bool:
@@ -152,8 +152,9 @@ class Outcome:
     """The outcome of measuring one claim.
 
     Attributes:
-        findings: none where nothing of it was run.
-        missing: parts of the claim that were not run, in words; then it cannot hold.
+        findings: empty if nothing of it was run.
+        missing: the parts of the claim that were not run, in words; if there are any, it cannot
+            hold.
         remark: anything else that a reader must know.
     """
 
@@ -165,7 +166,7 @@ class Outcome:
 def welch_over_trials(a: np.ndarray, b: np.ndarray) -> Measurement:
     """Mean of a minus mean of b over independent trials, by Welch's test.
 
-    There is no p value where either side is a single trial.
+    There is no p value if either side is a single trial.
     """
     p_value = welch(a, b).p_value if min(len(a), len(b)) > 1 else math.nan
     sample = f"{len(a)} against {len(b)} trials"
@@ -206,17 +207,17 @@ def paired(
     resamples: int = 100_000,
     groups: np.ndarray | None = None,
 ) -> Measurement:
-    """The mean of a − b, values that belong together by their order.
+    """The mean of a − b, where values at the same position belong together.
 
-    Where queries form groups, signs are flipped group by group, and errors are those of groups.
+    If queries form groups, signs are flipped and errors are computed by group.
 
     Args:
         a, b: the values; see :func:`directrank.papers.shared.methods.paired_values`.
         sample: what they are.
         stream: of the randomisation test; None for Wilcoxon's signed-rank test in its place.
         resamples: sign patterns that the randomisation test draws.
-        groups: of the values; None where they are independent. In the place of Wilcoxon's test,
-            which takes values as independent, there is a t test then.
+        groups: the group of each value; None if they are independent. Groups replace Wilcoxon's
+            test, which assumes independent values, by a t test.
     """
     a, b = np.asarray(a, dtype=float), np.broadcast_to(b, np.shape(a))
     if groups is not None:
@@ -225,7 +226,8 @@ def paired(
         test = paired_randomisation(a, b, stream, resamples)
         return Measurement("paired randomisation test", sample, of_mean(a - b), test.p_value)
     test = wilcoxon(a, b)
-    # It is of ranks: a mean on the other side than most of the ranks is no effect that it shows.
+    # The test is of ranks, so it does not support a mean whose sign differs from that of most
+    # ranks.
     p_value = 1.0 if test.effect * test.difference < 0 else test.p_value
     name = "Wilcoxon's signed-rank test, paired by query"
     return Measurement(name, sample, of_mean(a - b), p_value)
@@ -238,7 +240,7 @@ def _paired_by_group(
     stream: np.random.Generator | None,
     resamples: int,
 ) -> Measurement:
-    """:func:`paired` of values that are independent by group alone."""
+    """:func:`paired` for values of which only groups are independent."""
     estimate = clustered_mean(differences, groups)
     sample = f"{sample} in {len(np.unique(groups))} groups"
     if stream is None:
@@ -251,7 +253,7 @@ def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:
     """The mean of independent values, by a t test against zero.
 
     Args:
-        values: ``[n]``; of a single one there is no p value.
+        values: ``[n]``; a single value has no p value.
         sample: what they are.
         what: what is tested, e.g. ``t test over random starts``.
     """
@@ -260,11 +262,9 @@ def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:
 
 
 def computed(effect: float, sample: str) -> Measurement:
-    """Something computed exactly, so that no chance is in it: its p value is 0, or 1 for zero."""
+    """An effect computed exactly, without chance: its p value is 0, or 1 if it is zero."""
     estimate = Estimate(effect, 0.0)
-    return Measurement(
-        "computed, nothing is left to chance", sample, estimate, estimate.p_differs()
-    )
+    return Measurement("computed exactly", sample, estimate, estimate.p_differs())
 
 
 def over_trials_and_queries(
@@ -279,8 +279,8 @@ def over_trials_and_queries(
 ) -> Finding:
     """One method minus another, in per cent, by two tests that must agree.
 
-    A difference counts if other random starts would show it as well (Welch's test over trials) and
-    other queries too (randomisation test, paired by query).
+    A difference counts only if it generalises to other random starts (Welch's test over trials) and
+    to other queries (randomisation test, paired by query).
 
     Args:
         a, b: the methods.
@@ -288,7 +288,7 @@ def over_trials_and_queries(
         stream: of the randomisation test.
         split: where they are compared.
         heading: the metric in print.
-        claimed: what is claimed of the difference.
+        claimed: what is claimed about the difference.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.

@@ -1,4 +1,4 @@
-"""The page of an edition's figures: each picture with the caption that its files carry."""
+"""The page of an edition's figures: each picture with the caption that its files contain."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 
 def caption(svg_file: str | Path) -> tuple[str, str]:
-    """Title and caption of a figure, from its SVG file (its PNG and PDF files carry the same).
+    """Title and caption of a figure, from its SVG file (its PNG and PDF files contain the same).
 
     Raises:
-        DataError: the file is absent, or no figure of this study.
+        DataError: the file is missing or is not a figure of this study.
     """
     try:
         tree = ElementTree.parse(svg_file)
@@ -36,7 +36,7 @@ def write(svg_files: Sequence[str | Path], out: str | Path) -> None:
     """Write a Markdown page that shows the figures, sorted by paper and number.
 
     Args:
-        svg_files: the figures; the other formats and the CSV file lie beside each.
+        svg_files: the figures; the other formats and the CSV file are beside each.
         out: the page, such as ``figures/demo/README.md``; links are relative to it.
     """
     out = Path(out)

@@ -1,4 +1,4 @@
-"""From the findings about a claim to its verdict: correction, decision, power."""
+"""Decide the verdict on a claim from its findings: correction, decision, power."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from directrank.stats.estimates import TIE
 from directrank.stats.power import smallest_difference, smallest_margin
 from directrank.stats.tests import holm
 
-#: A p value below it counts, after correction.
+#: The significance level of corrected p values.
 LEVEL = 0.05
 
-#: The probability with which the smallest difference that a collection could show is found.
+#: The power that defines the smallest difference that a collection could show.
 POWER = 0.8
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding with what was decided of it.
+    """A finding with the decision on it.
 
     Attributes:
         finding: the comparison.
-        group: on whose data; see :mod:`directrank.papers.shared.verdicts`.
-        bounds: the range that its effect is claimed to lie in.
-        p_value: that there is no effect, or that it is the bound that is claimed to be passed.
+        group: whose data were used; see :mod:`directrank.papers.shared.verdicts`.
+        bounds: the range in which its effect is claimed to lie.
+        p_value: of the hypothesis that there is no effect, or that it equals the claimed bound.
         p_holm: the same, corrected.
-        p_range: that the effect is not within a range with two ends; NaN for any other claim.
+        p_range: of the hypothesis that the effect is outside a range with two ends; NaN for other
+            claims.
         p_range_holm: the same, corrected.
         detectable: the smallest difference, or the smallest margin, that could have been shown.
-        outcome: what came out, in words: ``above``, ``equivalent``, ``outside``, …
-        verdict: on this comparison; for a stand-in :data:`directrank.papers.shared.verdicts.RAN`.
+        outcome: the result in words: ``above``, ``equivalent``, ``outside``, … …
+        verdict: the verdict on this comparison; for a stand-in
+            :data:`directrank.papers.shared.verdicts.RAN`.
     """
 
     finding: Finding
@@ -61,19 +63,19 @@ class Judged:
 
     @property
     def as_claimed(self) -> bool:
-        """Whether the effect points the way that is claimed; a tie does not."""
+        """Whether the effect has the claimed direction; a tie does not."""
         return _points(self.finding, self.bounds)
 
 
 def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> list[Judged]:
     """Decide each finding, with Holm's correction over the tests of the claim.
 
-    The tests of a difference are corrected together, and those of lying within a range. What was
-    measured on stand-ins is corrected apart and decides nothing.
+    Tests of a difference form one family, and tests of lying within a range another. Measurements
+    on stand-ins are corrected separately and decide nothing.
 
     Args:
-        findings: of one claim.
-        margin: of equivalence, in units of a metric.
+        findings: those of one claim.
+        margin: the margin of equivalence, in units of a metric.
         own: names of the data sets that the claim is about.
     """
     groups = [
@@ -91,14 +93,14 @@ def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> l
 
 
 def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
-    """What is decided of findings whose p values are corrected together."""
+    """The decisions on findings whose p values are corrected together."""
     bounds = [finding.claimed.bounds(margin * finding.scale) for finding in findings]
     differs = [_p_differs(finding, ends) for finding, ends in zip(findings, bounds, strict=True)]
     within = [
         finding.p_within(*ends) if _has_two_ends(ends) else math.nan
         for finding, ends in zip(findings, bounds, strict=True)
     ]
-    # Two errors are possible, to see a difference and to see none: each is kept below the level.
+    # A difference can be seen or missed in error, and each kind of error is kept below the level.
     differs_holm, within_holm = (_corrected(np.array(some)) for some in (differs, within))
     decided = []
     for number, (finding, ends) in enumerate(zip(findings, bounds, strict=True)):
@@ -122,10 +124,10 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
 
 
 def _p_differs(finding: Finding, bounds: tuple[float, float]) -> float:
-    """That the effect is the bound that it is claimed to pass.
+    """The p value of the hypothesis that the effect equals the claimed bound.
 
-    Of a range with two ends: that there is no effect for an equivalence, else that the effect is
-    the end which it lies beyond; 1 for an effect within the range.
+    For a range with two ends, the hypothesis is that there is no effect if equivalence is claimed,
+    and otherwise that the effect equals the end beyond which it lies; p is 1 within the range.
     """
     low, high = bounds
     if not _has_two_ends(bounds):
@@ -140,9 +142,9 @@ def _p_differs(finding: Finding, bounds: tuple[float, float]) -> float:
 def _decide(
     finding: Finding, bounds: tuple[float, float], p_holm: float, p_range_holm: float
 ) -> tuple[str, str]:
-    """Verdict on a comparison, and what came out in words."""
+    """The verdict on a comparison, and its result in words."""
     if finding.claimed.kind == "same":
-        # Lakens (2017): a difference that is there and smaller than the margin is equivalent.
+        # Lakens (2017): a significant difference that is smaller than the margin is equivalent.
         if p_range_holm < LEVEL:
             return HOLDS, "equivalent"
         return (CONTRADICTED, "different") if p_holm < LEVEL else (CANNOT_TELL, "not decided")
@@ -159,7 +161,7 @@ def _decide(
 
 
 def _points(finding: Finding, bounds: tuple[float, float]) -> bool:
-    """Whether all measurements are where it is claimed: above zero, a tie is not, or within."""
+    """Whether all measurements are as claimed: above zero (a tie is not) or within the range."""
     low, high = bounds
     effects = [one.estimate.mean for one in finding.measurements]
     if finding.claimed.kind == "more":
@@ -184,7 +186,7 @@ def _has_two_ends(bounds: tuple[float, float]) -> bool:
 
 
 def _corrected(p_values: np.ndarray) -> np.ndarray:
-    """Holm's correction; NaN where there is no p value."""
+    """Holm's correction; NaN if there is no p value."""
     corrected = np.full(len(p_values), math.nan)
     tested = ~np.isnan(p_values)
     if tested.any():
@@ -193,11 +195,11 @@ def _corrected(p_values: np.ndarray) -> np.ndarray:
 
 
 def _detectable(finding: Finding, bounds: tuple[float, float], level: float) -> float:
-    """The smallest difference, or half a range, that all measurements could have shown.
+    """The smallest difference, or half-width of a range, that all measurements could have shown.
 
     Args:
-        level: 5 % over the number of tests that the correction leaves undecided: the next of them
-            would have had to be below it.
+        level: 5 % divided by the number of tests that the correction leaves undecided, which is the
+            threshold for the next of them.
     """
     smallest = smallest_margin if _has_two_ends(bounds) else smallest_difference
     return float(
@@ -215,11 +217,11 @@ class Verdict:
     """The verdict on a whole claim.
 
     Attributes:
-        verdict: one of the five, or :data:`directrank.papers.shared.verdicts.RAN`.
-        group: on whose data it rests; empty where nothing was measured.
-        decisive: the comparison that it was decided by; None where nothing was measured.
-        outcome: how many comparisons point the way of the statement.
-        remark: what a reader must know.
+        verdict: one of the five verdicts, or :data:`directrank.papers.shared.verdicts.RAN`.
+        group: whose data it rests on; empty if nothing was measured.
+        decisive: the comparison that decided it; None if nothing was measured.
+        outcome: how many comparisons agree with the direction of the statement.
+        remark: what a reader must know about it.
     """
 
     verdict: str
@@ -230,10 +232,10 @@ class Verdict:
 
 
 def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
-    """The verdict on a claim from what was decided of its comparisons.
+    """The verdict on a claim from the decisions on its comparisons.
 
-    It rests on what was not measured on stand-ins. Where everything was, there is none; the part of
-    a claim that only a stand-in was there for counts as missing.
+    It rests only on comparisons that were not made on stand-ins. If all were, there is no verdict;
+    a part of a claim that was measured on a stand-in only counts as missing.
     """
     counted = [item for item in judged if item.group != STANDIN_GROUP]
     missing = list(outcome.missing)
@@ -246,7 +248,7 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
     on_standins = dict.fromkeys(
         item.finding.dataset.title for item in judged if item.group == STANDIN_GROUP
     )
-    missing += [f"the part that ran on the {title} only" for title in on_standins]
+    missing += [f"the part that was run only on the {title}" for title in on_standins]
     found = [item.verdict for item in counted]
     verdict = _worst(found, bool(missing))
     same = [item for item in counted if item.verdict == verdict]
@@ -255,7 +257,7 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
         start = f"Decided by {decisive.finding.comparison}, on {decisive.finding.dataset.title}."
     else:
         decisive = max(counted, key=lambda item: _weight(item, item.verdict))
-        start = "What was run points the way of the statement, but a part of it was not run."
+        start = "The parts that were run agree with the statement, but some parts were not run."
     remarks = [start, *remarks, *_not_run(missing)]
     group = verdicts.weakest([item.group for item in counted])
     return Verdict(verdict, group, decisive, _direction(counted), " ".join(remarks))
@@ -270,8 +272,7 @@ def _worst(found: Sequence[str], incomplete: bool) -> str:
 
 
 def _weight(item: Judged, verdict: str) -> float:
-    """How much a comparison decides: a contradiction is as strong as its clearest, any other
-    verdict as its weakest support."""
+    """The weight of a comparison: its clearest test for a contradiction, else its weakest."""
     p_value = item.p_range_holm if math.isfinite(item.p_range_holm) else item.p_holm
     if verdict == CONTRADICTED:
         return 1 - item.p_holm
@@ -279,7 +280,7 @@ def _weight(item: Judged, verdict: str) -> float:
 
 
 def _direction(judged: Sequence[Judged]) -> str:
-    """How many comparisons point the way of the statement."""
+    """How many comparisons agree with the direction of the statement."""
     along = sum(item.as_claimed for item in judged)
     return f"{along} of {len(judged)} comparisons as stated"
 
@@ -300,7 +301,7 @@ def row(judged: Judged, margin: float) -> Mapping[str, Any]:
         "group": judged.group,
         "claimed": finding.claimed.words(margin * finding.scale),
         "sample": ", ".join(samples),
-        "test": " and ".join(tests) + (", the larger p" if len(tests) > 1 else ""),
+        "test": " and ".join(tests) + (" (the larger p counts)" if len(tests) > 1 else ""),
         "effect": finding.effect,
         "low": finding.effect - finding.half_width,
         "high": finding.effect + finding.half_width,

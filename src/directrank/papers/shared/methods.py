@@ -1,4 +1,4 @@
-"""A method's runs, one per fold, and methods compared on the same queries."""
+"""The runs of a method, one per fold, and comparisons of methods on the same queries."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Method:
     Attributes:
         name: the method's name.
         runs: in the order of their folds.
-        empty: what a query without a relevant document counts, unless a caller says otherwise.
-        variant: what else distinguishes it where a method was run in several variants, such as its
-            architecture; empty for none.
+        empty: the value of a query without a relevant document, unless a caller chooses another.
+        variant: what distinguishes it from other variants of the same method, such as its
+            architecture; empty if there is only one.
         suffix: what its label has after the name.
     """
 
@@ -39,7 +39,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """Its name in print where methods in several variants stand together."""
+        """Its name in print among methods with several variants."""
         return self.name + self.suffix
 
     @property
@@ -55,7 +55,7 @@ class Method:
     def trial_means(
         self, metric: str, split: str = "test", empty: Empty | None = None
     ) -> np.ndarray:
-        """The mean over the folds of their means over ``split``, one per trial: ``[trials]``."""
+        """The mean over folds of the means over ``split``, one per trial: ``[trials]``."""
         per_query = [run.result.per_query for run in self.runs]
         means = mean_of_fold_means(per_query, metric, empty or self.empty)
         return means.loc[means["split"] == split, "value"].to_numpy()
@@ -87,14 +87,15 @@ def by_method(
     variant: str = "",
     suffix: str = "",
 ) -> dict[str, Method]:
-    """The methods of an experiment, those of ``order`` first and the others as they come.
+    """The methods of an experiment, those of ``order`` first, the others in the order of their
+    runs.
 
     Args:
-        runs: of the experiment.
-        empty: what a query without a relevant document counts.
+        runs: the runs of the experiment.
+        empty: the value of a query without a relevant document.
         order: names of methods.
         setting: the setting that holds a method's name.
-        variant, suffix: of every method.
+        variant, suffix: those of every method.
 
     Raises:
         DataError: a method has a fold twice, or lacks one that another has.
@@ -114,7 +115,7 @@ def by_method(
 
 
 def require_equal_folds(methods: Iterable[Method]) -> None:
-    """Raise a :class:`DataError` where a method has a fold twice, or other folds than the rest."""
+    """Raise :class:`DataError` if a method has a fold twice, or different folds from the others."""
     methods = list(methods)
     every = sorted(
         {fold for method in methods for fold in method.folds}, key=lambda fold: fold or 0
@@ -122,12 +123,12 @@ def require_equal_folds(methods: Iterable[Method]) -> None:
     for method in methods:
         if len(set(method.folds)) < len(method.folds):
             raise DataError(
-                f"'{method.label}' has a fold twice, its folds are {method.folds}",
+                f"'{method.label}' has a fold twice; its folds are {method.folds}",
                 "give each run of the experiment its own method and fold",
             )
         if method.folds != every:
             raise DataError(
-                f"'{method.label}' was run on the folds {method.folds}, others on {every}",
+                f"'{method.label}' was run on the folds {method.folds}, but others on {every}",
                 "run every method once on each fold",
             )
 
@@ -135,9 +136,9 @@ def require_equal_folds(methods: Iterable[Method]) -> None:
 def paired_values(
     methods: Iterable[Method], metric: str, split: str = "test", empty: Empty | None = None
 ) -> list[pd.Series]:
-    """The query values of each method, all of the same queries in the same order.
+    """The query values of each method, for the same queries in the same order.
 
-    Every comparison of methods query by query takes its values from here.
+    All paired comparisons of methods by query take their values from here.
 
     Raises:
         DataError: two methods were not evaluated on the same queries of the same folds.
@@ -157,9 +158,9 @@ def paired_values(
 def paired_groups(
     methods: Sequence[Method], values: pd.Series, split: str = "test"
 ) -> np.ndarray | None:
-    """The group of each of ``values``, queries of all of ``methods``; see :func:`paired_values`.
+    """The group of each of ``values`` of ``methods``; see :func:`paired_values`.
 
-    None where every query is a group of its own, so that they are independent.
+    It is None if every query is a group of its own, so that queries are independent.
     """
     groups = methods[0].query_groups(split).reindex(values.index)
     return None if groups.is_unique else groups.to_numpy()
@@ -172,7 +173,7 @@ def over_trials(values: np.ndarray) -> dict[str, float]:
 
 
 def mean_over_queries(values: pd.Series, groups: np.ndarray | None) -> Interval:
-    """The mean of query values with its 95 % t interval, errors by group where there are groups."""
+    """The mean of query values with its 95 % t interval, by group if there are groups."""
     if groups is None:
         return mean_interval(values.to_numpy())
     return clustered_mean(values.to_numpy(), groups).interval()
@@ -181,8 +182,8 @@ def mean_over_queries(values: pd.Series, groups: np.ndarray | None) -> Interval:
 def signed_rank_p(a: pd.Series, b: pd.Series, groups: np.ndarray | None) -> float:
     """p of Wilcoxon's signed-rank test of paired query values.
 
-    It takes queries as independent: where they form groups, there is a t test of the mean
-    difference with errors by group in its place.
+    The test assumes independent queries. If they form groups, it is replaced by a t test of the
+    mean difference with errors by group.
     """
     if groups is None:
         return wilcoxon(a, b).p_value
@@ -190,14 +191,14 @@ def signed_rank_p(a: pd.Series, b: pd.Series, groups: np.ndarray | None) -> floa
 
 
 def groups_sentence(methods: Sequence[Method]) -> str:
-    """What a caption says of tests where test queries form groups; empty where they do not."""
+    """What a caption says about tests if test queries form groups; empty if they do not."""
     groups = methods[0].query_groups()
     if groups.is_unique:
         return ""
     return (
-        f"The test queries form {count(groups.nunique())} groups, of which queries of the same are "
-        "not independent: errors and tests are by group, and a t test of the mean difference "
-        "stands in the place of Wilcoxon's. "
+        f"The test queries form {count(groups.nunique())} groups. Queries of the same group are "
+        "not independent, so errors and tests are by group, and a t test of the mean difference "
+        "replaces Wilcoxon's test. "
     )
 
 
@@ -207,7 +208,7 @@ class Paired:
 
     Attributes:
         difference: the mean difference with its 95 % interval.
-        p_value: of the paired randomisation test.
+        p_value: that of the paired randomisation test.
     """
 
     difference: Interval
@@ -222,13 +223,13 @@ def paired_test(
     groups: np.ndarray | None = None,
     resamples: int = 100_000,
 ) -> Paired:
-    """``a`` against ``b``, values that belong together by their order; see :func:`paired_values`.
+    """Compare ``a`` with ``b``, values in the same order of queries; see :func:`paired_values`.
 
     Args:
         a, b: the values.
-        stream: names the random stream of the test: paper, what is compared, the methods.
-        groups: of the queries, whose signs are flipped together; None where they are independent.
-        resamples: sign patterns that the test draws.
+        stream: names of the test's random stream: the paper, what is compared, the methods.
+        groups: groups of queries whose signs are flipped together; None if queries are independent.
+        resamples: the number of sign patterns that the test draws.
     """
     differences = a - b
     p_value = flips_by_group(differences.to_numpy(), groups, numpy_stream(*stream), resamples)

@@ -1,4 +1,4 @@
-"""Building one product of a paper: from its plan to the files that a reader opens."""
+"""Build a product of a paper, from its plan to the files that a reader opens."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import imported_modules
 from directrank.system.schema import suggest
 
-#: Kind of data → what a caption says of it where they are not the paper's.
+#: Kind of data → what a caption says about data that are not the paper's.
 ORIGINS = {"stand-in": STANDIN, OTHER_REAL: OTHER_DATA}
 
-#: Stands for a collection in the entry of a product that is made for each.
+#: The placeholder for the collection in the entry of a product that is made for each one.
 PLACEHOLDER = "{collection}"
 
-#: Ending of the file of measured times that stands beside a timed product's files.
+#: Suffix of the file of measured times beside a timed product's files.
 TIMES = "_times.csv"
 
 
 @dataclass(frozen=True)
 class FigureResult:
-    """A figure, exactly what it plots, and what must be said of it.
+    """A figure, the numbers that it plots, and its caption.
 
     Attributes:
-        figure: drawn within :func:`directrank.papers.shared.figures.style`.
-        data: the plotted numbers, intervals included.
-        caption: data set (real or stand-in), scale, trials, interval and edition, in sentences.
-        times: of a product that is ``timed``: the measured times that it plots. They have a file
-            of their own because no two runs measure the same.
+        figure: the figure, drawn within :func:`directrank.papers.shared.figures.style`.
+        data: the plotted numbers, including intervals.
+        caption: sentences that state the data set (real or stand-in), scale, trials, interval and
+            edition.
+        times: the measured times that a ``timed`` product plots. They have a file of their own
+            because they differ between runs.
     """
 
     figure: Figure
@@ -54,7 +55,7 @@ class FigureResult:
 
 Kind = Literal["figure", "table", "values"]
 
-#: The endings of the files of each kind of product.
+#: The suffixes of the files of each kind of product.
 SUFFIXES: Mapping[Kind, tuple[str, ...]] = {
     "figure": (".png", ".pdf", ".svg", ".csv"),
     "table": (".csv", ".md", ".tex"),
@@ -64,12 +65,12 @@ SUFFIXES: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class TableResult:
-    """A table: its numbers one per row, and the layout that is read.
+    """A table: its numbers, one per row, and the layout for readers.
 
     Attributes:
         data: tidy; one row per number, with its interval, its origin and its status.
-        layout: for Markdown and LaTeX; its caption says what a figure's caption says.
-        times: as for a figure.
+        layout: the layout for Markdown and LaTeX; its caption states the same as a figure's.
+        times: see :class:`FigureResult`.
     """
 
     data: pd.DataFrame
@@ -79,11 +80,11 @@ class TableResult:
 
 @dataclass(frozen=True)
 class ValuesResult:
-    """Values per query for others to compute with; see :mod:`directrank.study.published`.
+    """Published values per query, for use by others; see :mod:`directrank.study.published`.
 
     Attributes:
         data: the values.
-        about: what they are of.
+        about: a description of them.
     """
 
     data: pd.DataFrame
@@ -96,26 +97,26 @@ class Product:
 
     Attributes:
         kind: ``figure``, ``table`` or ``values``.
-        title: what it is called, e.g. ``Figure 2 of Bruch et al. (2019): …``.
-        needs: the names of the experiments that it is drawn from.
+        title: its title, e.g. ``Figure 2 of Bruch et al. (2019): …``.
+        needs: the names of the experiments from which it is made.
         function: ``module:function`` below the paper's package. It takes :class:`Evidence` and
-            returns a :class:`FigureResult` or a :class:`TableResult`; imported when it is drawn.
+            returns a :class:`FigureResult` or a :class:`TableResult`; it is imported when needed.
         options: further arguments of the function.
-        data: the names of data sets that it describes, as far as the edition prepares them.
+        data: the names of data sets that it describes, if the edition prepares them.
         timed: whether it has measured times, which go to a file of their own (:data:`TIMES`).
-        repeats: products of the paper whose cells it shows again. It needs what they need, as far
-            as the edition makes them, and no run of its own.
-        computes: functions of the library that it evaluates by name, as ``losses.approx_ap``.
-        claims: the claims that it bears on. Its text quotes the verdicts on them, which are
-            measured before it is drawn.
-        collection: the collection that it is about, of a product that is made for each.
-        across: whether it is of all collections that an edition lists, where these are several.
-            It is drawn from each one's product :attr:`reads`, and from no run.
-        reads: the product of kind ``values`` that it is drawn from, with ``{collection}`` in the
-            place of each one's name.
+        repeats: products of the paper whose cells it shows again. It needs the runs of those that
+            the edition makes, and none of its own.
+        computes: functions of the library that it evaluates by name, such as ``losses.approx_ap``.
+        claims: the claims on which it bears. Its text quotes their verdicts, which are decided
+            before it is made.
+        collection: the collection of a product that is made for each collection.
+        across: whether it covers all collections that an edition lists, if there are several. It is
+            made from each one's product :attr:`reads`, not from runs.
+        reads: the product of kind ``values`` from which it is made, with ``{collection}`` for each
+            one's name.
         compares: ``module:function`` that returns the pairs of variants that a product of
-            collections compares. Where an edition does not name its products, it is made if both
-            of a pair are run; on two collections, if it is of all of them.
+            collections compares. If an edition does not name its products, it is made if both
+            variants of a pair are run, on at least two collections if it is ``across``.
     """
 
     kind: Kind
@@ -134,19 +135,19 @@ class Product:
     compares: str | None = None
 
     def reads_of(self, collections: Sequence[str]) -> list[str]:
-        """The products that it is drawn from where an edition lists these collections."""
+        """The products from which it is made if an edition lists these collections."""
         if self.reads is None:
             return []
         return [self.reads.replace(PLACEHOLDER, name) for name in collections]
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The files' endings; measured times have a file of their own, see :data:`TIMES`."""
+        """The suffixes of its files; measured times have a file of their own, see :data:`TIMES`."""
         return SUFFIXES[self.kind]
 
 
 def paper_module(paper: str) -> ModuleType:
-    """The package of ``paper``, found by its name; a :class:`ConfigError` where there is none."""
+    """The package of ``paper``, found by its name; raises :class:`ConfigError` if there is none."""
     name = f"directrank.papers.{paper}"
     if not paper.isidentifier() or find_spec(name) is None:
         raise ConfigError(f"no paper '{paper}'", f"write the package {name}, or correct the name")
@@ -156,8 +157,9 @@ def paper_module(paper: str) -> ModuleType:
 def products(paper: str) -> Mapping[str, Product]:
     """The products of ``paper`` by name.
 
-    A name with ``{collection}`` in it stands for one product for each collection of the catalogue.
-    In its title the placeholder is the collection's title, in its needs and options its name.
+    A name that contains ``{collection}`` stands for one product for each collection of the
+    catalogue. The placeholder is replaced by the collection's title in the product's title, and by
+    its name in its needs and options.
     """
     table: Mapping[str, Product] | None = getattr(paper_module(paper), "PRODUCTS", None)
     if table is None:
@@ -189,7 +191,7 @@ def _for_each_collection(name: str, pattern: Product) -> Iterator[tuple[str, Pro
 
 
 def product(paper: str, name: str) -> Product:
-    """One product; an unknown name is a :class:`ConfigError` that lists the known ones."""
+    """One product; raises :class:`ConfigError`, which lists the known names, if it is unknown."""
     known = products(paper)
     if name not in known:
         raise ConfigError(f"'{paper}' has no product '{name}'", suggest(name, known))
@@ -197,7 +199,7 @@ def product(paper: str, name: str) -> Product:
 
 
 def target(paper: str, function: str) -> tuple[str, str]:
-    """Module and name of a function that a paper's tables give as ``module:function``."""
+    """The module and name of a function that a paper's package gives as ``module:function``."""
     module, name = function.split(":")
     return f"directrank.papers.{paper}.{module}", name
 
@@ -211,8 +213,8 @@ def call(paper: str, function: str, *arguments: Any, **options: Any) -> Any:
 def modules_of(paper: str, name: str) -> list[str]:
     """The modules of directrank that the files of a product depend on, sorted.
 
-    The paper's tables of products and claims are not among them: an entry is part of its product,
-    not of all the others.
+    The paper's lists of products and claims are not among them, because an entry affects only its
+    own product.
     """
     item = product(paper, name)
     shown = [item, *(product(paper, other) for other in item.repeats)]
@@ -222,7 +224,7 @@ def modules_of(paper: str, name: str) -> list[str]:
 
 
 def code_behind(paper: str, functions: Iterable[str]) -> set[str]:
-    """The modules that functions of a paper are in, and all that these import."""
+    """The modules of a paper's functions, and all modules that they import."""
     return {
         module for function in functions for module in imported_modules(target(paper, function)[0])
     }
@@ -239,7 +241,7 @@ def computed_by(item: Product) -> set[str]:
 
 
 def draw(evidence: Evidence, name: str | None = None) -> FigureResult | TableResult:
-    """The product of ``evidence``, or another one of its paper, from the same evidence.
+    """Make the product of ``evidence``, or another one of its paper, from the same evidence.
 
     Call it within the figures' style.
     """
@@ -256,25 +258,25 @@ def build(
     claims_file: str | Path | None = None,
     values_files: Sequence[str | Path] = (),
 ) -> list[Path]:
-    """Draw the product of a plan and write its files.
+    """Make the product of a plan and write its files.
 
     Everything is drawn before anything is written, and each file is written atomically.
 
     Args:
         plan_file: JSON; see :func:`directrank.papers.shared.evidence.gather`.
         runs_folder: where each run has its folder.
-        out_stem: the files' path without ending, e.g. ``figures/demo/bruch2019/figure2``.
+        out_stem: the files' path without suffix, e.g. ``figures/demo/bruch2019/figure2``.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
-        claims_file: the verdicts on the paper's claims, for a product that bears on some.
-        values_files: published values per query, for a product that is drawn from these.
+        claims_file: the verdicts on the paper's claims, for a product that bears on any.
+        values_files: published values per query, for a product that is made from them.
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
         ``.tex`` of a table, ``.parquet`` of values.
 
     Raises:
-        DirectrankError: an unknown product, or results, verdicts or published values that are
+        DirectrankError: the product is unknown, or results, verdicts or published values are
             missing.
     """
     evidence = gather(
@@ -342,7 +344,7 @@ def build_times(
 
 
 def _said_of_claims(item: Product, claims_file: str | Path | None) -> list[str]:
-    """What the file of claims says of those that a product bears on."""
+    """Quotations from the file of claims for those on which a product bears."""
     if not item.claims:
         return []
     if claims_file is None:

@@ -1,4 +1,4 @@
-"""What tables and figures say of claims: quoted from the file of claims, nowhere else."""
+"""Verdicts in tables and figures, which are always quoted from the file of claims."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from directrank.system.errors import DataError
 
 
 def quoted(claims_file: str | Path, names: Sequence[str]) -> list[str]:
-    """A sentence or two for each claim: its verdict with collection, number and interval.
+    """A sentence or two for each claim: its verdict with collection, effect and interval.
 
-    Numbers that are measured times are left out: tables have them in a file of their own.
+    Measured times are left out, because they have a file of their own.
 
     Args:
         claims_file: a paper's ``claims.csv``.
         names: the claims, e.g. ``C08``.
 
     Raises:
-        DataError: the file lacks one of them.
+        DataError: the file lacks one of the claims.
     """
     claims = pd.read_csv(claims_file)
     overall = claims[claims["comparison"] == "overall"].set_index("claim")
@@ -32,7 +32,9 @@ def quoted(claims_file: str | Path, names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in overall.index:
             raise DataError(
-                f"there is no verdict on {name}", "measure the claims again", file=claims_file
+                f"it has no verdict on {name}",
+                "test the claims again with `directrank claims`",
+                file=claims_file,
             )
         sentences.append(_sentence(name, overall.loc[name]))
     return sentences
@@ -43,12 +45,12 @@ def _sentence(name: str, row: Any) -> str:
     if row["verdict"] == UNMEASURED:
         return f"{head} {UNMEASURED.capitalize()} here."
     if row["verdict"] == RAN:
-        return f"{head} No verdict: it ran on {row['dataset']} only, {row['outcome']}."
+        return f"{head} No verdict: it was run only on {row['dataset']} ({row['outcome']})."
     text = f"{head} **{row['verdict'].capitalize()}** on {row['dataset']} ({row['group']})."
     remark = row["remark"] if isinstance(row["remark"], str) else ""
     if math.isnan(row["effect"]):
         return text
-    decided = f"{remark} The effect there: {_number(row)}"
+    decided = f"{remark} The effect there is {_number(row)}"
     return f"{text} {decided}".rstrip()
 
 
@@ -61,4 +63,4 @@ def _number(row: Any) -> str:
         text += f", p (Holm) {p_value(row['p_holm'])}"
     if math.isfinite(row["detectable"]):
         text += f"; a difference of {row['detectable']:.2g} could have been shown"
-    return f"{text}; claimed: {row['claimed']}."
+    return f"{text}; the claim is {row['claimed']}."

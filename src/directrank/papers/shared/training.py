@@ -1,4 +1,4 @@
-"""How long networks were trained and how large they are, in a sentence for a caption."""
+"""A sentence for captions about the size of networks and the length of their training."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from directrank.system.schema import complete, package_schema
 
 
 def training_sentence(runs: Sequence[PlannedRun]) -> str:
-    """Size, epochs and budget of the networks among ``runs``; empty where there are none.
+    """Size, epochs and budget of the networks among ``runs``; empty if there are none.
 
-    Epochs are those of the models that were chosen, counted to the end of their training.
+    Epochs are those of the chosen models, counted to the end of their training.
     """
     networks = [run for run in runs if "training" in run.result.spec]
     if not networks:
@@ -34,7 +34,7 @@ def training_sentence(runs: Sequence[PlannedRun]) -> str:
 
 
 def _rule(sections: Sequence[dict]) -> str:
-    """What ends training."""
+    """The rule that ends training, in words."""
     most = spread([section["max_epochs"] for section in sections], "epoch")
     patience = [section["patience"] for section in sections if section["patience"]]
     if not patience:
@@ -44,7 +44,7 @@ def _rule(sections: Sequence[dict]) -> str:
 
 
 def _at_the_end(chosen: pd.DataFrame, sections: Sequence[dict]) -> str:
-    """How many trainings the largest number of epochs ended, where there is another rule."""
+    """How many trainings reached the largest number of epochs, if there is another rule."""
     if not any(section["patience"] for section in sections):
         return ""
     ended = int((~chosen["stopped_early"].astype(bool)).sum())
