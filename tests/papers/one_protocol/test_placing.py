@@ -104,7 +104,7 @@ def test_what_few_noisy_queries_leave_open_is_said(tmp_path):
     run = csv(tmp_path / "mine.csv", (base_values() + noise).clip(0, 1))
     page = compare(published(tmp_path), [[run]], None, ["ndcg@10"], 0.01)
     assert verdicts(page)["same, linear"] == "cannot tell"
-    assert "and not told apart from 1." in page
+    assert "and not distinguishable from 1." in page
 
 
 def test_the_margin_decides_what_is_equivalent(tmp_path):
@@ -220,9 +220,9 @@ def test_several_files_are_the_trials_of_one_method(tmp_path):
     [
         ("query,ap\n1,0.5\n", ":1: has no column 'ndcg@10'"),
         ("id,ndcg@10\n1,0.5\n", ":1: has no column 'query'"),
-        ("query,ndcg@10\n1,0.5\n2,1.5\n", ":3: the ndcg@10 is '1.5', no number from 0 to 1"),
-        ("query,ndcg@10\n1,good\n", ":2: the ndcg@10 is 'good', no number from 0 to 1"),
-        ("query,ndcg@10\n1,0.5\n\n1,0.5\n", ":4: has query 1 a second time"),
+        ("query,ndcg@10\n1,0.5\n2,1.5\n", ":3: the ndcg@10 is '1.5', which is not a number from 0 to 1"),
+        ("query,ndcg@10\n1,good\n", ":2: the ndcg@10 is 'good', which is not a number from 0 to 1"),
+        ("query,ndcg@10\n1,0.5\n\n1,0.5\n", ":4: has query 1 twice"),
         ("query,ndcg@10\nq1,0.5\n", ": has none of the test queries of Made"),
         ("query,ndcg@10\n", ": has none of the test queries of Made"),
         ("", ":1: has no column 'query'"),
@@ -242,7 +242,7 @@ def test_judgements_that_are_not_the_collections_are_refused(tmp_path):
     values, run = published(tmp_path), ranked(tmp_path, labels)
     text = qrels.read_text()
     for wrong, message in (
-        (text + "0 0 d11 2\n", "query 0, one of 1, has a relevant document in this file alone"),
+        (text + "0 0 d11 2\n", "query 0, one of 1, has a relevant document only in this file"),
         (text.replace("\n9 0 ", "\n9999 0 "), "query 9, one of 1, has no relevant document"),
     ):
         qrels.write_text(wrong)
@@ -251,14 +251,16 @@ def test_judgements_that_are_not_the_collections_are_refused(tmp_path):
         assert "directrank qrels" in error.value.remedy
     qrels.write_text(text)
     run.write_text(run.read_text().replace(" d", " doc"))
-    with pytest.raises(DataError, match=r"of query 2 it has such as doc\d, the judgements d0"):
+    with pytest.raises(
+        DataError, match=r"for query 2 it has documents such as doc\d, the judgements d0"
+    ):
         compare(values, [[run]], qrels, ["ndcg@10"], 0.01)
 
 
 def test_a_run_without_judgements_and_two_methods_of_one_name_are_refused(tmp_path):
     _, labels = truth(tmp_path)
     run = ranked(tmp_path, labels)
-    with pytest.raises(ConfigError, match="needs judgements"):
+    with pytest.raises(ConfigError, match="only with judgements"):
         compare(published(tmp_path), [[run]], None, ["ndcg@10"], 0.01)
     with pytest.raises(ConfigError, match="two methods are called 'mine'"):
         compare(published(tmp_path), [[run], [run]], None, ["ndcg@10"], 0.01)

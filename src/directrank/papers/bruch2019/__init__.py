@@ -87,7 +87,7 @@ PRODUCTS: dict[str, Product] = {
     ),
     "table_choices": Product(
         "table",
-        "Beyond Bruch et al. (2019): what the choices behind Table 1 are worth",
+        "Beyond Bruch et al. (2019): the effect of the choices behind Table 1",
         ("choices_web30k",),
         "choices:table_choices",
     ),

@@ -1,4 +1,4 @@
-"""How Bruch2019's claims are measured."""
+"""Tests of Bruch2019's claims."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def claim_rankers(
         evidence: of Table 1.
         others: methods of Table 1.
         above: whether ApproxNDCG is claimed to be the better one.
-        parts: the data sets that the claim is about, as :data:`TABLE1_PARTS`.
+        parts: the data sets that the claim is about, in the form of :data:`TABLE1_PARTS`.
     """
     findings, missing = [], []
     for experiment, printed_name in parts.items():
@@ -49,18 +49,19 @@ def claim_rankers(
     return Outcome(findings, missing)
 
 
-#: The values of Figure 2, and those of them that the text says do not differ (section 3.3).
+#: The values of Figure 2, and those that do not differ according to the text (section 3.3).
 ALPHAS = ("1", "5", "10", "20", "40", "100", "200")
 ALIKE = ("5", "10", "20", "40")
 
-#: The value that the paper takes, for its NDCG@5 on the validation set.
+#: The value that the paper chooses by NDCG@5 on the validation set.
 CHOSEN = "10"
 
 
 def claim_alpha(evidence: Evidence, experiment: str) -> Outcome | None:
-    """Figure 2's inverted U, with 5 to 40 alike and 10 best in NDCG@5 (C04; on Yahoo D24).
+    """Figure 2 is an inverted U: 5 to 40 do not differ, and 10 is best in NDCG@5 (C04; D24 on
+    Yahoo).
 
-    10 must be above every other value: above the ends that is the inverted U.
+    10 must be above every other value; that it is above both ends is the inverted U.
     """
     runs = {f"{alpha(run):g}": run for run in evidence.runs(experiment)}
     if CHOSEN not in runs or len(runs) < 2:
@@ -81,7 +82,7 @@ def claim_alpha(evidence: Evidence, experiment: str) -> Outcome | None:
 
 
 def claim_depth(evidence: Evidence, experiment: str) -> Outcome | None:
-    """Figure 3: B1024 above B64 in NDCG@5 and @10, no difference in NDCG@1 (C05; D25)."""
+    """Figure 3: B1024 is above B64 in NDCG@5 and @10, and they are alike in NDCG@1 (C05; D25)."""
     runs = {depth(run): run for run in evidence.runs(experiment)}
     if not {"B64", "B1024"} <= set(runs):
         return None
@@ -95,7 +96,7 @@ def claim_depth(evidence: Evidence, experiment: str) -> Outcome | None:
 
 
 def claim_sigmoid(evidence: Evidence) -> Outcome:
-    """A larger α brings the sigmoid closer to the indicator (D01); computed from Figure 1."""
+    """A larger α brings the sigmoid closer to the indicator (D01; from Figure 1's data)."""
     curves = sigmoid_curves()
     distances = {
         alpha: float(np.abs(values - (delta > 0)).mean())
@@ -134,7 +135,7 @@ def _finding(
     cutoff: int,
     claimed: Claimed = MORE,
 ) -> Finding:
-    """One run against another, in per cent of NDCG."""
+    """The difference of two runs, in per cent of NDCG."""
     metric = f"ndcg@{cutoff}"
     return over_trials_and_queries(
         Method(a_name, [a], "exclude"),

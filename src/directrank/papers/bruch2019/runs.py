@@ -1,4 +1,4 @@
-"""What Bruch2019's figures, table and claims read from a run.
+"""Access to runs for Bruch2019's figures, table and claims.
 
 Queries without a relevant document are left out of every mean, as in the paper (section 3.1);
 NDCG is in per cent.
@@ -23,7 +23,7 @@ def ndcg(run: PlannedRun, split: str, cutoff: int) -> np.ndarray:
 
 
 def alpha(run: PlannedRun) -> float:
-    """The sigmoid exponent that a run was trained with."""
+    """The sigmoid exponent with which a run was trained."""
     return float(_setting(run, "loss.alpha"))
 
 
@@ -42,7 +42,7 @@ def _setting(run: PlannedRun, path: str) -> Any:
     if value is None:
         raise DataError(
             f"this run's specification has no '{path}'",
-            "the experiment must set it",
+            "set it in the experiment",
             file=run.result.folder,
         )
     return value

@@ -7,12 +7,12 @@ from directrank.papers.shared.product import Product
 
 _PAPER = "Burges et al. (2006)"
 
-_WEB = "In the place of Web data"
-_INTRANET = "In the place of intranet search data"
+_WEB = "Substitute for the Web data"
+_INTRANET = "Substitute for the intranet search data"
 _CUBIC = "Artificial data from a cubic polynomial"
 
 
-#: Experiment of Figures 2 and 3 → the claims that it bears on.
+#: Experiment of Figures 2 and 3 → the claims on which it bears.
 _ABOUT = {
     "artificial": ("C23", "D15"),
     "intranet": ("C23", "D17"),
@@ -22,7 +22,7 @@ _ABOUT = {
 
 
 def _figure(title: str, experiment: str, nets: tuple[str, ...], what: str) -> Product:
-    """A panel of Figures 2 and 3: some nets of an experiment."""
+    """A panel of Figures 2 and 3, with some nets of an experiment."""
     options = {"experiment": experiment, "nets": nets, "what": what}
     return Product(
         "figure", title, (experiment,), "ndcg:figure", options, claims=_ABOUT[experiment]
@@ -36,7 +36,7 @@ def _table(title: str, experiment: str, what: str) -> Product:
 
 
 def _speed(title: str, experiment: str) -> Product:
-    """The algorithms of section 6.1 beside each other."""
+    """A comparison of the algorithms of section 6.1."""
     options = {"experiment": experiment}
     return Product(
         "table", title, (experiment,), "speed:table_speed", options, timed=True, claims=("C22",)
@@ -44,7 +44,7 @@ def _speed(title: str, experiment: str) -> Product:
 
 
 def _batching(title: str, experiment: str) -> Product:
-    """V1 with either update."""
+    """V1 with updates per query and per pair."""
     return Product("table", title, (experiment,), "batching:table", {"experiment": experiment})
 
 
@@ -135,7 +135,7 @@ PRODUCTS: dict[str, Product] = {
     ),
     "table_recipe": Product(
         "table",
-        f"What hangs on the reading of the artificial data of {_PAPER}",
+        f"Sensitivity to the reading of the artificial data of {_PAPER}",
         ("recipe_base", "recipe_symmetric", "recipe_even", "recipe_gains", "recipe_zscore"),
         "choices:table_recipe",
     ),
@@ -149,7 +149,7 @@ PRODUCTS: dict[str, Product] = {
     ),
 }
 
-#: The paper's Web and intranet data were never public: no data set is the paper's own.
+#: The paper's Web and intranet data were never public, so no data set is the paper's own.
 CLAIMS: dict[str, Claim] = {
     "C22": Claim(
         ("figure1b",), "claims:claim_speed", optional=("table_speed", "table_speed_cubic")

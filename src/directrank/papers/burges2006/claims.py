@@ -1,4 +1,4 @@
-"""How Burges2006's claims are measured."""
+"""Tests of Burges2006's claims."""
 
 from __future__ import annotations
 
@@ -42,20 +42,21 @@ from directrank.stats.estimates import Estimate
 #: Truncation levels that count as the larger ones.
 LARGER = LEVELS[5:]
 
-#: A factor of speed is met within a tenth of the printed one, a slope within 0.3 of a whole number.
+#: The tolerance of a speed-up is a tenth of the printed one; a slope's is 0.3 around a whole
+#: number.
 FACTOR_TOLERANCE, SLOPE_TOLERANCE = 0.1, 0.3
 
 
 def claim_speed(
     lengths: Evidence, web: Evidence | None, artificial: Evidence | None
 ) -> Outcome | None:
-    """V2 is 5.1 and 8.0 times as fast as V1; its slope is near 1 where V1's is near 2 (C22).
+    """V2 is 5.1 and 8.0 times as fast as V1; its slope is near 1, and V1's is near 2 (C22).
 
     Args:
-        lengths: of Figure 1, right: lists of several lengths of the artificial data.
-        web: of the table of section 6.1, on what stands for the paper's Web data; None where the
-            edition does not make it.
-        artificial: the same on artificial data with lists as long; likewise.
+        lengths: that of Figure 1, right: lists of several lengths of the artificial data.
+        web: that of the table of section 6.1, on the substitute for the paper's Web data; None if
+            the edition does not make it.
+        artificial: the same on artificial data with lists of that length; None likewise.
     """
     runs = lengths.runs("lengths")
     if not runs:
@@ -89,7 +90,7 @@ def claim_speed(
 def _timed(
     comparison: str, claimed: Claimed, dataset: Dataset, unit: str, values: np.ndarray
 ) -> Finding:
-    """A finding about a measured quantity of each process, ``values``."""
+    """A finding about ``values`` of a quantity that was measured once per process."""
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     estimate = Estimate(float(values.mean()), error, max(n - 1, 1), n)
@@ -107,12 +108,12 @@ def _timed(
 def claim_better(
     artificial: Evidence, web: Evidence | None, small: Evidence | None
 ) -> Outcome | None:
-    """LambdaRank above RankNet on artificial and Web data, on the small set about equal (C23).
+    """LambdaRank is above RankNet on artificial and Web data, and equal on the small set (C23).
 
     Args:
-        artificial: of Figure 2, left.
-        web: of Figure 3, None where the edition does not draw it.
-        small: of Figure 2, right, likewise.
+        artificial: that of Figure 2, left.
+        web: that of Figure 3; None if the edition does not draw it.
+        small: that of Figure 2, right; None likewise.
     """
     parts: tuple[tuple[Evidence | None, str, Claimed, str], ...] = (
         (artificial, "artificial", MORE, "artificial data"),
@@ -131,12 +132,14 @@ def claim_better(
         findings += [_finding(*pair, level, claimed) for pair in both for level in LEVELS]
     gaps = [finding.effect for finding in findings if finding.claimed == MORE]
     ahead = f"{sum(gap > 0 for gap in gaps)} of {len(gaps)}"
-    remark = f"Where it should be ahead LambdaRank has the higher mean in {ahead} comparisons."
+    remark = (
+        f"LambdaRank has the higher mean in {ahead} of the comparisons in which it should lead."
+    )
     return Outcome(findings, missing, remark if gaps else "")
 
 
 def claim_gap(evidence: Evidence) -> Outcome | None:
-    """LambdaRank's lead is larger at the top of the list than at ten (D15)."""
+    """LambdaRank's lead is larger at the top of the list than at rank 10 (D15)."""
     runs = evidence.runs("artificial")
     if not runs:
         return None
@@ -149,7 +152,7 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
 
 
 def claim_small(evidence: Evidence) -> Outcome | None:
-    """On the small set LambdaRank's mean is above RankNet's at every level, linear nets (D17)."""
+    """On the small set, linear LambdaRank's mean is above RankNet's at every level (D17)."""
     runs = evidence.runs("intranet")
     both = _linear(pairs(curves_of(runs))) if runs else []
     return Outcome([_finding(*pair, level, MORE) for pair in both for level in LEVELS])
@@ -166,7 +169,7 @@ def claim_linear(evidence: Evidence) -> Outcome | None:
 
 
 def claim_chosen(evidence: Evidence) -> Outcome | None:
-    """LambdaRank's is the best of the lambda functions in validation NDCG@10 (D16)."""
+    """LambdaRank's lambda function is the best in validation NDCG@10 (D16)."""
     functions = lambda_functions(evidence, "lambdas_web")
     own = functions.get(METHODS[0])
     if own is None:
@@ -176,7 +179,7 @@ def claim_chosen(evidence: Evidence) -> Outcome | None:
 
 
 def _linear(both: list[tuple[Method, Method]]) -> list[tuple[Method, Method]]:
-    """The pairs with linear nets, those that the paper's panel of the small set shows."""
+    """The pairs with linear nets, which are those of the paper's panel of the small set."""
     return [pair for pair in both if pair[0].variant == "linear"]
 
 

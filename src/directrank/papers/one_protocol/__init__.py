@@ -1,34 +1,39 @@
-"""One protocol: every loss with every scorer, and trees, on the same folds at the same budget.
+"""One protocol: all losses with all scorers, and trees, on the same folds with the same budget.
 
-No paper has this comparison, so nothing published stands beside it and no claim is measured by it.
+No paper has this comparison, so there are no published values for it.
 """
 
 from __future__ import annotations
 
 from directrank.papers.shared.product import Kind, Product
 
-#: What is made of each collection: kind, ending of the name, what it is, and the function for it.
+#: The products of each collection: kind, suffix of the name, subject, and function.
 _PARTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
     ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
     ("figure", "_time", "quality against training time", "time:figure_time"),
     ("table", "", "every loss with every scorer, and trees", "quality:table_quality"),
-    ("table", "_empty", "what a query without a relevant document counts", "quality:table_empty"),
+    ("table", "_empty", "the effect of queries without a relevant document", "quality:table_empty"),
     ("table", "_pairs", "every pair of methods", "ranks:table_pairs"),
-    ("table", "_settings", "what settings are worth on validation", "settings:table_settings"),
+    (
+        "table",
+        "_settings",
+        "the effect of settings on the validation set",
+        "settings:table_settings",
+    ),
 )
 
-#: What is made of all collections together, likewise.
+#: The products of all collections together, likewise.
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "mean ranks of all methods", "across:figure_ranks"),
-    ("figure", "_wins", "how often each loss is ahead of each other", "across:figure_wins"),
+    ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
     ("table", "", "every loss with every scorer, and trees", "across:table"),
 )
 
 #: The experiments on a collection.
 _NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees"))
 
-#: The file of published values of a collection.
+#: The product with the published values of a collection.
 VALUES = "per_query_{collection}"
 
 PRODUCTS: dict[str, Product] = (

@@ -1,7 +1,7 @@
-"""The papers' claims on every real collection: do they hold on data they were not made for?
+"""Test the papers' claims on every real collection, also on those that no paper used.
 
-Where a paper's own experiments were run on a collection, the verdict is theirs. Elsewhere it is
-from the comparison under one protocol: the same methods, other budgets.
+If a paper's own experiments were run on a collection, they give the verdict. Otherwise it comes
+from the comparison under one protocol, which has the same methods with other budgets.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from directrank.papers.shared.verdicts import MEANING, UNMEASURED, VERDICTS
 from directrank.system.io import write_csv, write_text
 from directrank.system.seeds import numpy_stream
 
-#: Which experiments a verdict rests on.
+#: The experiments on which a verdict rests.
 OWN, ONE_PROTOCOL = "the paper's experiments", "one protocol"
 
-#: Sign patterns of a randomisation test.
+#: The number of sign patterns in a randomisation test.
 RESAMPLES = 10_000
 
-#: “Comparable”, as for Yu2020's own table.
+#: “Comparable” means the same as for Yu2020's own table.
 COMPARABLE = 0.02
 
 NDCG = ("NDCG@5", "NDCG@10")
@@ -45,12 +45,12 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Part:
-    """Pairs of methods that a claim compares: each of ``better`` with each of ``worse``.
+    """The pairs of methods that a claim compares: each of ``better`` with each of ``worse``.
 
     Attributes:
         better, worse: losses, or trees.
-        scorers: with which the losses were trained, as experiments name them.
-        claimed: of the first minus the second.
+        scorers: those with which the losses were trained, by their names in experiments.
+        claimed: what is claimed about the first minus the second.
         metrics: headings of :data:`directrank.papers.one_protocol.methods.METRICS`.
     """
 
@@ -67,7 +67,7 @@ class Reading:
 
     Attributes:
         parts: what it compares.
-        missing: what of the statement the comparison does not have.
+        missing: the parts of the statement that the comparison lacks.
     """
 
     parts: Sequence[Part]
@@ -77,7 +77,7 @@ class Reading:
 _BASELINES = ("ListMLE", "ListNet", "ApproxNDCG", "WassRank")
 _TYPE1 = ("twin Precision type 1", "twin AP type 1", "twin nERR@10 type 1")
 
-#: Claim → what it comes to.
+#: Claim → its reading.
 READINGS: Mapping[str, Reading] = {
     "C02": Reading([Part(["LambdaMART"], ["ApproxNDCG"], ["tower"])]),
     "C03": Reading([Part(["ApproxNDCG"], ["ListMLE", "RankNet"], ["tower"])]),
@@ -146,7 +146,7 @@ READINGS: Mapping[str, Reading] = {
 
 
 def outcome(collection: Published, claim: str) -> Outcome:
-    """What the published values of a collection say of a claim of :data:`READINGS`."""
+    """Test a claim of :data:`READINGS` with the published values of a collection."""
     reading = READINGS[claim]
     places = {name: place for place, name in enumerate(map(tuple, collection.names.to_numpy()))}
     findings, missing = [], list(reading.missing)
@@ -164,7 +164,7 @@ def outcome(collection: Published, claim: str) -> Outcome:
 
 
 def _key(name: str, scorer: str) -> tuple[str, str]:
-    """How a method is called in the file of values: a loss with a scorer, or trees."""
+    """The key of a method in the file of values: a loss with a scorer, or trees."""
     return name, SCORERS["trees" if name == "LambdaMART" else scorer]
 
 
@@ -186,8 +186,8 @@ def _finding(
 
 
 def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -> pd.DataFrame:
-    """The verdict on every claim of :data:`READINGS`, and on each that a paper's own experiments
-    gave one, on every collection.
+    """The verdicts on every collection, on the claims of :data:`READINGS` and of the papers' own
+    runs.
 
     Args:
         files: published values per query, one per collection.
@@ -222,7 +222,7 @@ def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -
 def _verdict(
     own: pd.DataFrame, collection: Published, claim: str, margin: float
 ) -> Mapping[str, Any]:
-    """The verdict of the paper's own experiments on a collection, or of the comparison."""
+    """The verdict by the paper's own experiments on a collection, or by the comparison."""
     if claim in own.index and own.loc[claim, "dataset"] == collection.dataset.title:
         return {**own.loc[claim].to_dict(), "source": OWN, "comparison": ""}
     if claim not in READINGS:
@@ -255,11 +255,11 @@ def markdown(data: pd.DataFrame) -> str:
         "",
         *(f"- {sentence}" for sentence in in_words(data)),
         "",
-        f"An asterisk marks the verdict of {OWN}; all others are of {ONE_PROTOCOL}: the same "
-        "methods, each with four configurations and three seeds, on the same folds. Tests are "
-        "corrected over the comparisons of a claim on a collection (Holm), and by group where "
-        "queries form groups. The CSV file has the comparison that decided each, its effect with "
-        "its interval, and the smallest difference that the collection could have shown.",
+        f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
+        "same methods, each with four configurations and three seeds, on the same folds. Tests are "
+        "corrected over the comparisons of a claim on a collection (Holm), and by group if queries "
+        "form groups. The CSV file has the comparison that decided each verdict, its effect with "
+        "an interval, and the smallest difference that the collection could have shown.",
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
         "",
@@ -270,7 +270,7 @@ def markdown(data: pd.DataFrame) -> str:
 
 
 def in_words(data: pd.DataFrame) -> list[str]:
-    """Per collection how many of the claims that were measured on it have each verdict."""
+    """For each collection, a sentence that counts the verdicts on the claims measured on it."""
     said = []
     for title, part in data.groupby("dataset", sort=False):
         measured = part[part["verdict"] != UNMEASURED]
@@ -287,7 +287,7 @@ def _cell(cell: pd.Series) -> str:
 def write(
     files: Sequence[str | Path], claims_file: str | Path, margin: float, out: str | Path
 ) -> list[Path]:
-    """Write the table to ``out`` and the page beside it; arguments as of :func:`table`."""
+    """Write the table to ``out`` and the page beside it; arguments as for :func:`table`."""
     data = table(files, claims_file, margin)
     paths = [Path(out), Path(out).with_suffix(".md")]
     write_csv(paths[0], data)

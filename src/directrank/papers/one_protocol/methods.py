@@ -1,9 +1,9 @@
 """The methods of the comparison under one protocol: a loss with a scorer, or boosted trees.
 
-A method's value of a query is the mean over its trials. Queries are the blocks of every test: they
-are independent of each other, which folds (they share training queries) and trials (they share all
-of them) are not. So the tests speak of other queries, and of models trained as these were. Where a
-collection names groups of queries, only groups are independent, and they are the blocks.
+A method's value for a query is the mean over its trials. Queries are the blocks of every test,
+because they are independent of each other, while folds share training queries and trials share all
+of them. So the tests generalise to other queries, for models trained as these were. If a collection
+has groups of queries, only groups are independent, and they are the blocks.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from directrank.stats.intervals import Interval
 from directrank.stats.ranks import all_pairs, equivalence
 from directrank.system.errors import DataError
 
-#: The part of the experiments' names that says what is trained → what it is called in print.
+#: The part of the experiments' names that says what is trained → its name in print.
 SCORERS = {"linear": "linear", "tower": "network", "context": "ranker", "trees": "trees"}
 
-#: The same as a heading.
+#: The same as headings.
 TITLES = {
     "linear": "Linear scorer",
     "tower": "Network",
@@ -47,7 +47,7 @@ TITLES = {
 #: Scorers that take a loss.
 NEURAL = ("linear", "tower", "context")
 
-#: What all pairs are compared by, and what configurations and epochs are chosen by.
+#: The metric that compares all pairs, and the one that chooses configurations and epochs.
 PRIMARY = "ndcg@10"
 
 #: Heading → metric.
@@ -55,12 +55,13 @@ METRICS = {"NDCG@5": "ndcg@5", "NDCG@10": PRIMARY, "MAP": "ap", "nERR@10": "nerr
 
 SIGNIFICANT = 0.05
 
-#: Means that differ by no more than this count as equal in practice; a narrower one beside it.
+#: Margins: means that differ by no more than the first are equal in practice; the second is
+#: narrower.
 MARGINS = (0.01, 0.005)
 
 
 class Comparison(ABC):
-    """Methods' values of the same queries, and how the pairs of them differ."""
+    """Values of methods for the same queries, and the differences of all pairs."""
 
     @property
     @abstractmethod
@@ -70,7 +71,7 @@ class Comparison(ABC):
     @property
     @abstractmethod
     def names(self) -> pd.DataFrame:
-        """Columns ``method`` and ``scorer``, a row per method: how each is called."""
+        """The names of the methods, one per row: columns ``method`` and ``scorer``."""
 
     @abstractmethod
     def values_of(self, metric: str) -> pd.DataFrame:
@@ -79,7 +80,7 @@ class Comparison(ABC):
     @property
     @abstractmethod
     def groups(self) -> np.ndarray | None:
-        """The group of each row of :attr:`values`; None where queries are independent."""
+        """The group of each row of :attr:`values`; None if queries are independent."""
 
     @cached_property
     def values(self) -> pd.DataFrame:
@@ -88,7 +89,7 @@ class Comparison(ABC):
 
     @cached_property
     def labels(self) -> list[str]:
-        """What each method is called where those of all scorers stand together."""
+        """The name of each method among those of all scorers."""
         return [
             name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
             for name, scorer in self.names.itertuples(index=False)
@@ -100,26 +101,26 @@ class Comparison(ABC):
         return self.blocked(self.values)
 
     def blocked(self, values: pd.DataFrame) -> pd.DataFrame:
-        """What is ranked: a row per query, or where queries form groups the mean of each group."""
+        """The blocks that are ranked: a row per query, or the mean of each group of queries."""
         return values if self.groups is None else values.groupby(self.groups).mean()
 
     def ahead(self, pairs: pd.DataFrame) -> np.ndarray:
-        """Of every pair 1 where the first is ahead, -1 where the second is, as the test has it.
+        """For every pair 1 if the first is ahead and -1 if the second is, according to the test.
 
-        Wilcoxon's test speaks of ranks of differences: their sign decides, not the mean's.
+        Wilcoxon's test is of the ranks of differences, so their sign decides, not that of the mean.
         """
         effect = pairs["effect" if self.groups is None else "difference"]
         return np.sign(effect.to_numpy()).astype(int)
 
     @property
     def size(self) -> str:
-        """How many queries, and groups of them, in words."""
+        """The number of queries, and of their groups, in words."""
         queries = f"{count(len(self.values))} test queries"
         return queries if self.groups is None else f"{queries} in {count(len(self.blocks))} groups"
 
     @property
     def kind_of_blocks(self) -> str:
-        """What is ranked, in words."""
+        """The kind of blocks that are ranked, in words."""
         return "Queries" if self.groups is None else "Groups of related queries"
 
     @property
@@ -140,10 +141,11 @@ class Comparison(ABC):
         return self.decided(MARGINS[0])
 
     def decided(self, margin: float) -> pd.Series:
-        """Of every pair ``better`` or ``worse`` (the first), ``equivalent`` or ``cannot tell``.
+        """For every pair whether the first is ``better``, ``worse``, ``equivalent``, or ``cannot
+        tell``.
 
-        A pair may differ by more than chance and by less than the margin; it is better or worse
-        then.
+        A pair may differ by more than chance and by less than the margin; it then counts as better
+        or worse.
         """
         words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]
         sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
@@ -151,7 +153,7 @@ class Comparison(ABC):
         return pd.Series(np.where(sure, words, np.where(equal, "equivalent", "cannot tell")))
 
     def settled(self, margin: float) -> float:
-        """Share of the pairs that differ, or are equivalent within ``margin``, after correction."""
+        """The share of pairs that differ or are equivalent within ``margin``, after correction."""
         sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
         return float(np.mean(sure | (equivalence(self.pairs, margin) < SIGNIFICANT)))
 
@@ -173,9 +175,9 @@ class Protocol(Comparison):
     """All methods on one data set, from their runs.
 
     Attributes:
-        evidence: of the product.
-        methods: those of a scorer together, in the order of the experiments; a method's variant is
-            its scorer.
+        evidence: that of the product.
+        methods: grouped by scorer, in the order of the experiments; a method's variant is its
+            scorer.
     """
 
     evidence: Evidence
@@ -231,13 +233,12 @@ class Protocol(Comparison):
 
     @property
     def trees_beside_losses(self) -> list[int]:
-        """Positions of the trees that a picture of losses has room for: all but those that stand
-        for a choice within a library, which the table of trees compares."""
+        """Positions of the trees that pictures of losses show: no variants within a library."""
         return [number for number in self.of("trees") if self.methods[number].name not in FURTHER]
 
     @property
     def elsewhere(self) -> str:
-        """What a caption says where there are other trees; empty where there are none."""
+        """What a caption says if there are other trees; empty if there are none."""
         if len(self.trees_beside_losses) == len(self.of("trees")):
             return ""
         return "Other boosted trees are in the table of all methods. "
@@ -252,7 +253,7 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
     """The methods that were run on ``dataset``.
 
     Raises:
-        DataError: fewer than three methods, or one that lacks a fold which another has.
+        DataError: there are fewer than three methods, or one lacks a fold that another has.
     """
     methods = [method for scorer in SCORERS for method in methods_of(evidence, dataset, scorer)]
     if len(methods) < 3:

@@ -1,9 +1,9 @@
-"""A user's own rankings, or values per query, on the test queries of a collection.
+"""Read a user's own rankings, or values per query, for the test queries of a collection.
 
-The values are such as the published ones: the study's metrics, in single precision, the mean over
-the trials of a method. A query without a relevant document is left out. A query that the user's
-file does not have counts 0, as with the option -c of trec_eval: whoever answers the easy queries
-alone gains nothing by it.
+The values are like the published ones: the study's metrics, in single precision, averaged over the
+trials of a method. A query without a relevant document is left out. A query that the user's file
+lacks counts 0, as with the option -c of trec_eval, so that answering only the easy queries gains
+nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAPPINGS: Mapping[str, Mapping[str, object]] = {
     "nerr@10": {"name": "nerr", "k": 10},
 }
 
-#: How the name of a file of values per query ends; any other is a run.
+#: The suffix of files of values per query; any other file is a run.
 VALUES = (".csv", ".csv.gz")
 
-#: The column of a file of values that names the query.
+#: The column of a file of values that identifies the query.
 QUERY = "query"
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -45,9 +45,9 @@ class Own:
 
     Attributes:
         name: what it is called.
-        values: a row per query that is not empty, as :attr:`Published.metrics` has them, a column
-            per metric.
-        remarks: what of the files was left out or added, in words.
+        values: a row per query that is not empty, as in :attr:`Published.metrics`, and a column per
+            metric.
+        remarks: what was left out of the files or added, in words.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Collection:
         published: the values.
 
     Raises:
-        DataError: a query id stands for queries of two folds.
+        DataError: two folds have different queries with the same id.
     """
 
     def __init__(self, published: Published) -> None:
@@ -70,8 +70,8 @@ class Collection:
         every = published.frame[["fold", "query_id"]].drop_duplicates()
         if not every["query_id"].is_unique:
             raise DataError(
-                f"test sets of {self.title} share query ids, so that a run cannot be told by them",
-                "compare per query by docs/per_query.md",
+                f"test sets of {self.title} share query ids, so a run cannot be matched by them",
+                "compare values per query as docs/per_query.md describes",
             )
         self.every = set(every["query_id"].astype(str))
         self.index = published.values.index
@@ -89,12 +89,12 @@ class Collection:
         Args:
             name: what it is called.
             files: runs, or values per query: one file per trial.
-            qrels: for runs, checked by :meth:`check`.
+            qrels: the judgements of runs, checked by :meth:`check`.
             metrics: columns of :data:`MAPPINGS`.
 
         Raises:
-            ConfigError: a run without judgements.
-            DataError: a file that cannot be read, or has nothing to do with the collection.
+            ConfigError: a run has no judgements.
+            DataError: a file cannot be read or is not about the collection.
         """
         trials, remarks = [], []
         for file in files:
@@ -105,8 +105,8 @@ class Collection:
                 said = self._compared(file, set(values.index[values.notna().all(axis=1)]))
             elif qrels is None:
                 raise ConfigError(
-                    f"'{file}' is a run, which needs judgements to be evaluated",
-                    "give them with --qrels; of values per query the file's name ends with .csv",
+                    f"'{file}' is a run, which can be evaluated only with judgements",
+                    "name them with --qrels, or name a .csv file with values per query",
                 )
             else:
                 run = read_run(file)
@@ -119,15 +119,15 @@ class Collection:
         return Own(name, pd.DataFrame(mean, self.index, list(metrics)), remarks)
 
     def check(self, file: Path, qrels: Qrels) -> None:
-        """Raise a :class:`DataError` where judgements cannot be those behind the published values.
+        """Raise :class:`DataError` if judgements cannot be those behind the published values.
 
-        Which queries have a relevant document must be the same; labels cannot be compared.
+        The same queries must have a relevant document; labels cannot be compared.
         """
         relevant = {query for query, labels in qrels.items() if any(labels.values())}
         known = set(self.queries)
         for wrong, what in (
             (known - relevant, "has no relevant document in this file"),
-            ((self.every - known) & relevant, "has a relevant document in this file alone"),
+            ((self.every - known) & relevant, "has a relevant document only in this file"),
         ):
             if wrong:
                 raise DataError(
@@ -138,14 +138,14 @@ class Collection:
                 )
 
     def _compared(self, file: Path, queries: set[str]) -> list[str]:
-        """What is to be said of the queries that a file has; those of no collection are refused."""
+        """Remarks on the queries of a file; raise if none of them is the collection's."""
         known = set(self.queries)
         if not queries & known:
             raise DataError(
-                f"has none of the test queries of {self.title}: its queries are called such as "
+                f"has none of the test queries of {self.title}: its queries have ids such as "
                 f"{_first(queries) or 'nothing, there are none'}, the collection's such as "
                 f"{_first(known)}",
-                "name queries as the collection's files do",
+                "use the query ids of the collection's files",
                 file=file,
             )
         said = []
@@ -159,7 +159,7 @@ class Collection:
         return said
 
     def _judged(self, file: Path, run: Run, qrels: Qrels) -> list[str]:
-        """What is to be said of the documents of a run."""
+        """Remarks on the documents of a run."""
         ranked = {
             query: set(run.rankings[query]) for query in self.queries if query in run.rankings
         }
@@ -169,10 +169,10 @@ class Collection:
         if unjudged == total:
             query = next(iter(ranked))
             raise DataError(
-                "has none of the judged documents: of query "
-                f"{query} it has such as {run.rankings[query][0]}, the judgements "
+                "has none of the judged documents: for query "
+                f"{query} it has documents such as {run.rankings[query][0]}, the judgements "
                 f"{next(iter(qrels[query]))}",
-                "name documents as the judgements do",
+                "use the document names of the judgements",
                 file=file,
             )
         said = []
@@ -189,7 +189,7 @@ class Collection:
 
     def _evaluated(self, run: Run, qrels: Qrels, metrics: Sequence[str]) -> pd.DataFrame:
         """The metrics of a run's rankings, a row per query that is not empty."""
-        from directrank.metrics.retrieved import metrics_of_rankings  # PyTorch, for runs alone
+        from directrank.metrics.retrieved import metrics_of_rankings  # PyTorch, for runs only
 
         labels: list[int] = []
         lengths, retrieved = [], []
@@ -213,15 +213,15 @@ def read_values(file: Path, metrics: Sequence[str]) -> pd.DataFrame:
     """Read values per query, separated by commas.
 
     Args:
-        file: with a line of headings: :data:`QUERY`, and one per metric; others are passed over.
-        metrics: the columns that are wanted.
+        file: a file with a header: :data:`QUERY`, and one column per metric; others are ignored.
+        metrics: the columns to read.
 
     Returns:
-        Those columns, by query; missing where a cell is empty.
+        Those columns, by query; missing if a cell is empty.
 
     Raises:
-        DataError: no such file or column, a query that is there twice, or a value that is no number
-            from 0 to 1; with file and line.
+        DataError: the file or a column is missing, a query occurs twice, or a value is not a number
+            from 0 to 1; the message names the file and line.
     """
     reader = csv.DictReader(line for _, line in lines_of(file))
     headings = reader.fieldnames or []
@@ -239,7 +239,7 @@ def read_values(file: Path, metrics: Sequence[str]) -> pd.DataFrame:
         query = (row[QUERY] or "").strip().removeprefix(PREFIX)
         if query in values:
             raise DataError(
-                f"has query {query} a second time", "keep one of the lines", file=file, line=line
+                f"has query {query} twice", "keep only one of the lines", file=file, line=line
             )
         values[query] = [_value(row[metric], metric, file, line) for metric in metrics]
     return pd.DataFrame.from_dict(values, orient="index", columns=list(metrics))
@@ -261,8 +261,8 @@ def _value(text: str | None, metric: str, file: Path, line: int) -> float:
         value = -1.0
     if not 0 <= value <= 1:
         raise DataError(
-            f"the {metric} is '{text}', no number from 0 to 1",
-            "leave the cell empty where a query has no value",
+            f"the {metric} is '{text}', which is not a number from 0 to 1",
+            "leave the cell empty if a query has no value",
             file=file,
             line=line,
         )
@@ -270,7 +270,7 @@ def _value(text: str | None, metric: str, file: Path, line: int) -> float:
 
 
 def _first(queries: set[str]) -> str:
-    """The first query, in the order of numbers where they are numbers; empty where none is."""
+    """The first query, in numerical order if all are numbers; empty if there are none."""
     return min(queries, key=lambda query: (not query.isdecimal(), len(query), query), default="")
 
 

@@ -1,4 +1,4 @@
-"""The comparison's values per query, published for others, and read again."""
+"""Publish the comparison's values per query for others, and read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from directrank.study.published import open_results
 
 
 def per_query(evidence: Evidence, dataset: str) -> ValuesResult:
-    """Every method's value of every test query, in each trial."""
+    """The value of every method for every test query, in each trial."""
     study = protocol(evidence, dataset)
     frames = [
         frame.assign(
@@ -62,13 +62,13 @@ class Published(Comparison):
 
     @property
     def dataset(self) -> Dataset:
-        """What the numbers are of."""
+        """The data set of the numbers."""
         about = self.frame.attrs
         return Dataset(about["collection"], about["title"], about["origin"])
 
     @property
     def edition(self) -> str:
-        """The edition whose runs they are of."""
+        """The edition whose runs gave the values."""
         return str(self.frame.attrs["edition"])
 
     @cached_property

@@ -1,8 +1,8 @@
-"""A user's own methods among the published ones of a collection.
+"""Compare a user's own methods with the published ones of a collection.
 
-Every one of them is compared with every published method by the tests of the published comparison.
-Holm's correction and that of the equivalences are over the pairs of one of the user's methods with
-a published one: pairs of published methods are not asked about here.
+Each of the user's methods is compared with every published method by the tests of the published
+comparison. The corrections of differences and of equivalences are over these pairs; pairs of
+published methods are not compared here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def published_file(collection: str, edition: str, tables: Path = PUBLISHED.paren
         tables: the folder ``paper_tables``.
 
     Raises:
-        ConfigError: there are none; with those that there are.
+        ConfigError: there are none; the message names those that exist.
     """
     file = tables / edition / "one_protocol" / f"per_query_{collection}.parquet"
     if not file.is_file():
@@ -51,19 +51,19 @@ def published_file(collection: str, edition: str, tables: Path = PUBLISHED.paren
         ]
         raise ConfigError(
             f"there are no published values of '{collection}' in the edition '{edition}'",
-            (f"there are those of {listed(there)}; " if there else "")
-            + "any other file is named by --results",
+            (f"choose one of {listed(there)}; " if there else "")
+            + "use --results for any other file",
         )
     return file
 
 
 @dataclass(frozen=True)
 class Placing(Comparison):
-    """A user's methods after the published ones, by one metric.
+    """The published methods followed by a user's, compared by one metric.
 
     Attributes:
         published: the published values.
-        own: the user's methods, with values of the metric.
+        own: the user's methods, with their values of the metric.
         metric: its column.
     """
 
@@ -74,14 +74,14 @@ class Placing(Comparison):
     def __post_init__(self) -> None:
         if len(self.blocks) < 2:
             raise DataError(
-                f"{self.dataset.title} has a single test query or group of queries, which tells "
-                "nothing of others",
-                "name a larger collection",
+                f"{self.dataset.title} has a single test query or group of queries, which says "
+                "nothing about others",
+                "choose a larger collection",
             )
 
     @property
     def dataset(self) -> Dataset:
-        """What the numbers are of."""
+        """The data set of the numbers."""
         return self.published.dataset
 
     @cached_property
@@ -96,7 +96,7 @@ class Placing(Comparison):
         return [*self.published.labels, *(own.name for own in self.own)]
 
     def values_of(self, metric: str) -> pd.DataFrame:
-        """See :meth:`Comparison.values_of`; the user's values are of :attr:`metric` alone."""
+        """See :meth:`Comparison.values_of`; the user's values are only of :attr:`metric`."""
         own = [own.values[metric] for own in self.own]
         return pd.concat([self.published.values_of(metric), *own], axis=1, ignore_index=True)
 
@@ -131,11 +131,11 @@ class Placing(Comparison):
 
     @cached_property
     def means(self) -> list[Interval]:
-        """The mean of every method with its interval, by group where there are groups."""
+        """The mean of every method with its interval, by group if there are groups."""
         return [mean_over_queries(self.values[n], self.groups) for n in self.values]
 
     def place(self, number: int) -> int:
-        """One more than the published methods with a higher mean."""
+        """One more than the number of published methods with a higher mean."""
         mean = self.means[number].mean
         return 1 + sum(other.mean > mean for other in self.means[: len(self.published.labels)])
 

@@ -1,4 +1,4 @@
-"""The page that says where a user's methods stand among the published ones."""
+"""The page that compares a user's methods with the published ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from directrank.papers.shared.tables import markdown_rows
 from directrank.system.errors import ConfigError
 from directrank.system.io import write_csv, write_text
 
-#: How a metric is computed, for those who compare it with another tool's.
-_NDCG = "gain 2^y − 1, discount 1 / log2(1 + rank), over that of the ideal order"
+#: The definition of each metric, for comparison with other tools.
+_NDCG = "gain 2^y − 1 and discount 1 / log2(1 + rank), divided by the value of the ideal order"
 FORMULAS: Mapping[str, str] = {
     "ndcg@5": _NDCG,
     "ndcg@10": _NDCG,
-    "ap": "average precision of the whole list; labels from 1 on are relevant",
-    "nerr@10": "expected reciprocal rank over that of the ideal order; the query's highest label "
-    "is the highest grade",
+    "ap": "average precision of the whole list; labels of 1 or more are relevant",
+    "nerr@10": "expected reciprocal rank, divided by that of the ideal order; the highest grade is "
+    "the query's highest label",
 }
 
 
@@ -35,11 +35,11 @@ def compare(
     margin: float,
     out: Path | None = None,
 ) -> str:
-    """Place a user's methods among those whose values are published.
+    """Compare a user's methods with those whose values are published.
 
     Args:
         values: the published values of a collection.
-        runs: of each method its files, one per trial: runs, or values per query.
+        runs: for each method its files, one per trial: runs, or values per query.
         qrels: the judgements, for runs.
         metrics: columns of the published values.
         margin: differences of a metric up to it are equivalent.
@@ -49,10 +49,10 @@ def compare(
         The page, in Markdown.
 
     Raises:
-        ConfigError, DataError: with what to do about it.
+        ConfigError, DataError: the input is not usable; the message says what to do.
     """
     if not 0 < margin < 1:
-        raise ConfigError(f"the margin {margin:g} is not between 0 and 1", "take 0.01, for example")
+        raise ConfigError(f"the margin {margin:g} is not between 0 and 1", "use 0.01, for example")
     published = read(values)
     collection = Collection(published)
     judged = None if qrels is None else load_qrels(qrels, collection)
@@ -71,11 +71,11 @@ def compare(
 
 
 def _names(runs: Sequence[Sequence[Path]]) -> list[str]:
-    """What each method is called: as its first file, without the endings."""
+    """The name of each method, which is that of its first file without suffixes."""
     names = [files[0].name.split(".", 1)[0] or files[0].name for files in runs]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"two methods are called '{name}'", "rename the files of one")
+            raise ConfigError(f"two methods are called '{name}'", "rename the files of one of them")
     return names
 
 
@@ -98,7 +98,7 @@ def _page(
 
 
 def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
-    """Where one of the user's methods stands, by its rows of :meth:`Placing.table`."""
+    """The place of one of the user's methods, by its rows of :meth:`Placing.table`."""
     mean, others = placing.means[number], len(rows)
     counts = rows["verdict"].value_counts()
     said = [
@@ -107,7 +107,7 @@ def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
             ("better", "significantly better than"),
             ("worse", "significantly worse than"),
             ("equivalent", f"equivalent within ±{rows['margin'].iloc[0]:g} to"),
-            ("cannot tell", "not told apart from"),
+            ("cannot tell", "not distinguishable from"),
         )
         if word in counts
     ]
@@ -120,7 +120,7 @@ def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
 
 
 def _rows(placing: Placing, number: int, rows: pd.DataFrame) -> list[list[str]]:
-    """The lines of its table, the highest mean first."""
+    """The rows of its table, the highest mean first."""
     mean = placing.means[number].mean
     lines = [(mean, [f"**{placing.labels[number]}**", f"**{mean:.4f}**", "", "", ""])]
     for other, row in enumerate(rows.itertuples()):
@@ -137,7 +137,7 @@ def _notes(
     tables: Sequence[pd.DataFrame],
     runs: Sequence[Sequence[Path]],
 ) -> list[str]:
-    """How the numbers came about, and what of the files was left out."""
+    """Notes on how the numbers were computed, and on what was left out of the files."""
     placing, pairs = placings[0], len(tables[0])
     formulas: dict[str, list[str]] = {}
     for one in placings:
@@ -146,14 +146,14 @@ def _notes(
     trials = spread([len(files) for files in runs], "trial")
     by_group = "" if placing.groups is None else ", by group of queries"
     return [
-        f"Difference: the run less the method, ± the half width of the 95% interval over "
+        f"Difference: the run minus the method, ± the half width of the 95% interval over "
         f"queries{by_group}. p: {placing.test}, after Holm's correction over all {pairs} pairs of "
-        f"a run and a method; better or worse below {SIGNIFICANT}. Equivalent: two one-sided t "
-        f"tests{by_group}, corrected likewise.",
+        f"a run and a method; “better” and “worse” mean p < {SIGNIFICANT}. Equivalent: two "
+        f"one-sided t tests{by_group}, corrected likewise.",
         *(f"{' and '.join(names)}: {formula}." for formula, names in formulas.items()),
         f"Queries without a relevant document are left out: {count(empty)} of "
         f"{count(len(collection.every))}.",
-        f"A method's value of a query is the mean over "
+        f"A method's value for a query is the mean over "
         f"{spread([published.frame['trial'].nunique()], 'trial')}; here over {trials}.",
         *(f"{own.name}: {remark}." for own in placing.own for remark in own.remarks),
     ]

@@ -1,4 +1,4 @@
-"""What is asked of boosted trees: pairs of methods that differ in one choice."""
+"""The questions about boosted trees: pairs of methods that differ in one choice."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A choice, and the two methods of the experiment ``trees`` that differ in it.
+    """A choice, and two methods of the experiment ``trees`` that differ only in it.
 
     Attributes:
         text: the question in print.
-        first, second: the methods; a difference is the first minus the second.
+        first, second: the methods; differences are the first minus the second.
     """
 
     text: str
@@ -49,9 +49,9 @@ def pairs() -> list[tuple[str, str]]:
     return [question.pair for question in QUESTIONS]
 
 
-#: A method of each library, with the library's own objective: these stand beside the losses where
-#: there is no room for all trees.
+#: A method of each library, with the library's own objective, which represent trees beside the
+#: losses if there is no room for all.
 LIBRARIES = ("LambdaMART", "XGBoost", "YetiRank")
 
-#: The others that a question names.
+#: The other methods that a question names.
 FURTHER = frozenset(name for pair in pairs() for name in pair) - set(LIBRARIES)

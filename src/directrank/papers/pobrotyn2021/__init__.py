@@ -7,12 +7,12 @@ from directrank.papers.shared.product import Product
 
 
 def _on_table3(function: str) -> Claim:
-    """A claim that is measured on Table 3, or else on OHSUMED."""
+    """A claim that is tested on Table 3, or else on OHSUMED."""
     data = ("web30k", "istella")
     return Claim((), f"claims:{function}", data, optional=("table3", "table_ohsumed"))
 
 
-#: The claims that are measured on Table 3, or else on OHSUMED.
+#: The claims that are tested on Table 3, or else on OHSUMED.
 _ABOUT_TABLE3 = ("C19", "C20", "D13")
 
 CLAIMS: dict[str, Claim] = {
@@ -64,7 +64,7 @@ PRODUCTS: dict[str, Product] = {
     ),
     "figure_sinkhorn": Product(
         "figure",
-        f"{_TO}: how far Sinkhorn scaling is from converged",
+        f"{_TO}: convergence of Sinkhorn scaling",
         (),
         "sorting:figure_sinkhorn",
     ),
@@ -134,6 +134,6 @@ PRODUCTS: dict[str, Product] = {
         "network:table_network",
     ),
     "table_time": Product(
-        "table", f"{_TO}: what each loss costs in training", _TABLE3, "time:table_time", timed=True
+        "table", f"{_TO}: the training cost of each loss", _TABLE3, "time:table_time", timed=True
     ),
 }

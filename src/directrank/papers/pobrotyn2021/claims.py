@@ -1,8 +1,8 @@
-"""Pobrotyn2021: the claims that rest on training, measured on Table 3's losses.
+"""Tests of Pobrotyn2021's claims that need training, on Table 3's losses.
 
-Where an edition runs nothing of Table 3, which is of Web30K and Istella, they are measured on
-OHSUMED, and say so. A query without a relevant document counts 1; NDCG is in per cent. Of several
-variants the one that is best on the validation set speaks for all of them.
+Table 3 is on Web30K and Istella. If an edition runs nothing of it, the claims are tested on
+OHSUMED, and say so. A query without a relevant document counts 1; NDCG is in per cent. Several
+variants are represented by the one that is best on the validation set.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from directrank.papers.shared.findings import (
 from directrank.papers.shared.methods import Method
 from directrank.system.seeds import numpy_stream
 
-ELSEWHERE = "Measured on OHSUMED, in the place of Web30K and Istella."
+ELSEWHERE = "Measured on OHSUMED instead of Web30K and Istella."
 
-#: The data set and cut-off where LambdaRank@max, not NeuralNDCG, is printed as the best.
+#: The data set and cut-off at which the paper has LambdaRank@max, not NeuralNDCG, as the best.
 EXCEPTION = ("Istella", 10)
 
 Methods = Mapping[str, Method]
@@ -47,8 +47,8 @@ def claim_above_approx(table3: Evidence | None, ohsumed: Evidence | None) -> Out
     """Every NeuralNDCG variant beats ApproxNDCG on both data sets (C19).
 
     Args:
-        table3: of Table 3; None where the edition does not make it.
-        ohsumed: of the table on OHSUMED, likewise.
+        table3: that of Table 3; None if the edition does not make it.
+        ohsumed: that of the table on OHSUMED; None likewise.
     """
     parts, remark = _parts(table3, ohsumed)
     findings, missing = [], []
@@ -62,7 +62,7 @@ def claim_above_approx(table3: Evidence | None, ohsumed: Evidence | None) -> Out
 
 
 def claim_best(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
-    """Which loss is the best: NeuralNDCG's, and LambdaRank@max in Istella's NDCG@10 (C20).
+    """The best loss is NeuralNDCG, except for LambdaRank@max in Istella's NDCG@10 (C20).
 
     The variant of NeuralNDCG that is best on the validation set must be above every other loss.
     """
@@ -91,7 +91,7 @@ def claim_best(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | N
 
 
 def claim_on_par(table3: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
-    """NeuralNDCG, by its variant best on validation, is on par with LambdaRank@max (D13)."""
+    """NeuralNDCG's variant that is best on validation is on par with LambdaRank@max (D13)."""
     parts, remark = _parts(table3, ohsumed)
     findings, missing = [], []
     for title, methods in parts.items():
@@ -130,14 +130,14 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
 def finding(
     methods: Methods, first: str, second: str, cutoff: int, claimed: Claimed, what: str = ""
 ) -> Finding:
-    """One loss against another in NDCG on the test set.
+    """The difference of two losses in NDCG on the test set.
 
     Args:
-        methods: by name.
+        methods: the methods by name.
         first, second: the effect is the first minus the second.
-        cutoff: of NDCG on the test set.
+        cutoff: that of NDCG on the test set.
         claimed: what is claimed.
-        what: what both have in common, for the comparison's name.
+        what: what both have in common, to begin the comparison's name.
     """
     a, b = methods[first], methods[second]
     stream = ("pobrotyn2021", "claims", first, second, metric(cutoff), a.dataset.name)
@@ -148,7 +148,7 @@ def finding(
 
 
 def _parts(table3: Evidence | None, ohsumed: Evidence | None) -> tuple[dict[str, Methods], str]:
-    """The losses by data set, of Table 3 or else of OHSUMED, and what must be said of them."""
+    """The losses by data set, of Table 3 or else of OHSUMED, and a remark on them."""
     if table3 is not None and has_runs(table3, *PARTS):
         return {title: methods_of(table3, name) for name, (title, _) in PARTS.items()}, ""
     if ohsumed is not None and has_runs(ohsumed, "ohsumed_losses"):

@@ -1,4 +1,4 @@
-"""The losses that Pobrotyn2021 trains: their names, their runs, and NDCG as the paper counts it.
+"""The losses that Pobrotyn2021 trains: their names, their runs, and NDCG as the paper computes it.
 
 A query without a relevant document counts 1, as in the paper (section 5.1); NDCG is in per cent.
 """
@@ -47,5 +47,5 @@ def ndcg(method: Method, cutoff: int | None, split: str = "test") -> np.ndarray:
 
 
 def printed_name(method: str) -> str:
-    """A method as it is set in print."""
+    """The name of a method in print."""
     return method.replace("^T", "ᵀ")

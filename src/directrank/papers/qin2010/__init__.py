@@ -1,9 +1,9 @@
 """Qin, Liu, Li (Information Retrieval 13(4), 2010): a general approximation framework.
 
 A query without a relevant document counts as zero and a published number is the mean of the five
-fold means, as LETOR 3.0's evaluation tool and site have it. Two discounts are distinguished: the
-one of that tool (``letor``: 1, 1, 1/log2 3, 1/log2 4, …), which the cited baselines were measured
-with, and the one the paper prints, 1/log2(1 + rank).
+fold means, as in LETOR 3.0's evaluation tool and site. Two discounts are distinguished: that of the
+tool (``letor``: 1, 1, 1/log2 3, 1/log2 4, …), with which the cited baselines were measured, and
+that of the paper, 1/log2(1 + rank).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLAIMS: dict[str, Claim] = {
 
 
 def _error_figure(figure: str, metric: str, parameter: str, experiment: str, claim: str) -> Product:
-    """A figure of the error of a metric's approximation while training, and its claim."""
+    """A figure of the error of a metric's approximation during training, and its claim."""
     symbol = {"alpha": "α", "beta": "β"}[parameter]
     return Product(
         "figure",

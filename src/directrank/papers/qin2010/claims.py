@@ -1,4 +1,4 @@
-"""How Qin2010's claims are measured."""
+"""Tests of Qin2010's claims."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ from directrank.papers.shared.methods import Method, paired_values
 from directrank.stats.estimates import of_paired_ratio, of_ratio
 from directrank.system.seeds import numpy_stream
 
-#: Accuracy that the text gives: for every α, and at α = 100 (section 5.2).
+#: The accuracies that the text gives: for every α, and at α = 100 (section 5.2).
 ACCURACY, ACCURACY_AT_100 = 0.95, 0.98
 
-#: How many times as long SoftRank's iteration must take.
+#: The factor by which SoftRank's iteration must be slower.
 FASTER = 5.0
 
-#: Where a claim about another data set is measured when that one is not run.
-ELSEWHERE = "Measured on OHSUMED, grades above 0 relevant, in the place of {}."
+#: The remark on a claim that is tested on OHSUMED because its own data set was not run.
+ELSEWHERE = "Measured on OHSUMED (grades above 0 are relevant) instead of {}."
 
 
 def claim_accuracy(evidence: Evidence | None, ohsumed: Evidence | None = None) -> Outcome | None:
     """AP's approximation is more than 95 % accurate for every α, more than 98 % at 100 (C06).
 
     Args:
-        evidence: of Figure 1a; None where the edition does not draw it.
-        ohsumed: of the same on OHSUMED, which counts where nothing was run of the other.
+        evidence: that of Figure 1a; None if the edition does not draw it.
+        ohsumed: that of the same figure on OHSUMED, which is used if nothing of the other was run.
     """
     run, remark = _error_run(evidence, ohsumed, "ap_error_alpha")
     if run is None:
@@ -75,12 +75,12 @@ def claim_accuracy(evidence: Evidence | None, ohsumed: Evidence | None = None) -
     if 100.0 in curves:
         findings.append(_accuracy(run, curves[100.0], 100.0, ACCURACY_AT_100))
     missing = [] if 100.0 in curves else ["α = 100"]
-    lost = "The paper's values of α other than 100 are lost; the smaller ones here are a choice."
+    lost = "The paper's values of α other than 100 are lost; the smaller ones here are our choice."
     return Outcome(findings, missing, f"{remark} {lost}".lstrip())
 
 
 def claim_beta(evidence: Evidence | None, ohsumed: Evidence | None) -> Outcome | None:
-    """AP's approximation gets more accurate as β grows (D03); arguments as of C06."""
+    """AP's approximation gets more accurate as β grows (D03); arguments as for C06."""
     run, remark = _error_run(evidence, ohsumed, "ap_error_beta")
     return None if run is None else Outcome(_falling_errors(run, "loss.beta"), (), remark)
 
@@ -94,7 +94,7 @@ def claim_ndcg_accuracy(evidence: Evidence) -> Outcome | None:
 def _error_run(
     evidence: Evidence | None, ohsumed: Evidence | None, experiment: str
 ) -> tuple[PlannedRun | None, str]:
-    """The run of an experiment on TD2004, or else on OHSUMED, and what must be said of it."""
+    """The run of an experiment on TD2004, or else on OHSUMED, and a remark on it."""
     if evidence is not None and has_runs(evidence, experiment):
         return evidence.runs(experiment)[0], ""
     if ohsumed is not None and has_runs(ohsumed, f"{experiment}_ohsumed"):
@@ -103,9 +103,10 @@ def _error_run(
 
 
 def _falling_errors(run: PlannedRun, setting: str) -> list[Finding]:
-    """Whether each value of a steepness has a smaller error than the one below it.
+    """Findings on whether each value of a steepness has a smaller error than the next smaller
+    value.
 
-    The error is the largest while training; values are paired by their random start.
+    The error is the largest one during training; values are paired by random start.
     """
     largest = {
         value: error_curves(history).max(axis=0).to_numpy()
@@ -164,7 +165,7 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
 
 
 def claim_best(evidence: Evidence) -> Outcome | None:
-    """ApproxNDCG best of the five of Table 4 at every rank, with LETOR's discount (C08)."""
+    """ApproxNDCG is the best of Table 4's five at every rank, with LETOR's discount (C08)."""
     order = table4_order(evidence)
     methods = methods_of(evidence, "ohsumed_methods")
     rivals = [name for name in order if name != OWN and name in methods]
@@ -181,7 +182,7 @@ def claim_best(evidence: Evidence) -> Outcome | None:
 
 
 def claim_map_order(evidence: Evidence) -> Outcome | None:
-    """ApproxAP above Ranking SVM and ListNet on TD2003, about as good on TD2004 (D05)."""
+    """ApproxAP is above Ranking SVM and ListNet on TD2003, and about as good on TD2004 (D05)."""
     parts = {"td2003_methods": MORE, "td2004_methods": SAME}
     return _pairs(evidence, parts, (OWN_AP,), ("Ranking SVM", "ListNet"), TABLE3_PARTS)
 
@@ -190,8 +191,8 @@ def claim_direct_baselines(evidence: Evidence | None, ohsumed: Evidence | None) 
     """AdaRank.MAP and SVMmap are not as good as Ranking SVM and ListNet (D06).
 
     Args:
-        evidence: of Table 3; None where the edition does not make it.
-        ohsumed: of the pairs on OHSUMED, which count where nothing was run of the other.
+        evidence: that of Table 3; None if the edition does not make it.
+        ohsumed: that of the pairs on OHSUMED, which is used if nothing of the other was run.
     """
     better, worse = ("Ranking SVM", "ListNet"), ("AdaRank.MAP", "SVMmap")
     if evidence is not None and has_runs(evidence, *TABLE3_PARTS):
@@ -211,7 +212,7 @@ def _pairs(
     second: tuple[str, ...],
     titles: Mapping[str, str],
 ) -> Outcome:
-    """Each of ``first`` against each of ``second`` in MAP, per experiment with what is claimed."""
+    """Each of ``first`` against each of ``second`` in MAP, for each experiment and its claim."""
     findings, missing = [], []
     for experiment, claimed in parts.items():
         methods = map_methods(evidence, experiment)
@@ -225,10 +226,10 @@ def _pairs(
 
 
 def claim_gains(evidence: Evidence) -> Outcome | None:
-    """ApproxNDCG's gains in NDCG@1 over three methods of Table 4, as numbers (D07).
+    """The sizes of ApproxNDCG's gains in NDCG@1 over three methods of Table 4 (D07).
 
-    The gain of 0.08 is printed to two decimals, so that 0.075 is one; the others are said to be
-    more than 0.04.
+    The gain of 0.08 is printed to two decimals, so 0.075 meets it; the others are said to be more
+    than 0.04.
     """
     methods = methods_of(evidence, "ohsumed_methods")
     metric = TABLE4_METRICS["NDCG@1"][0]
@@ -247,9 +248,9 @@ def claim_gains(evidence: Evidence) -> Outcome | None:
 def claim_training_accuracy(evidence: Evidence) -> Outcome | None:
     """The best training NDCG@5 of ApproxNDCG is above the best of SoftRank (D08).
 
-    The statement is about the best of Table 5, the value that some α reaches with all starts: one
-    that is above suffices, and nothing is left to chance in having found it. It is set against
-    what SoftRank's is printed as, and against SoftRank trained here.
+    The statement is about the best value of Table 5, which some α reaches with all starts. One
+    value above suffices, and it was found without chance. It is compared with SoftRank's printed
+    value, and with SoftRank trained here.
     """
     runs = evidence.runs("random_starts")
     if not runs:
@@ -287,7 +288,7 @@ def _pair(
     unit: str,
     claimed: Claimed = MORE,
 ) -> Finding:
-    """One method against another in ``metric``, paired by query."""
+    """The difference of two methods in ``metric``, paired by query."""
     stream = numpy_stream("qin2010", "table4", first, second, metric)
     measurement = over_queries(methods[first], methods[second], metric, stream)
     return _finding(f"{first} − {second}, {heading}", methods[first], measurement, unit, claimed)
@@ -296,12 +297,12 @@ def _pair(
 def _finding(
     comparison: str, method: Method, measurement: Measurement, unit: str, claimed: Claimed = MORE
 ) -> Finding:
-    """A finding of one measurement on the data set of ``method``."""
+    """A finding from one measurement on the data set of ``method``."""
     return Finding(comparison, claimed, method.dataset, unit, [measurement])
 
 
 def claim_restarts(evidence: Evidence) -> Outcome | None:
-    """One start: α = 300 no better than 50 and 100; a hundred: 300 > 100 > 50 (C09)."""
+    """With one start α = 300 is no better than 50 and 100; with a hundred, 300 > 100 > 50 (C09)."""
     runs = evidence.runs("random_starts")
     if not runs:
         return None
@@ -361,4 +362,4 @@ def claim_faster(evidence: Evidence) -> Outcome | None:
         ],
         timed=True,
     )
-    return Outcome([finding], (), "SoftRank with its recursion over all documents, as published.")
+    return Outcome([finding], (), "SoftRank runs its recursion over all documents, as published.")

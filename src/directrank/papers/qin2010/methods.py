@@ -1,4 +1,4 @@
-"""What Qin2010's tables of methods share: names, metrics, comparisons and captions."""
+"""Names, metrics, comparisons and captions that Qin2010's tables of methods share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from directrank.stats.intervals import mean_interval
 
 OWN = "ApproxNDCG"
 
-#: The same algorithm from smaller random weights: the paper leaves their distribution open.
+#: The same algorithm with smaller random weights, whose distribution the paper leaves open.
 SMALL_START = "ApproxNDCG (small start)"
 
 AP = "ap"
@@ -36,14 +36,14 @@ DISCOUNTS = {
     "log2": "the printed discount, 1/log2(1 + rank)",
 }
 
-#: Names of the baselines file where they are not those of the paper's table.
+#: Names in the file of baselines that differ from those in the paper's table.
 LETOR_NAMES = {
     "Ranking SVM": "RankSVM",
     "AdaRank.MAP": "AdaRank-MAP",
     "AdaRank.NDCG": "AdaRank-NDCG",
 }
 
-#: Gains in NDCG@1 that the paper's text gives (section 5.4): method → at least.
+#: Gains in NDCG@1 that the paper's text gives (section 5.4): method → least gain.
 NDCG1_GAINS = {"Ranking SVM": 0.08, "AdaRank.NDCG": 0.04, "SoftRank": 0.04}
 
 #: Gains are printed to two decimals.
@@ -51,14 +51,14 @@ ROUNDING = 0.005
 
 SIGNIFICANT = 0.05
 
-#: Columns that count something.
+#: Columns of counts.
 COUNTS = {"trials": "Int64", "folds": "Int64", "queries": "Int64"}
 
 
 def methods_of(
     evidence: Evidence, *experiments: str, order: Sequence[str] = ()
 ) -> dict[str, Method]:
-    """The methods of experiments together, those of ``order`` first, empty queries as zero."""
+    """The methods of several experiments, those of ``order`` first; empty queries count as zero."""
     runs = [run for experiment in experiments for run in evidence.runs(experiment)]
     return by_method(runs, "zero", order=order)
 
@@ -69,7 +69,7 @@ def table4_order(evidence: Evidence) -> list[str]:
 
 
 def compare(a: Method, b: Method, metric: str) -> Paired:
-    """``a`` against ``b`` in ``metric``, paired by query over all folds' test sets.
+    """Compare ``a`` with ``b`` in ``metric``, paired by query over the test sets of all folds.
 
     Raises:
         DataError: the two were not evaluated on the same queries.
@@ -80,7 +80,7 @@ def compare(a: Method, b: Method, metric: str) -> Paired:
 
 
 def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
-    """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN where it is lost."""
+    """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN if it is lost."""
     site = evidence.published("letor3_baselines")
     rows = site[
         (site["dataset"] == dataset)
@@ -92,13 +92,13 @@ def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> f
 
 
 def folds_mean(method: Method) -> str:
-    """What the mean of a table of methods is taken over."""
+    """A phrase that defines the mean in a table of methods."""
     folds = len(method.runs)
     return f"mean of the {folds} fold means" if folds > 1 else "mean of the queries of one split"
 
 
 def scale_caption(methods: Mapping[str, Method]) -> str:
-    """What the intervals of a table of methods are, and on which data they stand."""
+    """The part of a caption that defines the means and intervals of a table of methods."""
     first = next(iter(methods.values()))
     return (
         f"{folds_mean(first)}, ± the half width of the 95% t interval over the "
@@ -108,7 +108,7 @@ def scale_caption(methods: Mapping[str, Method]) -> str:
 
 
 def estimate(method: Method, metric: str) -> dict[str, float]:
-    """The mean of the fold means, averaged over trials, with its intervals and what they count."""
+    """The mean of the fold means, averaged over trials, with its intervals and sample sizes."""
     over_trials = mean_interval(method.trial_means(metric))
     over_queries = mean_interval(method.query_values(metric))
     return {

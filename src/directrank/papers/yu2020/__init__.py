@@ -1,8 +1,8 @@
 """Yu (2020): direct metric optimisation through twin-sigmoid ranks; its products and claims.
 
-What needs no training is in :mod:`directrank.papers.yu2020.ranks` and
-:mod:`directrank.papers.yu2020.curves`; the grid of trained methods in
-:mod:`directrank.papers.yu2020.grid`, and what is made of it in the modules beside that.
+Products that need no training are in :mod:`directrank.papers.yu2020.ranks` and
+:mod:`directrank.papers.yu2020.curves`. The grid of trained methods is in
+:mod:`directrank.papers.yu2020.grid`, and its products are in the other modules.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from directrank.papers.shared.product import Product
 
 
 def _on_grid(function: str, table: str) -> Claim:
-    """A claim that is measured on a table of the grid, or else on OHSUMED."""
+    """A claim that is tested on a table of the grid, or else on OHSUMED."""
     return Claim((), f"claims:{function}", _DATA, optional=(table, "table_ohsumed"))
 
 
-#: What the paper's statements about trained methods are about.
+#: The data sets of the paper's statements about trained methods.
 _DATA = ("web30k",)
 
 CLAIMS: dict[str, Claim] = {
@@ -44,7 +44,7 @@ CLAIMS: dict[str, Claim] = {
 #: The experiments of the grid.
 _GRID = ("web30k_r5", "web30k_ce5", "web30k_r4l", "web30k_ce4l", "web30k_trees")
 
-#: Tables and panels of Figure 2 → the claims that they bear on.
+#: Tables and panels of Figure 2 → the claims on which they bear.
 _ABOUT = {
     "table4": ("C11", "C12", "C13", "D09"),
     "table5": ("C14", "D10", "D21", "D22"),

@@ -1,7 +1,7 @@
-"""Yu (2020): the claims of section 7, measured on the reported cells of the grid.
+"""Tests of Yu2020's claims of section 7, on the reported cells of the grid.
 
-Where an edition runs nothing of the grid, which is of Web30K, claims about methods are measured on
-OHSUMED, and say so.
+The grid is on Web30K. If an edition runs nothing of it, claims about methods are tested on OHSUMED,
+and say so.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ Pair = tuple[str, str, Claimed]
 
 Cells = Mapping[str, Method]
 
-ELSEWHERE = "Measured on OHSUMED, in the place of Web30K."
+ELSEWHERE = "Measured on OHSUMED instead of Web30K."
 
 TREES = "LambdaMART(L)"
 OWN_BASELINE = "ApproxNDCG"
 SURROGATES = ("ListMLE", "ListNet", "WassRank")
 
-#: “Comparable”: not further apart than this. The paper's own methods of type 3 are up to 0.0154
+#: “Comparable” means no further apart than this. The paper's own methods of type 3 are up to 0.0154
 #: behind LambdaMART(L) in nDCG (AP-type3 at 20).
 COMPARABLE = 0.02
 
-#: “Some 300 trees”: between these.
+#: “Some 300 trees” means a number between these.
 TREES_AT_BEST = (200, 400)
 
-#: “Hardly goes with”: a rank correlation no further from zero than this.
+#: “Hardly goes with” means a rank correlation no further from zero than this.
 WEAK = 0.3
 
-#: Orders that agree: Kendall's τ at least this.
+#: Orders agree if Kendall's τ is at least this.
 AGREES = 0.8
 
-#: Samples of queries behind the error of Kendall's τ.
+#: The number of bootstrap samples of queries for the error of Kendall's τ.
 DRAWS = 500
 
 
@@ -113,7 +113,7 @@ def claim_direct(*evidence: Evidence | None) -> Outcome | None:
 
 
 def claim_like_approx(*evidence: Evidence | None) -> Outcome | None:
-    """nDCG-type1 performs about as ApproxNDCG in nDCG (D22)."""
+    """nDCG-type1 performs about as well as ApproxNDCG in nDCG (D22)."""
     return _outcome(evidence, [("nDCG-type1", OWN_BASELINE, SAME)])
 
 
@@ -138,7 +138,7 @@ def claim_poor(*evidence: Evidence | None) -> Outcome | None:
 
 
 def claim_output(evidence: Evidence) -> Outcome | None:
-    """ReLU on the last layer lowers methods that optimise a metric, because of ties (C17)."""
+    """ReLU on the last layer harms methods that optimise a metric, because of ties (C17)."""
     cells = grid(evidence)
     findings, missing, shares, worth = [], [], [], []
     for method in (OWN_BASELINE, *TWIN):
@@ -163,9 +163,10 @@ def claim_output(evidence: Evidence) -> Outcome | None:
 
 
 def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
-    """Results in nERR agree with those in nDCG: the methods come in nearly one order (D23).
+    """Results in nERR agree with those in nDCG: the orders of the methods are nearly the same
+    (D23).
 
-    The error of Kendall's τ is that over samples of the queries, drawn with replacement.
+    The error of Kendall's τ is estimated from bootstrap samples of the queries.
     """
     found = _cells(evidence)
     if found is None:
@@ -202,11 +203,12 @@ def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
     return Outcome([item], (), found[1])
 
 
-#: Methods whose objective nDCG is said to go with, and the one whose it does not (section 7.2).
+#: Methods whose objective nDCG is said to track, and the one whose objective it does not track
+#: (section 7.2).
 FAITHFUL = ("ListNet", "ListMLE", OWN_BASELINE, "nERR@10-type3", "AP-type3", "nDCG-type3")
 UNFAITHFUL = "WassRank"
 
-#: The methods of type 3 among them, whose curves are said to be smooth.
+#: Those of type 3, whose curves are said to be smooth.
 SMOOTH = tuple(name for name in FAITHFUL if name.endswith("type3"))
 
 #: The methods whose curves are said to zigzag.
@@ -216,10 +218,10 @@ _CURVES = "one number per curve, of the validation set, a curve per fold and tri
 
 
 def claim_consistency(evidence: Evidence) -> Outcome | None:
-    """Validation nDCG@5 goes with what training optimises, but hardly with WassRank's loss (D11).
+    """Validation nDCG@5 tracks the training objective, but hardly WassRank's loss (D11).
 
-    The rank correlation over a run's epochs is one number: epochs follow each other and are not
-    independent. Its test is over folds and trials, of Fisher's transform.
+    The rank correlation over a run's epochs is one number, because successive epochs are not
+    independent. The test is over folds and trials, of Fisher's transform.
     """
     cells = reported(grid(evidence))
     findings = []
@@ -243,12 +245,12 @@ def claim_consistency(evidence: Evidence) -> Outcome | None:
 
 
 def claim_smoothness(evidence: Evidence) -> Outcome | None:
-    """Validation nDCG@5 jumps less from epoch to epoch with type 3 than with ApproxNDCG (D12)."""
+    """Validation nDCG@5 changes less from epoch to epoch with type 3 than with ApproxNDCG (D12)."""
     return _curves(evidence, (OWN_BASELINE,), "mean |change| per epoch", _jump, "nDCG@5")
 
 
 def claim_zigzag(evidence: Evidence) -> Outcome | None:
-    """Curves of ListNet and ListMLE turn more often than those of type 3 (D20)."""
+    """Curves of ListNet and ListMLE change direction more often than those of type 3 (D20)."""
     return _curves(evidence, ZIGZAG, "share of epochs at which the curve turns", _turns, "share")
 
 
@@ -259,7 +261,7 @@ def _curves(
     number: Callable[[pd.DataFrame], float],
     unit: str,
 ) -> Outcome | None:
-    """Whether a number of the validation curves is larger for ``rough`` methods than for type 3."""
+    """Whether a number per validation curve is larger for ``rough`` methods than for type 3."""
     cells = reported(grid(evidence))
     findings, missing = [], []
     for first in rough:
@@ -287,9 +289,10 @@ def _curves(
 
 
 def claim_overfitting(evidence: Evidence) -> Outcome | None:
-    """LambdaMART(L) overfits after some 300 trees: then validation is best, later test falls (D19).
+    """LambdaMART(L) overfits after some 300 trees, where validation is best; later, test falls
+    (D19).
 
-    The fall is that of the test set, since the validation set chose the number of trees.
+    The fall is measured on the test set, since the validation set chose the number of trees.
     """
     cell = reported(grid(evidence)).get(TREES)
     if cell is None or "test_ndcg@5" not in cell.runs[0].result.history:
@@ -316,7 +319,7 @@ def claim_overfitting(evidence: Evidence) -> Outcome | None:
 
 
 def _per_curve(cell: Method, number: Callable[[pd.DataFrame], float]) -> np.ndarray:
-    """A number of the history of each fold and trial, of the candidate that was kept."""
+    """A number per fold and trial, from the history of the candidate that was kept."""
     return np.array(
         [
             number(history.set_index("epoch").sort_index())
@@ -343,7 +346,7 @@ def _jump(history: pd.DataFrame) -> float:
 
 
 def _turns(history: pd.DataFrame) -> float:
-    """The share of inner epochs at which a rise is followed by a fall or the other way round."""
+    """The share of inner epochs at which a rise is followed by a fall, or a fall by a rise."""
     steps = np.sign(history["vali_metric"].diff().dropna().to_numpy())
     return float(np.mean(steps[1:] * steps[:-1] < 0)) if len(steps) > 1 else 0.0
 
@@ -354,7 +357,7 @@ def _fall(history: pd.DataFrame) -> float:
 
 
 def finding(a: Method, b: Method, heading: str, metric: str, claimed: Claimed) -> Finding:
-    """One cell against another, by Wilcoxon's test over the pooled test queries as in the paper.
+    """The difference of two cells, by Wilcoxon's test over the pooled test queries as in the paper.
 
     Args:
         a, b: the cells; the effect is the first minus the second.
@@ -368,11 +371,11 @@ def finding(a: Method, b: Method, heading: str, metric: str, claimed: Claimed) -
 
 
 def _cells(evidence: Sequence[Evidence | None]) -> tuple[Cells, str] | None:
-    """The cells to compare, and what must be said of them.
+    """The cells to compare, and a remark on them.
 
     Args:
-        evidence: of a table of the grid and of the table on OHSUMED, which counts where nothing
-            was run of the grid; None for one that the edition does not make.
+        evidence: those of a table of the grid and of the table on OHSUMED, which is used if nothing
+            of the grid was run; None for one that the edition does not make.
     """
     on_grid, on_ohsumed = evidence
     if on_grid is not None and has_runs(on_grid, *GRID):
@@ -385,11 +388,11 @@ def _cells(evidence: Sequence[Evidence | None]) -> tuple[Cells, str] | None:
 def _outcome(
     evidence: Sequence[Evidence | None], pairs: Sequence[Pair], metrics: Mapping[str, str] = NDCG
 ) -> Outcome | None:
-    """Every pair of methods in every metric.
+    """Compare every pair of methods in every metric.
 
     Args:
         evidence: as for :func:`_cells`.
-        pairs: methods and what is claimed of them.
+        pairs: methods and what is claimed about them.
         metrics: heading → column of the results.
     """
     found = _cells(evidence)

@@ -1,9 +1,9 @@
 """Yu (2020), section 7: the grid of methods and architectures, and which architecture is reported.
 
-A method is trained in four architectures and five folds. A table gives one architecture of each:
-by the text the one with the best validation nDCG@5, in the released code the one with the best
-*test* nDCG@5. Queries without a relevant document, or with fewer than ten documents, are filtered
-out of every part; a mean is that of the folds' means.
+A method is trained with four architectures on five folds. A table reports one architecture of each
+method: according to the text the one with the best validation nDCG@5, in the released code the one
+with the best *test* nDCG@5. Queries without a relevant document, or with fewer than ten documents,
+are removed from every split; means are means of the folds' means.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TREES = "web30k_trees"
 OHSUMED = ("ohsumed_methods", "ohsumed_trees")
 GRID = (*ARCHITECTURES.values(), TREES)
 
-#: Methods by the table that gives them, in its order.
+#: The methods of each table, in its order.
 TABLES = {
     4: ("ListMLE", "ListNet", "ApproxNDCG", "WassRank", "LambdaMART(L)"),
     5: ("Pre-type1", "AP-type1", "nERR@10-type1", "nDCG-type1"),
@@ -50,14 +50,14 @@ SELECTIONS = ("validation", "test", "printed")
 
 
 Grid = Mapping[str, Mapping[str, Method]]
-"""Method → architecture (empty for trees) → what was run: a cell."""
+"""Method → architecture (empty for trees) → its runs, a cell."""
 
 
 def grid(evidence: Evidence) -> dict[str, dict[str, Method]]:
-    """Everything that was run of section 7, the methods in the order of the tables.
+    """All runs of section 7, the methods in the order of the tables.
 
     Raises:
-        DataError: cells of different folds, which no mean could be compared over.
+        DataError: cells have different folds, so their means cannot be compared.
     """
     cells: dict[str, dict[str, Method]] = {name: {} for name in _ORDER}
     for architecture, experiment in (*ARCHITECTURES.items(), ("", TREES)):
@@ -75,7 +75,7 @@ def ohsumed_cells(evidence: Evidence) -> dict[str, Method]:
     """The methods that were run on OHSUMED, in the order of the paper's tables.
 
     Raises:
-        DataError: methods of different folds.
+        DataError: methods have different folds.
     """
     runs = [run for experiment in OHSUMED for run in evidence.runs(experiment)]
     methods = by_method(runs, "exclude")
@@ -92,10 +92,10 @@ def select(cells: Mapping[str, Method], by: str, printed: str = "") -> Method | 
         printed: that architecture.
 
     Returns:
-        None where the printed architecture was not run.
+        The cell; None if the printed architecture was not run.
 
     Raises:
-        ConfigError: an unknown rule.
+        ConfigError: the rule is unknown.
     """
     if by not in SELECTIONS:
         raise ConfigError(f"no selection by '{by}'", nearest(by, SELECTIONS))
