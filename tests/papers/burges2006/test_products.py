@@ -131,7 +131,7 @@ def built(folder: Path, product: str, experiments: Mapping[str, Any]) -> pd.Data
 
 def test_figure_2_has_mean_and_interval_over_queries(tmp_path: Path) -> None:
     data = built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs")})
-    assert len(data) == 40
+    assert data["quantity"].value_counts().to_dict() == {"NDCG": 40, "LambdaRank − RankNet": 20}
     assert set(data["data"]) == {"artificial"}
     row = data[(data["net"] == "linear") & (data["method"] == "RankNet") & (data["level"] == 3)]
     frame = pd.read_parquet(tmp_path / "runs/cubic-linear-RankNet/per_query.parquet")
@@ -143,6 +143,22 @@ def test_figure_2_has_mean_and_interval_over_queries(tmp_path: Path) -> None:
     assert "LambdaRank 2-Layer 0.001, epoch 77" in caption
     assert "300 epochs" in caption
     assert "as there is a single start" in caption
+
+
+def test_figure_2_has_the_paired_difference_of_the_methods(tmp_path: Path) -> None:
+    data = built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs")})
+    row = data[(data["quantity"] == "LambdaRank − RankNet") & (data["net"] == "linear")]
+    row = row[row["level"] == 3]
+    ours, theirs = (
+        pd.read_parquet(tmp_path / f"runs/cubic-linear-{method}/per_query.parquet")
+        .query("split == 'test'")
+        .set_index("query_id")["ndcg@3"]
+        .dropna()
+        for method in ("LambdaRank", "RankNet")
+    )
+    expected = mean_interval(ours - theirs)  # there is one start
+    assert row["ndcg"].item() == pytest.approx(expected.mean, rel=1e-4)
+    assert row["half_width"].item() == pytest.approx(expected.half_width, rel=1e-4)
 
 
 def test_rate_at_the_edge_of_the_grid_is_told(tmp_path: Path) -> None:
@@ -245,7 +261,7 @@ def test_figure_1_right_tells_what_the_times_say(tmp_path: Path) -> None:
     entries = lengths(tmp_path / "runs", {V1: 1.4, V2: 1.5})
     data = built(tmp_path, "figure1b", {"lengths": entries})
     assert set(data["net"]) == {"two_layer"}
-    assert list(data.columns)[-1] == "log_documents"
+    assert list(data.columns)[-1] == "documents"
     text = (tmp_path / "figure1b.svg").read_text(encoding="utf-8")
     assert "V1, RankNet Training 1.400, 1.400 to 1.400 (paper 1.943)" in text
 
@@ -257,7 +273,7 @@ def test_figure_1_left_plots_the_best_so_far(tmp_path: Path) -> None:
         entries.append({"run": method, "settings": {"net": "linear", "method": method}})
     data = built(tmp_path, "figure1a", {"speedup": entries})
     assert list(data.loc[data["method"] == V1, "max_validation_ndcg10"]) == [0.4, 0.4, 0.42]
-    assert list(times_of_figure(tmp_path, "figure1a")["minutes"]) == [1, 2, 3] * 2
+    assert list(times_of_figure(tmp_path, "figure1a")["seconds"]) == [60, 120, 180] * 2
 
 
 def times_of_figure(folder: Path, product: str) -> pd.DataFrame:

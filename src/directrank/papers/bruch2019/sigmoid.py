@@ -25,7 +25,12 @@ def figure1(evidence: Evidence) -> FigureResult:
     colors = (figures.BLACK, figures.BLUE, figures.VERMILLION, figures.GREEN)
     for (label, x, y), color, line in zip(curves, colors, ("-", "--", "-.", ":"), strict=True):
         axes.plot(x, y, color=color, linestyle=line, label=label)
-    axes.set(xlabel="Δ", xticks=range(-4, 5, 2), yticks=np.linspace(0, 1, 5))
+    axes.set(
+        xlabel="Δ",
+        ylabel="indicator and sigmoid",
+        xticks=range(-4, 5, 2),
+        yticks=np.linspace(0, 1, 5),
+    )
     axes.legend(loc="lower right")
     data = pd.concat(
         [pd.DataFrame({"curve": label, "delta": x, "value": y}) for label, x, y in curves]

@@ -110,7 +110,7 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str
     axes.set_xticks(x, labels)
     axes.grid(False, axis="x")
     figures.regular_ticks(axes, preferred=0.5)
-    figures.legend_above(axes)
+    figures.label_ends(axes)
 
 
 def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str, ranks: str) -> str:

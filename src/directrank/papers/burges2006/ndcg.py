@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 from directrank import metrics
 from directrank.papers.shared import figures
@@ -32,6 +33,9 @@ LEVELS = range(1, 11)
 METHODS = ("LambdaRank", "RankNet")
 #: In the order of the paper's legend, with what it calls them.
 NETS = {"two_layer": "2-Layer", "linear": "Linear"}
+
+#: What of a pair of methods is drawn and tested.
+DIFFERENCE = "LambdaRank − RankNet"
 
 #: Tuned settings that a caption tells.
 RATE = "training.optimizer.lr"
@@ -117,7 +121,10 @@ def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:
 
 
 def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) -> FigureResult:
-    """NDCG against the truncation level, with 95 % bars.
+    """NDCG against the truncation level, with 95 % bars, and below it what LambdaRank gains.
+
+    The paper draws the first alone; but bars of two methods that are measured on the same queries
+    overlap where their paired difference is clear.
 
     Args:
         evidence: of the figure.
@@ -126,32 +133,51 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
         what: what the paper's panel shows, for the caption.
     """
     curves = [curve for curve in curves_of(evidence.runs(experiment)) if curve.variant in nets]
-    data = pd.DataFrame([_row(evidence, curve, level) for curve in curves for level in LEVELS])
-    picture, axes = figures.new_figure(height=2.6)
+    data = pd.DataFrame(
+        [_row(evidence, curve, level) for curve in curves for level in LEVELS]
+        + [
+            _difference(evidence, ours, level, compare(ours, theirs, level))
+            for ours, theirs in pairs(curves)
+            for level in LEVELS
+        ]
+    )
+    picture, (top, bottom) = figures.new_figure(
+        height=3.3, nrows=2, sharex=True, height_ratios=(2, 1)
+    )
+    differences = data[data["quantity"] == DIFFERENCE]
+    bottom.axhline(0, color="#777777", linewidth=0.8, zorder=0.5)
     for number, curve in enumerate(curves):
-        part = data[(data["method"] == curve.name) & (data["net"] == curve.variant)]
         # Side by side by a little, so that the bars of close curves can be told apart.
         shift = 0.06 * (number - (len(curves) - 1) / 2)
-        figures.interval_line(
-            axes,
-            part["level"] + shift,
-            part["ndcg"],
-            part["half_width"],
-            label=curve.label,
-            series=number,
-        )
-    axes.set(xlabel="Truncation Level", ylabel="NDCG", xticks=list(LEVELS))
-    axes.legend(loc="best")
+        part = data[(data["method"] == curve.name) & (data["net"] == curve.variant)]
+        _draw(top, part, shift, f"{curve.name}\n{curve.suffix.strip()}", number)
+        part = differences[differences["net"] == curve.variant]
+        if curve.name == METHODS[0] and len(part):
+            label = curve.suffix.strip() if len(nets) > 1 else "_"  # no label: all are of one net
+            _draw(bottom, part, shift, label, number)
+    top.set(ylabel="NDCG")
+    bottom.set(xlabel="Truncation Level", ylabel="LambdaRank\n− RankNet", xticks=list(LEVELS))
+    picture.align_ylabels()
+    for axes in (top, bottom):
+        figures.label_ends(axes)
     datasets = [curve.dataset for curve in curves]
     figures.small_print(picture, origin_line(datasets, evidence.edition))
     text = (
-        f"{what}. NDCG at truncation levels 1 to 10 on the test set; bars: 95% intervals "
-        f"{over(curves)}; queries without a relevant document are left out. "
-        f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
+        f"{what}. Top: NDCG at truncation levels 1 to 10 on the test set. Bottom: LambdaRank less "
+        "RankNet with the same net, paired by query, which may differ from zero where the bars "
+        f"above overlap. Bars: 95% intervals {over(curves)}, of single levels; queries without a "
+        f"relevant document are left out. {protocol(curves)} Chosen: {_all_chosen(curves)}. "
+        f"{_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
     return FigureResult(picture, data, text)
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, shift: float, label: str, series: int) -> None:
+    figures.interval_line(
+        axes, rows["level"] + shift, rows["ndcg"], rows["half_width"], label=label, series=series
+    )
 
 
 def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
@@ -175,20 +201,8 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
             ["p (Holm)", *(p_value(p, 3) for p in corrected)],
         ]
         for level, difference, p, p_holm in zip(LEVELS, compared, p_values, corrected, strict=True):
-            rows.append(
-                evidence.about(ours.dataset)
-                | {
-                    "quantity": "LambdaRank − RankNet",
-                    "net": ours.variant,
-                    "level": level,
-                    "ndcg": difference.mean,
-                    "half_width": difference.interval().half_width,
-                    "queries": difference.n,
-                    "trials": min(run.n_trials for run in ours.runs),
-                    "p_value": p,
-                    "p_holm": p_holm,
-                }
-            )
+            facts = _difference(evidence, ours, level, difference)
+            rows.append(facts | {"p_value": p, "p_holm": p_holm})
     text = (
         f"{what}. NDCG on the test set with its 95% interval {over(curves)}; queries without a "
         "relevant document are left out. Below, LambdaRank less RankNet with the same net, paired "
@@ -199,7 +213,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     sections = [
         Section("NDCG", lines),
         Section("Half width of the 95% interval", widths),
-        Section("LambdaRank − RankNet", differences),
+        Section(DIFFERENCE, differences),
     ]
     notes = [note for note in [_starts(curves)] if note]
     layout = Layout(text, ["", *(f"@{k}" for k in LEVELS)], sections, notes)
@@ -257,6 +271,20 @@ def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
         "high": interval.high,
         "queries": interval.n,
         "trials": min(run.n_trials for run in curve.runs),
+    }
+
+
+def _difference(
+    evidence: Evidence, ours: Method, level: int, difference: Estimate
+) -> dict[str, object]:
+    return evidence.about(ours.dataset) | {
+        "quantity": DIFFERENCE,
+        "net": ours.variant,
+        "level": level,
+        "ndcg": difference.mean,
+        "half_width": difference.interval().half_width,
+        "queries": difference.n,
+        "trials": min(run.n_trials for run in ours.runs),
     }
 
 

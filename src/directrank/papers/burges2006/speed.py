@@ -155,18 +155,25 @@ def figure1a(evidence: Evidence) -> FigureResult:
     for number, run in enumerate(sorted(runs, key=lambda run: run.setting("method"))):
         history = run.result.history
         best = history["vali_metric"].cummax().to_numpy()
-        minutes = pass_seconds(run).cumsum().to_numpy() / 60
+        seconds = pass_seconds(run).cumsum().to_numpy()
         method = run.setting("method")
-        axes.plot(minutes, best, label=TITLES[method], markevery=1, **figures.SERIES[number])
-        for epoch, value, time in zip(history["epoch"], best, minutes, strict=True):
+        axes.plot(
+            seconds,
+            best,
+            label="\n".join(TITLES[method].split(", ")),
+            drawstyle="steps-post",
+            **figures.SERIES[number] | {"markersize": 3},
+        )
+        for epoch, value, time in zip(history["epoch"], best, seconds, strict=True):
             facts = evidence.about(run.dataset) | {"method": method, "epoch": epoch}
             rows.append(facts | {"max_validation_ndcg10": value})
-            times.append(facts | {"minutes": time})
-    axes.set(xlabel="Minutes (logarithmic)", ylabel="Max validation NDCG@10", xscale="log")
-    axes.legend(loc="best")
+            times.append(facts | {"seconds": time})
+    axes.set(xlabel="seconds of training", ylabel="Max validation NDCG@10", xscale="log")
+    figures.label_ends(axes)
+    figures.plain_log_ticks(axes.xaxis)
     figures.small_print(picture, origin_line([runs[0].dataset], evidence.edition))
     caption = (
-        "Best NDCG@10 on the validation set so far against the minutes of training, linear nets, "
+        "Best NDCG@10 on the validation set so far against the seconds of training, linear nets, "
         "a mark per epoch. RankNet Training is V1, pair by pair; LambdaRank Speedup is V2, the "
         "same costs by forces on documents; both update the weights once per query, each with its "
         "own random draws, in a single process. "
@@ -189,15 +196,17 @@ def figure1b(evidence: Evidence) -> FigureResult:
     rows, times, words = [], [], []
     for number, method in enumerate(m for m in (V2, V1, V2_BOTH) if m in timed):
         some = timed[method]
-        x = np.array([math.log(t.documents) for t in some])
+        x = np.array([t.documents for t in some])
         line, look = slope(some), figures.SERIES[number]
-        low = [math.log(t.median / t.seconds.min()) for t in some]
-        high = [math.log(t.seconds.max() / t.median) for t in some]
-        axes.errorbar(x, [math.log(t.median) for t in some], yerr=[low, high],
-                      color=look["color"], linestyle="none", marker=look["marker"],
-                      label=f"{TITLES[method]}, slope {line.slope:.2f}")  # fmt: skip
+        low = [t.median - t.seconds.min() for t in some]
+        high = [t.seconds.max() - t.median for t in some]
+        axes.errorbar(x, [t.median for t in some], yerr=[low, high],
+                      color=look["color"], linestyle="none", marker=look["marker"])  # fmt: skip
         axes.plot(
-            x, line.intercept + line.slope * x, color=look["color"], linestyle=look["linestyle"]
+            x,
+            np.exp(line.intercept) * x**line.slope,
+            label="\n".join([*TITLES[method].split(", "), f"slope {line.slope:.2f}"]),
+            **figures.line(number),
         )
         printed = f" (paper {published(evidence, SLOPES[method]):g})" if method in SLOPES else ""
         words.append(f"{TITLES[method]} {_range(slopes(some), 3)}{printed}")
@@ -209,18 +218,20 @@ def figure1b(evidence: Evidence) -> FigureResult:
                 "documents_per_query": timing.length,
                 "documents": timing.documents,
             }
-            rows.append(facts | {"log_documents": math.log(timing.documents)})
+            rows.append(facts)
             times += [
                 facts | {"process": process, "seconds_per_epoch": seconds}
                 for process, seconds in enumerate(timing.seconds, start=1)
             ]
-    axes.set(xlabel="Log Number of Documents", ylabel="Log Seconds per Epoch")
-    axes.legend(loc="best")
+    axes.set(xlabel="Number of Documents", ylabel="Seconds per Epoch", xscale="log", yscale="log")
+    figures.label_ends(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        figures.plain_log_ticks(axis)
     lengths = [timing.length for timing in timed[V1]]
     queries = timed[V1][0].documents // timed[V1][0].length
     caption = (
-        "Natural logarithm of the seconds per epoch against that of the number of documents, two "
-        f"layer nets, {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
+        "Seconds per epoch against the number of documents, both on logarithmic axes, two layer "
+        f"nets, {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
         f"artificial data; medians and ranges of {_processes(timed[V1])}. Fitted slopes, median "
         f"and range: {'; '.join(words)}. {_longest(timed)} {FORMS} "
         f"{_epochs(evidence.runs('lengths'))}, on one core of this machine, "

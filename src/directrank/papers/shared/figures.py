@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,8 +13,10 @@ import matplotlib
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, Tick
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
+from matplotlib.transforms import offset_copy
 
 #: Width of one column of a two-column paper, in inches.
 COLUMN = 3.35
@@ -115,7 +118,10 @@ def line(number: int) -> dict[str, Any]:
 
 def small_print(figure: Figure, text: str) -> None:
     """Small text at the figure's foot, such as the warning that the data are a stand-in."""
-    lines = textwrap.fill(text, int(21 * figure.get_figwidth()))  # 21 such letters fit an inch
+    width = int(21 * figure.get_figwidth())  # 21 such letters fit an inch
+    lines = textwrap.fill(text, width)
+    # Lines of about the same length, and no last line of two words.
+    lines = textwrap.fill(text, max(len(text) // (1 + lines.count("\n")) + 8, width // 2))
     figure.supxlabel(lines, x=0.99, ha="right", fontsize=5.5, color="#444444")
 
 
@@ -143,15 +149,91 @@ def interval_line(
     bars.lines[0].set_label(label)  # the line alone: a legend is easier to read without the bars
 
 
-def legend_above(axes: Axes) -> None:
-    """The legend as one row over the axes, where it can hide no curve."""
-    axes.legend(
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=len(axes.get_legend_handles_labels()[0]),
-        frameon=False,
-        columnspacing=1.6,
-    )
+def label_ends(axes: Axes, size: float = 6.5) -> None:
+    """Write the label of every labelled curve to the right of the axes, in its colour.
+
+    Labels that would lie upon each other are moved apart; a thin line leads from a label to its
+    curve where that ends elsewhere. Call it once all is drawn but the labels.
+    """
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # only then places are known
+    curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    if not curves:
+        return
+    root = axes.get_figure(root=True)
+    points = [np.array(curve.get_xydata())[-1] for curve in curves]
+    ends = axes.transData.transform(points) * 72 / root.dpi
+    heights = [1.25 * size * (1 + str(curve.get_label()).count("\n")) for curve in curves]
+    right = max(point[0] for point in points)
+    for curve, point, end, place in zip(
+        curves, points, ends, _apart(ends[:, 1], heights), strict=True
+    ):
+        away = abs(place - end[1]) > size / 2 or ends[:, 0].max() - end[0] > 2 * size
+        axes.annotate(
+            str(curve.get_label()),
+            point,
+            (right, point[1]),
+            textcoords=offset_copy(axes.transData, root, 9, place - end[1], units="points"),
+            va="center",
+            fontsize=size,
+            color=curve.get_color(),
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": curve.get_color(),
+                "linewidth": 0.4 if away else 0.0,
+                "relpos": (0, 0.5),
+                "shrinkA": 0,
+                "shrinkB": 2,
+            },
+        )
+
+
+def _apart(places: np.ndarray, heights: Sequence[float]) -> np.ndarray:
+    """``places`` moved as little as needed for labels of these heights to lie clear, in order."""
+    order = np.argsort(places, kind="stable")
+    gaps = [(heights[a] + heights[b]) / 2 for a, b in itertools.pairwise(order)]
+    shift = np.concatenate([[0.0], np.cumsum(gaps)])
+    # What must rise by the gaps is, less the gaps, what must not fall: least squares by pooling.
+    pools: list[list[float]] = []
+    for value in np.asarray(places)[order] - shift:
+        pools.append([float(value)])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    level = np.concatenate([[np.mean(pool)] * len(pool) for pool in pools])
+    moved = np.empty(len(order))
+    moved[order] = level + shift
+    return moved
+
+
+def whole_ticks(axis: Axis) -> None:
+    """Ticks at whole numbers alone, as of epochs."""
+    axis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
+
+
+def plain_log_ticks(axis: Axis) -> None:
+    """Ticks of a logarithmic axis as plain numbers, such as 0.001, 200 or 5 000.
+
+    At 1, 2 and 5 of each decade, or fewer where their labels would touch. Call it last.
+    """
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    axis.set_minor_formatter(NullFormatter())
+    for subs in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        axis.set_major_locator(LogLocator(subs=subs))
+        axis.axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+        boxes = [tick.label1.get_window_extent().padded(4) for tick in _shown(axis)]
+        if not any(one.overlaps(other) for one, other in itertools.pairwise(boxes)):
+            break
+
+
+def _shown(axis: Axis) -> list[Tick]:
+    """The major ticks within the axis's limits."""
+    low, high = axis.get_view_interval()
+    return [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+
+
+def _plain(value: float) -> str:
+    text = np.format_float_positional(value, precision=4, fractional=False, trim="-")
+    return f"{float(text):,.0f}".replace(",", "\u00a0") if value >= 1000 else text
 
 
 def regular_ticks(axes: Axes, preferred: float) -> None:
