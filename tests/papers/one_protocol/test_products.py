@@ -16,7 +16,7 @@ from directrank import losses
 from directrank.data import catalog
 from directrank.papers.one_protocol.methods import SCORERS, protocol
 from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.time import name_points, pareto_front
+from directrank.papers.one_protocol.time import extent_of_words, name_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
@@ -387,7 +387,17 @@ def test_names_of_points_that_lie_together_do_not_overlap():
         _, axes = new_figure()
         axes.set(xlim=(0, 1), ylim=(0, 1))
         name_points(axes, [(word, 0.5, 0.5 + number / 100) for number, word in enumerate("abc")])
-        boxes = [text.get_window_extent() for text in axes.texts]
+        boxes = [extent_of_words(text) for text in axes.texts]
     assert len(boxes) == 3
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
     assert [text.xy for text in axes.texts] == [(0.5, 0.5), (0.5, 0.51), (0.5, 0.52)]
+
+
+def test_the_name_of_a_point_at_the_left_edge_stays_within_the_axes():
+    with style():
+        _, axes = new_figure()
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        name_points(axes, [("a rather long name", 0.02, 0.5), ("short", 0.5, 0.5)])
+        left, middle = (extent_of_words(text) for text in axes.texts)
+    assert left.x0 == pytest.approx(axes.bbox.x0)
+    assert middle.x1 < axes.transData.transform((0.5, 0.5))[0]

@@ -23,7 +23,7 @@ from directrank.papers.one_protocol.methods import (
     p_text,
 )
 from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
+from directrank.papers.one_protocol.ranks import LOOKS, PICTURED, pictured, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import listed
@@ -224,15 +224,16 @@ def figure_ranks(evidence: Evidence) -> FigureResult:
             capsize=0,
             **look,
         )
-        bars.lines[0].set_label(SCORERS[scorer])
+        bars.lines[0].set_label(PICTURED[scorer])
     for row in range(len(study.studies)):
         axes.plot(study.ranks[row, order], range(len(order)), "|", color="#999999", markersize=3)
     end = ranks[0] + study.difference
     axes.plot([ranks[0], end], [-0.9, -0.9], color=figures.VERMILLION)
     axes.text(end, -0.9, f" CD {study.difference:.1f}", ha="left", va="center", fontsize=5.5)
-    axes.set_yticks(range(len(order)), data["method"])
+    labels = [pictured(study.loss(number), study.scorer(number)) for number in order]
+    axes.set_yticks(range(len(order)), labels)
     axes.tick_params(axis="y", labelsize=5.2, length=0)
-    axes.set(ylim=(len(order) - 0.4, -1.6), xlabel=f"mean rank in NDCG@10 of {len(order)} methods")
+    axes.set(ylim=(len(order) - 0.4, -1.6), xlabel="mean rank")
     axes.grid(axis="y", visible=False)
     scorer_legend(figure)
     datasets = [one.dataset for one in study.studies]

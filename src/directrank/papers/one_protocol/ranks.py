@@ -39,6 +39,9 @@ LOOKS = {
 #: Height of a line of labels and of a bar in a critical-difference diagram, in inches.
 _LABEL, _BAR = 0.105, 0.05
 
+#: What a picture calls the scorers.
+PICTURED = SCORERS | {"context": "context-aware"}
+
 
 def scorer_legend(figure: Figure) -> None:
     """The scorers' markers in one row over the figure's axes."""
@@ -50,6 +53,11 @@ def scorer_legend(figure: Figure) -> None:
         handlelength=1.0,
         columnspacing=1.4,
     )
+
+
+def pictured(name: str, scorer: str) -> str:
+    """What a picture of all methods calls one: its name and, but for trees, its scorer."""
+    return name if scorer == "trees" else f"{name}, {PICTURED[scorer]}"
 
 
 def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
@@ -80,7 +88,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     )
     texts = []
     for scorer, frame, height, ax in zip(panels, frames, heights, axes[:, 0], strict=True):
-        _draw_panel(ax, frame, bars[scorer], height, TITLES[scorer])
+        _draw_panel(ax, frame, bars[scorer], height, PICTURED[scorer].capitalize())
         first = frame.iloc[0]
         texts.append(
             f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
@@ -194,10 +202,11 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
             capsize=0,
             **look,
         )
-        bars.lines[0].set_label(SCORERS[scorer])
-    axes.set_yticks(range(len(order)), [study.methods[number].label for number in order])
+        bars.lines[0].set_label(PICTURED[scorer])
+    methods = [study.methods[number] for number in order]
+    axes.set_yticks(range(len(order)), [pictured(one.name, one.variant) for one in methods])
     axes.tick_params(axis="y", labelsize=5.2, length=0)
-    axes.set(ylim=(len(order) - 0.4, -0.6), xlabel=f"mean rank in NDCG@10 of {len(order)} methods")
+    axes.set(ylim=(len(order) - 0.4, -0.6), xlabel="mean rank")
     axes.grid(axis="y", visible=False)
     scorer_legend(figure)
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))

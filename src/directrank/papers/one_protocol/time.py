@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
-from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
+from directrank.papers.one_protocol.methods import PRIMARY, protocol
+from directrank.papers.one_protocol.ranks import LOOKS, PICTURED, pictured, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
@@ -38,17 +38,36 @@ def pareto_front(
 
 
 def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
-    """Write names to the upper left of their points, above those that would be in the way."""
-    # Only then is it known where points lie.
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+    """Write names to the upper left of their points, above those that would be in the way.
+
+    A thin line leads from each name to its point; no name begins left of the axes.
+    """
+    root = axes.get_figure(root=True)
+    assert root is not None
+    root.draw_without_rendering()  # only then is it known where points lie
     placed: list[Bbox] = []
     for name, x, y in points:
         text = axes.annotate(
-            name, (x, y), (-3, 3), textcoords="offset points", ha="right", fontsize=5.5
+            name,
+            (x, y),
+            (-9, 5),
+            textcoords="offset points",
+            ha="right",
+            fontsize=5.5,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.3},
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 1.5},
         )
-        while any(text.get_window_extent().overlaps(other) for other in placed):
-            text.xyann = (-3, text.xyann[1] + 1)
-        placed.append(text.get_window_extent())
+        beyond = max(0.0, axes.bbox.x0 - extent_of_words(text).x0) * 72 / root.dpi
+        text.xyann = (beyond - 9, 5)
+        while any(extent_of_words(text).overlaps(other) for other in placed):
+            text.xyann = (beyond - 9, text.xyann[1] + 1)
+        placed.append(extent_of_words(text))
+
+
+def extent_of_words(annotation: Annotation) -> Bbox:
+    """Where an annotation's words are, without its line, in pixels."""
+    annotation.get_window_extent()  # puts them where they belong
+    return Text.get_window_extent(annotation)
 
 
 def training_seconds(method: Method) -> float:
@@ -75,44 +94,45 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     times = named.assign(
         seconds=seconds, on_front=[number in front for number in range(len(seconds))]
     )
-    figure, axes = figures.new_figure(height=2.9)
+    figure, axes = figures.new_figure(width=1.5 * figures.COLUMN, height=3.4)
     for scorer, look in LOOKS.items():
         own = study.of(scorer)
         if own:
-            axes.plot(
+            bars = axes.errorbar(
                 seconds[own],
                 means[own],
+                yerr=np.nan_to_num(data["half_width"].to_numpy(dtype=float)[own]),
                 linestyle="none",
                 markersize=4,
                 markeredgecolor="white",
                 markeredgewidth=0.3,
-                label=SCORERS[scorer],
+                elinewidth=0.4,
+                capsize=0,
                 **look,
             )
+            bars.lines[0].set_label(PICTURED[scorer])
     axes.step(
         [*seconds[front], seconds.max()],
         [*means[front], means[front[-1]]],
         where="post",
-        color=figures.VERMILLION,
-        linewidth=0.9,
+        color="#777777",
+        linewidth=0.8,
         zorder=1,
     )
     axes.set(xscale="log", xlabel="training time of one configuration (s)", ylabel="NDCG@10, test")
     axes.set_xlim(left=seconds.min() / 2.5)  # room for the names of the front's first methods
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    figures.plain_log_ticks(axes.xaxis)
     scorer_legend(figure)
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
-    name_points(
-        axes, [(study.methods[number].name, seconds[number], means[number]) for number in front]
-    )
+    names = [pictured(method.name, method.variant) for method in study.methods]
+    name_points(axes, [(names[number], seconds[number], means[number]) for number in front])
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
-        "validation included, as the runs measured it beside other work of the machine (trials and "
-        "configurations of a network are trained together; their time is shared out). The line "
-        "joins the methods that no other equals in both. Times differ from run to run and are in a "
-        "file of their own; queries without a relevant document are left out. "
+        "validation included; bars are 95% intervals over trials. Times are as the runs measured "
+        "them beside other work of the machine (trials and configurations of a network are "
+        "trained together; their time is shared out). The line joins the methods, named, that no "
+        "other equals in both; steps shorter than a bar say nothing. Times differ from run to run "
+        "and are in a file of their own; queries without a relevant document are left out. "
         f"{study.scale()}"
     )
     return FigureResult(figure, data, caption, times)
