@@ -115,7 +115,8 @@ def _curves(
     curves = ndcg_curves(labels, fixed, x, settings)
     figure, axes = figures.new_figure(height=2.3)
     # Broad and pale, so that a curve which covers it leaves it visible.
-    axes.plot(x, curves["NDCG"], color="#B8B8B8", linewidth=3.0, label="NDCG")
+    step: dict[str, Any] = {"color": "#B8B8B8", "linewidth": 3.0, "drawstyle": "steps-mid"}
+    axes.plot(x, curves["NDCG"], label="NDCG", **step)
     frames = []
     for number, (name, values) in enumerate(curves.items()):
         if name != "NDCG":

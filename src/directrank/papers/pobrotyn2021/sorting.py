@@ -93,7 +93,9 @@ def figure_tau(evidence: Evidence) -> FigureResult:
         right.loglog(part["tau"], part["variance"], label=label, **look)
     left.set(xlabel="temperature τ", ylabel="mean |NeuralNDCG − NDCG|")
     right.set(xlabel="temperature τ", ylabel="total variance of the gradient")
-    left.legend()
+    figures.label_ends(left)
+    for axis in (left.xaxis, left.yaxis, right.xaxis):
+        figures.plain_log_ticks(axis)
     return FigureResult(figure, data, _tau_caption(evidence, data))
 
 
@@ -169,13 +171,13 @@ def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
 def figure_sinkhorn(evidence: Evidence) -> FigureResult:
     """How far Sinkhorn scaling is from converged, and what that does to the two losses."""
     data = pd.concat([convergence(n, ROUNDS) for n in SINKHORN_LENGTHS], ignore_index=True)
-    # What is left below is rounding; a zero cannot be drawn on a logarithmic axis.
-    data, floor = data.round(12), 1e-12
+    data = data.round(12)  # what is left below is rounding
     figure, (left, right) = figures.new_figure(2 * figures.COLUMN, 2.4, ncols=2)
     for number, (length, part) in enumerate(data.groupby("documents")):
         look, label = figures.SERIES[number], f"{length} documents"
-        left.loglog(part["rounds"], part["off_median"].clip(floor), label=label, **look)
-        right.loglog(part["rounds"], part["gap_median"].clip(floor), label=label, **look)
+        for axes, column in ((left, "off_median"), (right, "gap_median")):
+            above = part[part[column] > 0]  # a zero has no place on a logarithmic axis
+            axes.loglog(above["rounds"], above[column], label=label, **look)
     left.axhline(TOLERANCE, color=figures.BLACK, linewidth=0.7)
     left.annotate(
         "tolerance", (1, TOLERANCE), textcoords="offset points", xytext=(2, 2), fontsize=6
@@ -186,6 +188,8 @@ def figure_sinkhorn(evidence: Evidence) -> FigureResult:
         axes.set_xlabel("rounds of Sinkhorn scaling")
     left.set_ylabel("largest |sum − 1|")
     right.set_ylabel("|NeuralNDCG − NeuralNDCGᵀ|")
+    for axes in (left, right):
+        figures.plain_log_ticks(axes.xaxis)
     left.legend(loc="lower left")
     return FigureResult(figure, data, _sinkhorn_caption(evidence, data))
 
@@ -214,6 +218,7 @@ def _sinkhorn_caption(evidence: Evidence, data: pd.DataFrame) -> str:
         "Left: how far the sums of columns and rows are from one after so many rounds; the line is "
         "the tolerance of the paper's footnote 2. Right: how far NeuralNDCG and its transpose are "
         "apart, which are the same function without scaling and once it has converged. Medians of "
-        f"{SINKHORN_LISTS} lists, τ = 1; dotted: {PAPER_ROUNDS} and {CODE_ROUNDS} rounds. "
+        f"{SINKHORN_LISTS} lists, τ = 1; dotted: {PAPER_ROUNDS} and {CODE_ROUNDS} rounds. A curve "
+        "ends where nothing is left but rounding, below 1e-12. "
         f"{' '.join(sentences)} {_what()} Edition {evidence.edition}."
     )
