@@ -79,7 +79,7 @@ def evidence_of(folder: Path, product: str, experiment: str, entries: Sequence[A
     return gather(plan, folder, PUBLISHED)
 
 
-def test_error_figure_plots_every_start_and_their_mean(tmp_path: Path) -> None:
+def test_error_figure_plots_the_median_and_the_quartiles_of_the_starts(tmp_path: Path) -> None:
     history = error_history({0: 0.04, 1: 0.02, 2: 0.01})
     entry = write(
         tmp_path / "runs",
@@ -90,12 +90,15 @@ def test_error_figure_plots_every_start_and_their_mean(tmp_path: Path) -> None:
     )
     plan = make_plan(tmp_path, "qin2010", "figure1a", {"ap_error_alpha": [entry]}, edition="real")
     build(plan, tmp_path / "runs", tmp_path / "figure1a", PUBLISHED)
-    data = pd.read_csv(tmp_path / "figure1a.csv", dtype={"trial": str})
-    assert data.groupby("value").size().to_dict() == {10: 25, 50: 25, 100: 25}
-    curve = data[(data["value"] == 50) & (data["epoch"] == 5)].set_index("trial")["error"]
+    data = pd.read_csv(tmp_path / "figure1a.csv")
+    assert data.groupby("value").size().to_dict() == {10: 5, 50: 5, 100: 5}
+    assert set(data["starts"]) == {4}
+    row = data.set_index(["value", "epoch"]).loc[(50, 5)]
     # The last start stopped after epoch 3 and keeps its value.
-    assert curve["3"] == pytest.approx(0.02 * 1.15 * 0.9)
-    assert curve["mean"] == pytest.approx(curve.drop("mean").mean())
+    errors = np.array([0.7, 1.05 * 0.7, 1.1 * 0.7, 1.15 * 0.9]) * 0.02
+    assert row["median"] == pytest.approx(errors[1:3].mean())
+    assert row["lower_quartile"] == pytest.approx(np.quantile(errors, 0.25))
+    assert row["upper_quartile"] == pytest.approx(np.quantile(errors, 0.75))
     caption = (tmp_path / "figure1a.svg").read_text(encoding="utf-8")
     assert f"{100 * (1 - 0.04 * 1.1 * 1.15):.2f} % at α = 10" in caption
     assert "β = 10" in caption

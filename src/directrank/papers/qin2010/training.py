@@ -140,35 +140,41 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
     """
     run = evidence.only_run(experiment)
     figure, axes = figures.new_figure(height=2.4)
-    frames = []
+    frames, worst = [], {}
     for number, (value, history) in enumerate(candidates(run, setting).items()):
         curves = error_curves(history)
-        look = {key: figures.SERIES[number][key] for key in ("color", "linestyle")}
-        axes.plot(curves.index, curves, color=look["color"], linewidth=0.4, alpha=0.5)
-        label = f"{SYMBOLS[setting]} = {value:g}"
-        axes.plot(curves.index, curves.mean(axis=1), linewidth=1.4, label=label, **look)
-        frames += [
+        worst[value] = float(curves.max(axis=None))
+        low, median, high = np.quantile(curves, (0.25, 0.5, 0.75), axis=1)
+        look = figures.line(number)
+        axes.fill_between(curves.index, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        axes.plot(curves.index, median, label=f"{SYMBOLS[setting]} = {value:g}", **look)
+        frames.append(
             pd.DataFrame(
                 evidence.about(run.dataset)
                 | {
                     "parameter": setting,
                     "value": value,
-                    "trial": trial,
                     "epoch": curves.index,
-                    "error": errors.to_numpy(),
+                    "median": median,
+                    "lower_quartile": low,
+                    "upper_quartile": high,
+                    "starts": curves.shape[1],
                     "published": math.nan,
                 }
             )
-            for trial, errors in [("mean", curves.mean(axis=1)), *curves.items()]
-        ]
+        )
     axes.set(xlabel="epochs t", ylabel="error ρ", xscale="log", yscale="log")
-    figures.legend_above(axes)
+    figures.label_ends(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        figures.plain_log_ticks(axis)
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     data = pd.concat(frames, ignore_index=True)
-    return FigureResult(figure, data, _error_caption(evidence, run, setting, data))
+    return FigureResult(figure, data, _error_caption(evidence, run, setting, worst))
 
 
-def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.DataFrame) -> str:
+def _error_caption(
+    evidence: Evidence, run: PlannedRun, setting: str, worst: Mapping[float, float]
+) -> str:
     spec = run.result.spec
     measure = {"approx_ap": "AP", "approx_ndcg": "NDCG@n"}[spec["loss"]["name"]]
     fixed = [
@@ -181,15 +187,14 @@ def _error_caption(evidence: Evidence, run: PlannedRun, setting: str, data: pd.D
         if measure == "AP" and run.dataset.name.startswith("ohsumed")
         else ""
     )
-    worst = data[data["trial"] != "mean"].groupby("value")["error"].max()
     accuracy = listed(
         [f"{100 * (1 - error):.2f} % at {SYMBOLS[setting]} = {v:g}" for v, error in worst.items()]
     )
     return (
         f"Mean over the training queries of |approximate {measure} − {measure}| while it is "
         f"maximised{', ' + ', '.join(fixed) if fixed else ''}: "
-        f"{spread([run.n_trials], 'random start')} (thin) and their mean (thick), a start that has "
-        f"stopped with its last value. {ending_sentence([run])}Lowest accuracy "
+        f"median of {spread([run.n_trials], 'random start')}, shaded between their quartiles, a "
+        f"start that has stopped with its last value. {ending_sentence([run])}Lowest accuracy "
         f"(1 − ρ) of any start at a recorded epoch: {accuracy}.{binary} The paper's curves are "
         "lost; its text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at "
         "α = 100. "
