@@ -89,7 +89,7 @@ def twin_figure(evidence: Evidence) -> FigureResult:
         "gradient, type 3": twin_of_pair(z, "type3")[1],
     }
     looks: tuple[dict[str, Any], ...] = (
-        {"color": figures.BLUE, "linestyle": "-", "linewidth": 1.6},
+        {"color": figures.BLUE, "linestyle": "-", "linewidth": 1.6, "drawstyle": "steps-mid"},
         {"color": figures.GREEN, "linestyle": "--"},
         {"color": figures.VERMILLION, "linestyle": "-."},
     )

@@ -28,6 +28,14 @@ METRIC_VALUES = {
 #: Objectives of the twin sigmoid by the start of their methods' names.
 OBJECTIVES = ("Pre", "AP", "nERR@10", "nDCG")
 
+#: Architecture → what it is, for a legend.
+OUTPUTS = {
+    "R5": "R5: ReLU, output too",
+    "CE5": "CE5: CELU, output too",
+    "R4.L": "R4.L: ReLU, linear output",
+    "CE4.L": "CE4.L: CELU, linear output",
+}
+
 _TRAIN = {"color": figures.BLACK, "linestyle": "-", "linewidth": 1.1}
 _VALI = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
 _TEST = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
@@ -45,31 +53,27 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     cell = reported({method: cells})[method]
     run = cell.runs[0]
     history = _over_trials(run)
-    figure, axes = figures.new_figure(height=2.0)
-    trees = method == "LambdaMART(L)"
-    if trees:
+    if method == "LambdaMART(L)":
         curves, remark = _tree_curves(history)
+        figure, axes = figures.new_figure(height=2.0)
         for label, look in (("train", _TRAIN), ("validation", _VALI), ("test", _TEST)):
             axes.plot(*_points(curves, label), label=label, **look)
         axes.set(xlabel="trees", ylabel="nDCG@5")
-        handles, labels = axes.get_legend_handles_labels()
+        top = axes
     else:
         what = METRIC_VALUES.get(method, "train loss")
-        sign = -1.0 if method in METRIC_VALUES else 1.0
-        curves, remark = _epoch_curves(history, what, sign)
-        axes.plot(
-            *_points(curves, what), label=f"{'metric' if sign < 0 else 'loss'}, train", **_TRAIN
-        )
-        axes.set(xlabel="epoch", ylabel=what)
-        right = axes.twinx()
-        right.spines["right"].set_visible(True)
-        right.grid(False)
+        curves, remark = _epoch_curves(history, what, -1.0 if method in METRIC_VALUES else 1.0)
+        # One above the other: on two scales in one frame it would mean nothing where curves cross.
+        figure, (top, axes) = figures.new_figure(height=2.6, nrows=2, sharex=True)
         for label, look in (("validation", _VALI), ("test", _TEST)):
-            right.plot(*_points(curves, label), label=f"nDCG@5, {label}", **look)
-        right.set_ylabel("nDCG@5")
-        handles = [*axes.get_lines(), *right.get_lines()]
-        labels = [line.get_label() for line in handles]
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=6)
+            top.plot(*_points(curves, label), label=label, **look)
+        top.set_ylabel("nDCG@5")
+        axes.plot(*_points(curves, what), **_TRAIN)
+        axes.set(xlabel="epoch", ylabel=f"{what}, train" if method in METRIC_VALUES else what)
+        figure.align_ylabels()
+    figures.whole_ticks(axes.xaxis)
+    figures.label_ends(top)
+    top.set_title(f"{method}, {cell.variant}" if cell.variant else method, loc="left")
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     data = curves.assign(
         method=method, architecture=cell.variant, dataset=run.dataset.title, data=run.dataset.kind
@@ -207,6 +211,7 @@ def _gradients(
         axes[row, 0].set_ylim(bottom=0)
     for ax in axes[-1]:
         ax.set_xlabel("epoch")
+        figures.whole_ticks(ax.xaxis)
     handles = {
         label: handle
         for ax in axes.flat
@@ -270,7 +275,7 @@ def ties(evidence: Evidence) -> FigureResult:
             part = data[data["architecture"] == architecture]
             places = part["method"].map(methods.index).to_numpy() + 0.16 * (number - 1.5)
             look = figures.SERIES[number] | {"linestyle": "none", "markersize": 3}
-            label = architecture if ax is axes[0] else None
+            label = OUTPUTS[architecture] if ax is axes[0] else None
             ax.plot(100 * part[column], places, label=label, **look)
         ax.set_xlabel(title)
     axes[0].set_yticks(range(len(methods)), methods)
