@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,13 @@ import pandas as pd
 from directrank.data.prepared import SPLITS, open_dataset, read_record, split_name
 from directrank.system import io
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _LENGTH_BINS = 40
+
+#: Ranges of features up to this are drawn on a linear axis.
+_LINEAR = 10.0
 
 
 def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
@@ -117,31 +124,70 @@ def _page(record: dict[str, Any], table: pd.DataFrame, features: list[dict[str, 
 def _draw(
     folder: Path, record: dict[str, Any], features: list[dict[str, str]], target: Path
 ) -> None:
-    # Here and not above, as it takes longer to import than everything else of this module.
-    import matplotlib
+    # Here and not above, as they take longer to import than everything else of this module.
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from directrank.system import look
 
     first = None if record["folds"] is None else record["folds"][0]
     lists = open_dataset(folder / split_name(first, "train"))
-    with matplotlib.rc_context({"font.size": 7, "svg.hashsalt": "directrank"}):
-        figure, axes = pyplot.subplots(1, 3, figsize=(6.6, 1.9), layout="constrained")
-        total = record["total"]
-        shares = np.array(total["labels"]) / total["documents"]
-        axes[0].bar(np.arange(len(shares)), shares, color="#0072B2")
-        axes[0].set(xlabel="label", ylabel="share of documents", xticks=np.arange(len(shares)))
-        axes[1].hist(lists.lengths, bins=_LENGTH_BINS, color="#0072B2")
-        axes[1].set(xlabel="documents per query (training)", ylabel="queries")
-        low = np.array([float(row["minimum"]) for row in features])
-        high = np.array([float(row["maximum"]) for row in features])
-        axes[2].vlines(np.arange(1, len(low) + 1), low, high, color="#0072B2", linewidth=0.8)
-        axes[2].set_yscale("symlog", linthresh=1)
-        axes[2].set(xlabel="feature", ylabel="smallest to largest value")
+    with look.style():
+        figure = Figure(figsize=(6.7, 1.9))
+        left, middle, right = figure.subplots(ncols=3)
+        _draw_labels(left, record["total"])
+        _draw_lengths(middle, np.asarray(lists.lengths))
+        _draw_ranges(right, features)
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with io.atomic_path(target.with_name(f"{target.name}.{suffix}")) as path:
                 figure.savefig(path, format=suffix, dpi=200, metadata=metadata)
-        pyplot.close(figure)
+
+
+def _draw_labels(axes: Axes, total: dict[str, Any]) -> None:
+    """The share of each label, in figures too: a bar of a rare one cannot be seen."""
+    from directrank.system import look
+
+    shares = np.array(total["labels"]) / total["documents"]
+    levels = np.arange(len(shares))
+    axes.barh(levels, shares, color=look.BLUE)
+    for level, share in enumerate(shares.tolist()):
+        axes.text(share, level, f" {100 * share:.2g} %", va="center", fontsize=6.5)
+    axes.set(xlabel="share of documents", ylabel="label", xticks=[], yticks=levels)
+    axes.set_xlim(0, 1.3 * shares.max())  # room for the figures
+    axes.grid(visible=False)
+
+
+def _draw_lengths(axes: Axes, lengths: np.ndarray) -> None:
+    """A histogram of whole numbers, each bin of equally many of them."""
+    from matplotlib.ticker import MaxNLocator
+
+    from directrank.system import look
+
+    low, high = int(lengths.min()), int(lengths.max())
+    if low == high:
+        low, high = 0, 2 * high  # one bar, in the middle of an axis that says where it is
+    step = max(1, math.ceil((high - low + 1) / _LENGTH_BINS))
+    edges = [edge - 0.5 for edge in range(low, high + step + 1, step)]
+    axes.hist(lengths, bins=edges, color=look.BLUE)
+    axes.set(xlabel="documents per query (training)", ylabel="queries")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+
+
+def _draw_ranges(axes: Axes, features: list[dict[str, str]]) -> None:
+    """From the smallest to the largest value of each feature, as one area with steps."""
+    from directrank.system import look
+
+    low = np.array([float(row["minimum"]) for row in features])
+    high = np.array([float(row["maximum"]) for row in features])
+    edges = np.arange(len(low) + 1) + 0.5
+    axes.stairs(high, edges, baseline=low, fill=True, color=look.SKY)
+    # Also where a feature is constant and has no area.
+    axes.stairs(high, edges, baseline=None, color=look.BLUE, linewidth=0.6)
+    axes.stairs(low, edges, baseline=None, color=look.BLUE, linewidth=0.6)
+    axes.use_sticky_edges = False  # an area that ends at the edge seems to go on beyond it
+    if max(abs(low).max(), abs(high).max()) > _LINEAR:
+        axes.set_yscale("symlog", linthresh=1)
+    axes.set(xlabel="feature", ylabel="smallest to largest value")
 
 
 def _markdown(table: pd.DataFrame) -> str:

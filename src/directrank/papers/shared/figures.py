@@ -1,16 +1,16 @@
-"""The look of every figure, and saving it so that equal results give equal bytes."""
+"""What figures of papers have in common, and saving them so that equal results give equal bytes.
+
+Colours and fonts are those of :mod:`directrank.system.look`.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import itertools
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, Tick
@@ -18,17 +18,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 from matplotlib.transforms import offset_copy
 
+from directrank.system.look import BLACK as BLACK
+from directrank.system.look import BLUE as BLUE
+from directrank.system.look import GREEN as GREEN
+from directrank.system.look import ORANGE as ORANGE
+from directrank.system.look import PURPLE as PURPLE
+from directrank.system.look import SKY as SKY
+from directrank.system.look import VERMILLION as VERMILLION
+from directrank.system.look import style as style
+
 #: Width of one column of a two-column paper, in inches.
 COLUMN = 3.35
-
-#: Okabe and Ito's palette (2008), told apart with any of the common colour-vision deficiencies.
-BLACK = "#000000"
-ORANGE = "#E69F00"
-SKY = "#56B4E9"
-GREEN = "#009E73"
-BLUE = "#0072B2"
-VERMILLION = "#D55E00"
-PURPLE = "#CC79A7"
 
 #: Colour, marker and line of the first, second, … curve: each of the three alone tells them apart.
 SERIES: tuple[dict[str, Any], ...] = (
@@ -50,51 +50,6 @@ PUBLISHED: dict[str, Any] = {
     "markerfacecolor": "none",
     "markeredgewidth": 0.7,
 }
-
-STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # shipped with matplotlib, so the same everywhere
-    "font.size": 7.5,
-    "mathtext.fontset": "dejavusans",
-    "axes.labelsize": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 4,
-    "legend.fontsize": 7,
-    "legend.frameon": True,
-    "legend.framealpha": 0.9,
-    "legend.edgecolor": "#CCCCCC",
-    "legend.fancybox": False,
-    "legend.handlelength": 2.6,
-    "legend.borderpad": 0.4,
-    "legend.labelspacing": 0.35,
-    "errorbar.capsize": 2,
-    "figure.dpi": 100,
-    "figure.constrained_layout.use": True,
-    "savefig.dpi": 300,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "directrank",
-}
-
-
-@contextlib.contextmanager
-def style() -> Iterator[None]:
-    """Matplotlib's defaults plus :data:`STYLE`, whatever the user's own settings are."""
-    with matplotlib.style.context(["default", STYLE]):
-        yield
 
 
 def empty_figure(width: float = COLUMN, height: float = 2.3) -> Figure:
@@ -155,11 +110,12 @@ def label_ends(axes: Axes, size: float = 6.5) -> None:
     Labels that would lie upon each other are moved apart; a thin line leads from a label to its
     curve where that ends elsewhere. Call it once all is drawn but the labels.
     """
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # only then places are known
+    root = axes.get_figure(root=True)
+    assert root is not None
+    root.draw_without_rendering()  # only then places are known
     curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     if not curves:
         return
-    root = axes.get_figure(root=True)
     points = [np.array(curve.get_xydata())[-1] for curve in curves]
     ends = axes.transData.transform(points) * 72 / root.dpi
     heights = [1.25 * size * (1 + str(curve.get_label()).count("\n")) for curve in curves]
@@ -213,15 +169,16 @@ def whole_ticks(axis: Axis) -> None:
 def plain_log_ticks(axis: Axis) -> None:
     """Ticks of a logarithmic axis as plain numbers, such as 0.001, 200 or 5 000.
 
-    At 1, 2 and 5 of each decade, or fewer where their labels would touch. Call it last.
+    At as many round numbers of each decade as have room for their labels. Call it last.
     """
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axis.set_minor_formatter(NullFormatter())
-    for subs in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+    for subs in (tuple(range(1, 10)), (1, 2, 5), (1, 3), (1,)):
         axis.set_major_locator(LogLocator(subs=subs))
         axis.axes.figure.draw_without_rendering()  # type: ignore[union-attr]
         boxes = [tick.label1.get_window_extent().padded(4) for tick in _shown(axis)]
-        if not any(one.overlaps(other) for one, other in itertools.pairwise(boxes)):
+        touch = any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
+        if len(boxes) > 1 and not touch:
             break
 
 
