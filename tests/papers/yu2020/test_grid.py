@@ -311,6 +311,19 @@ def test_a_panel_of_figure_2_is_the_history_of_the_chosen_architecture(
         assert data["architecture"].iloc[0] == "R4.L"
 
 
+def test_the_sheet_of_figure_2_has_the_panels_of_the_methods_that_were_run(
+    tmp_path: Path, runs: Path, whole: Mapping[str, Any]
+) -> None:
+    shown = ("LambdaMART(L)", "AP-type3")
+    sheet, svg = built(tmp_path, "figure2", part(whole, shown), runs)
+    assert list(dict.fromkeys(sheet["method"])) == list(shown)
+    panel, _ = built(tmp_path, "figure2g", part(whole, shown), runs)
+    pd.testing.assert_frame_equal(
+        sheet[sheet["method"] == "AP-type3"].reset_index(drop=True), panel
+    )
+    assert "a method's architecture is the best by validation nDCG@5" in svg
+
+
 def test_figures_of_gradients_and_ties_show_what_was_watched(
     tmp_path: Path, runs: Path, whole: Mapping[str, Any]
 ) -> None:

@@ -133,7 +133,7 @@ def _draw_panel(
     margin = 0.62 * (high - low)  # labels take as much of the width as they need on either side
     axes.set(xlim=(low - margin, high + margin), ylim=(height - 0.42, -0.42))
     axes.axis("off")
-    axes.text(low - margin, -0.30, title, ha="left", va="center", fontsize=7, weight="bold")
+    axes.text(low - margin, -0.36, title, ha="left", va="center", fontsize=7, weight="bold")
     axes.plot([low, high], [0, 0], color=figures.BLACK, linewidth=0.8)
     ticks = range(low, high + 1, 1 if high - low <= 10 else 2)
     for tick in ticks:

@@ -93,7 +93,8 @@ def figure_tau(evidence: Evidence) -> FigureResult:
         right.loglog(part["tau"], part["variance"], label=label, **look)
     left.set(xlabel="temperature τ", ylabel="mean |NeuralNDCG − NDCG|")
     right.set(xlabel="temperature τ", ylabel="total variance of the gradient")
-    figures.label_ends(left)
+    for axes in (left, right):
+        figures.label_ends(axes)
     for axis in (left.xaxis, left.yaxis, right.xaxis):
         figures.plain_log_ticks(axis)
     return FigureResult(figure, data, _tau_caption(evidence, data))

@@ -116,6 +116,13 @@ PRODUCTS: dict[str, Product] = {
     "figure1c": _computed(
         "figure", "Figure 1 (c) of Yu (2020): the twin-sigmoid function", "curves:twin_figure"
     ),
+    "figure2": _trained(
+        "figure",
+        "Figure 2 of Yu (2020): nDCG@5 as methods are optimised",
+        "figures:figure2_sheet",
+        ("D11", "D12", "D19", "D20"),
+        panels=_FIGURE2,
+    ),
     **{
         f"figure2{panel}": _trained(
             "figure",

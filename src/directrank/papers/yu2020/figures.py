@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 from scipy import stats
 
 from directrank.papers.shared import figures
@@ -36,9 +39,9 @@ OUTPUTS = {
     "CE4.L": "CE4.L: CELU, linear output",
 }
 
-_TRAIN = {"color": figures.BLACK, "linestyle": "-", "linewidth": 1.1}
-_VALI = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
-_TEST = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
+_TRAIN: dict[str, Any] = {"color": figures.BLACK, "linestyle": "-", "linewidth": 1.1}
+_VALI: dict[str, Any] = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
+_TEST: dict[str, Any] = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
 
 
 def figure2(evidence: Evidence, method: str) -> FigureResult:
@@ -47,37 +50,16 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     Raises:
         DataError: the method was not run.
     """
-    cells = grid(evidence).get(method)
+    cells = reported(grid(evidence), [method])
     if not cells:
         raise DataError(f"{method} was not run", "let the edition run it in any architecture")
-    cell = reported({method: cells})[method]
+    cell = cells[method]
     run = cell.runs[0]
-    history = _over_trials(run)
-    if method == "LambdaMART(L)":
-        curves, remark = _tree_curves(history)
-        figure, axes = figures.new_figure(height=2.0)
-        for label, look in (("train", _TRAIN), ("validation", _VALI), ("test", _TEST)):
-            axes.plot(*_points(curves, label), label=label, **look)
-        axes.set(xlabel="trees", ylabel="nDCG@5")
-        top = axes
-    else:
-        what = METRIC_VALUES.get(method, "train loss")
-        curves, remark = _epoch_curves(history, what, -1.0 if method in METRIC_VALUES else 1.0)
-        # One above the other: on two scales in one frame it would mean nothing where curves cross.
-        figure, (top, axes) = figures.new_figure(height=2.6, nrows=2, sharex=True)
-        for label, look in (("validation", _VALI), ("test", _TEST)):
-            top.plot(*_points(curves, label), label=label, **look)
-        top.set_ylabel("nDCG@5")
-        axes.plot(*_points(curves, what), **_TRAIN)
-        axes.set(xlabel="epoch", ylabel=f"{what}, train" if method in METRIC_VALUES else what)
-        figure.align_ylabels()
-    figures.whole_ticks(axes.xaxis)
+    figure = figures.empty_figure(height=2.6)
+    curves, remark, top = _draw_panel(figure, cell)
     figures.label_ends(top)
-    top.set_title(f"{method}, {cell.variant}" if cell.variant else method, loc="left")
+    top.set_title(_named(cell), loc="left")
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
-    data = curves.assign(
-        method=method, architecture=cell.variant, dataset=run.dataset.title, data=run.dataset.kind
-    )
     architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (
         f"{method}{architecture}: how nDCG@5 of the validation and test set goes with what is "
@@ -86,7 +68,89 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
-    return FigureResult(figure, data, caption)
+    return FigureResult(figure, curves, caption)
+
+
+def figure2_sheet(evidence: Evidence, panels: Mapping[str, str]) -> FigureResult:
+    """The panels of Figure 2 on one sheet, each with its letter and method.
+
+    Args:
+        evidence: with the grid.
+        panels: letter → method; those that were not run are left out.
+
+    Raises:
+        DataError: none of the methods was run.
+    """
+    cells = reported(grid(evidence), list(panels.values()))
+    shown = {letter: cells[method] for letter, method in panels.items() if method in cells}
+    if not shown:
+        raise DataError("no method of Figure 2 was run", "let the edition run one of them")
+    columns = 4
+    rows = math.ceil(len(shown) / columns)
+    figure = figures.empty_figure(width=2 * figures.COLUMN, height=0.4 + 1.9 * rows)
+    places = figure.subfigures(nrows=rows, ncols=columns, squeeze=False).flat
+    frames = []
+    for place, (letter, cell) in zip(places, shown.items(), strict=False):
+        curves, _, _ = _draw_panel(place, cell)
+        place.suptitle(f"({letter}) {_named(cell)}", x=0.08, ha="left", fontsize=7)
+        frames.append(curves)
+    handles = {
+        str(line.get_label()): line
+        for ax in figure.axes
+        for line in ax.get_lines()
+        if not str(line.get_label()).startswith("_")
+    }
+    figure.legend(
+        handles.values(), handles, loc="outside upper center", ncols=len(handles), frameon=False
+    )
+    runs = [cell.runs[0] for cell in shown.values()]
+    figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
+    caption = (
+        "How nDCG@5 of the validation and test set goes with what a method optimises on the "
+        "training set, which stands below it; for trees nDCG@5 of the training set itself. In "
+        "brackets the paper's letters; a method's architecture is the best by validation nDCG@5. "
+        f"{spread([run.n_trials for run in runs], 'trial').capitalize()}. "
+        f"{data_sentence(runs[:1], 'test', 'test set')} "
+        "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
+        f"Edition {evidence.edition}."
+    )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def _named(cell: Method) -> str:
+    return f"{cell.name}, {cell.variant}" if cell.variant else cell.name
+
+
+def _draw_panel(place: FigureBase, cell: Method) -> tuple[pd.DataFrame, str, Axes]:
+    """Draw a method's training; what is drawn, a remark on it, and the axes of nDCG@5."""
+    run = cell.runs[0]
+    history = _over_trials(run)
+    if cell.name == "LambdaMART(L)":
+        curves, remark = _tree_curves(history)
+        top = bottom = place.subplots()
+        top.plot(*_points(curves, "train"), label="train", **_TRAIN)
+        bottom.set_xlabel("trees")
+    else:
+        is_metric = cell.name in METRIC_VALUES
+        what = METRIC_VALUES.get(cell.name, "train loss")
+        curves, remark = _epoch_curves(history, what, -1.0 if is_metric else 1.0)
+        # One above the other: on two scales in one frame it would mean nothing where curves cross.
+        top, bottom = place.subplots(nrows=2, sharex=True)
+        bottom.plot(*_points(curves, what), **_TRAIN)
+        short = what.replace("approximate", "approx.")
+        bottom.set(xlabel="epoch", ylabel=f"{short},\ntrain" if is_metric else what)
+    for label, look in (("validation", _VALI), ("test", _TEST)):
+        top.plot(*_points(curves, label), label=label, **look)
+    top.set_ylabel("nDCG@5")
+    figures.whole_ticks(bottom.xaxis)
+    place.align_ylabels()
+    named = curves.assign(
+        method=cell.name,
+        architecture=cell.variant,
+        dataset=run.dataset.title,
+        data=run.dataset.kind,
+    )
+    return named, remark, top
 
 
 def _points(curves: pd.DataFrame, label: str) -> tuple[np.ndarray, np.ndarray]:
