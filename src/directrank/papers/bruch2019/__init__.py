@@ -9,6 +9,9 @@ from __future__ import annotations
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The heading of its part of a report.
+TITLE = "Bruch et al. (2019): revisiting approximate metric optimisation"
+
 _RANKERS = "claims:claim_rankers"
 _BOTH = ("web30k", "yahoo1")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The heading of its part of a report.
+TITLE = "Burges et al. (2006): LambdaRank, or learning to rank with nonsmooth costs"
+
 _PAPER = "Burges et al. (2006)"
 
 _WEB = "Substitute for the Web data"

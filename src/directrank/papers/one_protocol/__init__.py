@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from directrank.papers.shared.product import Kind, Product
 
+#: The heading of its part of a report.
+TITLE = "One protocol: every loss with every scorer, and trees, at the same budget"
+
 #: The products of each collection: kind, suffix of the name, subject, and function.
 _PARTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "critical differences of the losses", "ranks:figure_difference"),

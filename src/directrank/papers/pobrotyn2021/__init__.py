@@ -5,6 +5,9 @@ from __future__ import annotations
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The heading of its part of a report.
+TITLE = "Pobrotyn and Białobrzeski (2021): NeuralNDCG"
+
 
 def _on_table3(function: str) -> Claim:
     """A claim that is tested on Table 3, or else on OHSUMED."""

@@ -11,6 +11,9 @@ from __future__ import annotations
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The heading of its part of a report.
+TITLE = "Qin et al. (2010): a general framework for approximating ranking measures"
+
 #: The data sets of the paper's statements.
 _OHSUMED, _TD2003, _TD2004, _TD = ("ohsumed",), ("td2003",), ("td2004",), ("td2003", "td2004")
 

@@ -12,6 +12,9 @@ from typing import Any, Literal
 from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
+#: The heading of its part of a report.
+TITLE = "Yu (2020): direct metric optimisation through twin-sigmoid ranks"
+
 
 def _on_grid(function: str, table: str) -> Claim:
     """A claim that is tested on a table of the grid, or else on OHSUMED."""
