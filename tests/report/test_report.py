@@ -5,11 +5,16 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 
+from directrank.papers.shared.verdicts import UNMEASURED
 from directrank.report.build import write
-from directrank.report.content import duration
+from directrank.report.curves import validation_curve
+from directrank.report.words import duration, tally_sentence
 from directrank.system.errors import DirectrankError
 
 BROWSER = next(
@@ -18,16 +23,39 @@ BROWSER = next(
 PHONE = 390  # CSS pixels
 
 
+MOST_BYTES = 6e6  # of the demo, whose runs and figures are the most
+
+
 class Page(HTMLParser):
-    """Identifiers, links and loaded addresses of a page."""
+    """Identifiers, links, loaded addresses, table heads, pictures and headings of a page."""
 
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.loaded = [], [], []
+        self.ids, self.links, self.loaded, self.heads, self.pictures = [], [], [], [], []
+        self.headings, self.captions, self.tables = [], 0, 0
+        self.inside = None
         self.feed(text)
+
+    def handle_data(self, data):
+        if self.inside:
+            self.inside.append(data)
+
+    def handle_endtag(self, tag):
+        if tag in ("th", "h1", "h2", "h3", "h4"):
+            self.inside = None
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
+        if tag == "th":
+            self.heads.append((attributes, [""]))
+            self.inside = self.heads[-1][1]
+        if tag in ("h1", "h2", "h3", "h4"):
+            self.headings.append([""])
+            self.inside = self.headings[-1]
+        if tag == "img":
+            self.pictures.append(attributes)
+        self.tables += tag == "table"
+        self.captions += tag == "caption"
         if "id" in attributes:
             self.ids.append(attributes["id"])
         if tag == "a":
@@ -48,8 +76,91 @@ def page(file):
 
 def test_the_page_loads_nothing_from_elsewhere(page, file):
     assert page.loaded
-    assert all(address.startswith("data:image/svg+xml;base64,") for address in page.loaded)
-    assert "@import" not in file.read_text(encoding="utf-8")
+    assert all(address.startswith("data:image/svg+xml,") for address in page.loaded)
+    style_and_script = re.findall(
+        r"<(?:style|script)>.*?</", file.read_text(encoding="utf-8"), re.S
+    )
+    assert len(style_and_script) == 2
+    assert not re.search(r"@import|url\(|https?:|fetch\(", "".join(style_and_script))
+
+
+def test_a_picture_in_the_page_is_the_drawing_of_its_file(page, finished):
+    for picture in page.pictures:
+        drawing = ElementTree.fromstring(unquote(picture["src"].partition(",")[2]))
+        title = drawing.findtext("{http://www.w3.org/2000/svg}title")
+        files = finished.glob("figures/tiny/*/*.svg")
+        (same,) = [
+            tree for tree in map(ElementTree.parse, files) if tree.getroot()[0].text == title
+        ]
+        kept = [
+            path.get("d", "").split() for path in drawing.iter("{http://www.w3.org/2000/svg}path")
+        ]
+        drawn = [
+            path.get("d", "").split() for path in same.iter("{http://www.w3.org/2000/svg}path")
+        ]
+        assert kept == drawn
+
+
+def test_the_same_results_give_the_same_bytes(file, finished, tmp_path):
+    folders = [finished / name for name in ("figures/tiny", "paper_tables/tiny")]
+    plans = sorted(finished.glob("results/tiny/plan/*/*.json"))
+    pages = []
+    for order in (plans, plans[::-1]):
+        out = tmp_path / "report.html"
+        write(order, finished / "results/tiny", folders[1] / "claims.csv", *folders, out)
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
+    assert len(pages[0]) < MOST_BYTES
+
+
+def test_every_head_of_a_table_has_a_text_and_says_what_it_is_the_head_of(page):
+    assert page.heads
+    for attributes, text in page.heads:
+        assert attributes["scope"] in ("col", "row")
+        assert "".join(text).strip()
+    assert page.captions == page.tables > 0
+
+
+def test_a_picture_is_described_by_more_than_its_heading(page):
+    headings = {"".join(text).strip() for text in page.headings}
+    assert page.pictures
+    for picture in page.pictures:
+        assert len(picture["alt"]) > 40
+        assert picture["alt"] not in headings
+
+
+def test_a_verdict_names_what_it_is_measured_on_and_that_names_the_claim(file, finished):
+    text = file.read_text(encoding="utf-8")
+    articles = dict(re.findall(r'<article id="([^"]+)".*?>(.*?)</article>', text, flags=re.DOTALL))
+    claims = pd.read_csv(finished / "paper_tables/tiny/claims.csv")
+    measured = claims[(claims["comparison"] == "overall") & (claims["verdict"] != UNMEASURED)]
+    assert len(measured)
+    for claim in measured["claim"]:
+        (row,) = re.findall(rf'<tbody id="{claim}".*?</tbody>', text, flags=re.DOTALL)
+        (places,) = re.findall(r"Measured on(.*?)</small>", row, flags=re.DOTALL)
+        addresses = re.findall(r'href="#([^"]+)">(?:Figure|Table|Section|Beyond)', places)
+        assert addresses
+        for address in addresses:
+            assert f'href="#{claim}"' in articles[address]
+
+
+def test_headings_and_contents_have_titles_not_names_of_files(page, file):
+    text = html.unescape(file.read_text(encoding="utf-8"))
+    headings = ["".join(heading) for heading in page.headings]
+    assert "Bruch et al. (2019): revisiting approximate metric optimisation" in headings
+    assert not re.search(r">(figure|table)\d\w*</a>", text)
+    assert ">Table 1: ranking models on the test sets</a>" in text
+
+
+def test_a_run_is_a_row_with_its_data_loss_scorer_metric_and_time(file, finished):
+    text = file.read_text(encoding="utf-8")
+    (table,) = re.findall(r'<table class="listed runs">.*?</section>', text, flags=re.DOTALL)
+    rows = re.findall(r'<tbody data-kind="run".*?<tr>(.*?)</tr>', table, flags=re.DOTALL)
+    assert len(rows) == len(list((finished / "results/tiny/runs").iterdir()))
+    for row in rows:
+        assert row.count("<td") + row.count("<th") == 7
+        assert re.search(r'--part:0\.\d+"', row)
+    assert ">group<" not in table.lower()
 
 
 def test_every_link_leads_somewhere(page, file):
@@ -69,7 +180,7 @@ def test_every_run_and_product_of_the_edition_is_there(page, finished):
 
 def test_a_row_of_a_table_leads_to_the_runs_behind_it_unless_it_was_not_run(file):
     text = file.read_text(encoding="utf-8")
-    rows = re.findall(r"<tr>\s*<td[^>]*>ListMLE(.*?)</tr>", text, flags=re.DOTALL)
+    rows = re.findall(r'<tr><th scope="row"[^>]*>ListMLE(.*?)</tr>', text, flags=re.DOTALL)
     assert rows
     for row in rows:
         assert ("#run-" in row) != ("not run" in row)
@@ -77,7 +188,7 @@ def test_a_row_of_a_table_leads_to_the_runs_behind_it_unless_it_was_not_run(file
 
 def test_claims_verdicts_and_stand_ins_are_named(file):
     text = html.unescape(file.read_text(encoding="utf-8"))
-    assert "What of the five papers holds" in text
+    assert "Which of the papers’ claims hold" in text
     assert all(f"C{number:02}" in text for number in range(1, 24))
     assert "stand-in for MSLR-WEB30K" in text
 
@@ -98,9 +209,58 @@ def test_durations_are_said_as_people_say_them(seconds, said):
     assert duration(seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (
+            {"holds": 3, "contradicted": 1},
+            "Of the 4 claims measured on it, 3 hold and 1 is contradicted.",
+        ),
+        ({"cannot tell": 1}, "The one claim measured on it cannot be decided."),
+        (
+            {"cannot tell": 2, "same direction, could be chance": 1, "holds": 1},
+            "Of the 4 claims measured on it, 1 holds, "
+            "1 points the way it should but could be chance and 2 cannot be decided.",
+        ),
+    ],
+)
+def test_verdicts_are_counted_in_a_sentence(counts, said):
+    assert tally_sentence("it", counts) == said
+
+
+def test_a_curve_is_one_path_of_the_chosen_candidates_from_its_lowest_to_its_highest_value():
+    history = pd.DataFrame(
+        {
+            "trial": [0, 0, 0, 1, 1],
+            "candidate": [0, 0, 1, 0, 0],
+            "epoch": [1, 2, 1, 1, 2],
+            "vali_metric": [0.2, 0.6, 0.9, 0.4, 0.3],
+        }
+    )
+    fits = pd.DataFrame(
+        {"trial": [0, 0, 1], "candidate": [0, 1, 0], "selected": [True, False, True]}
+    )
+    curve = ElementTree.fromstring(validation_curve(history, fits, "NDCG@5"))
+    said = curve.get("aria-label")
+    assert said == (
+        "2 lines, one per trial: NDCG@5 on the validation set from epoch 1 to 2. "
+        "The lowest value is 0.2000, the highest 0.6000."
+    )
+    _, lines = curve.findall("path")
+    steps = re.findall(r"M(\d+) (\d+)l(\d+) (-?\d+)", lines.get("d"))
+    assert len(steps) == 2
+    (left, floor, width, up), (_, middle, _, down) = (map(int, step) for step in steps)
+    assert (left + width, floor + up) == (704, 20)
+    assert middle == (floor + 20) / 2
+    assert down == (floor - 20) / 4
+
+
+@pytest.mark.long
 @pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: install chromium to test the page in one")
 @pytest.mark.parametrize("width", [PHONE, 1200])
-def test_a_browser_shows_it_without_error_or_sideways_scrolling(file, tmp_path, width):
+def test_a_browser_shows_opens_sorts_and_finds_without_error_or_sideways_scrolling(
+    file, tmp_path, width
+):
     page = file.read_text(encoding="utf-8").replace(
         "<head>", "<head><script>onerror = (text) => parent.document.title += text</script>"
     )
@@ -110,11 +270,21 @@ def test_a_browser_shows_it_without_error_or_sideways_scrolling(file, tmp_path, 
         <iframe width="{width}" height="800" srcdoc="{html.escape(page)}"></iframe>
         <script>onload = () => {{
           const inner = document.querySelector("iframe").contentWindow;
-          const run = inner.document.querySelector(".run");
+          const run = inner.document.querySelector(".runs details");
           inner.location.hash = run.id;
+          const heads = inner.document.querySelectorAll(".runs .table-sort");
+          [...heads].find(head => head.textContent.startsWith("trained")).click();
+          const seconds = [...inner.document.querySelectorAll(".runs > tbody > tr:first-child")]
+            .map(row => Number(row.cells[6].dataset.value));
+          const field = inner.document.querySelector("#search");
+          field.value = "listmle";
+          field.dispatchEvent(new Event("input"));
+          const found = inner.document.querySelectorAll(".found a").length;
           setTimeout(() => {{
             const wide = inner.document.documentElement.scrollWidth;
             document.body.append(`wide=${{wide}} opened=${{run.open}}`
+              + ` sorted=${{seconds.every((value, i) => !i || seconds[i - 1] <= value)}}`
+              + ` found=${{found > 2}}`
               + ` pictures=${{[...inner.document.images].every(image => image.naturalWidth > 0)}}`);
           }}, 200);
         }}</script>""",
@@ -132,7 +302,7 @@ def test_a_browser_shows_it_without_error_or_sideways_scrolling(file, tmp_path, 
     )
     shown = process.stdout
     assert "<title></title>" in shown  # no script error
-    found = re.search(r"wide=(\d+) opened=(\w+) pictures=(\w+)", shown)
+    found = re.search(r"wide=(\d+) opened=(\w+) sorted=(\w+) found=(\w+) pictures=(\w+)", shown)
     assert found, shown[-2000:]
     assert int(found[1]) <= width
-    assert found[2] == found[3] == "true"
+    assert found.groups()[1:] == ("true",) * 4

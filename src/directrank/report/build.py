@@ -8,28 +8,12 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
-from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
-    CONTRADICTED,
-    HOLDS,
-    MEANING,
-    RAN,
-    SAME_DIRECTION,
-    STANDIN,
-    UNMEASURED,
-)
-from directrank.report.content import MEANS, anchor, duration, gather
+from directrank.papers.shared.verdicts import MEANING, STANDIN
+from directrank.report.content import gather
+from directrank.report.products import anchor
+from directrank.report.runs import MEANS
+from directrank.report.words import SIGNS, duration, number, probability, tally_sentence
 from directrank.system.io import write_text
-
-#: How a verdict is shown beside its words: not by colour alone.
-SIGNS = {
-    HOLDS: "✓",
-    CONTRADICTED: "✗",
-    SAME_DIRECTION: "~",
-    CANNOT_TELL: "?",
-    UNMEASURED: "–",
-    RAN: "·",
-}
 
 
 def write(
@@ -61,23 +45,14 @@ def write(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "number": _number, "p": _p}
+    environment.filters |= {"duration": duration, "number": number, "p": probability}
     environment.globals |= {
         "anchor": anchor,
         "signs": SIGNS,
         "meaning": MEANING,
         "standin": STANDIN,
         "headings": list(MEANS),
+        "tally_sentence": tally_sentence,
         "version": __version__,
     }
     write_text(out, environment.get_template("report.html.j2").render(report=report))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}".replace("-", "−")
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

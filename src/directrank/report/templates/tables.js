@@ -60,10 +60,14 @@
     }
   };
 
-  // Words of letters and digits; "neural_ndcg" is two.
+  // Whether a text has every word of a query, as the beginning of one of its own at least; words
+  // are letters and digits, so that "neural_ndcg" is two. Also for the page's other scripts.
   const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}@.]+/gu, " ").trim();
+  window.hasWords = (text, query) => {
+    const said = ` ${plain(text)}`;
+    return plain(query).split(" ").every((word) => said.includes(` ${word}`));
+  };
 
-  // A row is shown that has every word of the filter, as the beginning of one of its own at least.
   const makeFilterable = (table, items) => {
     const label = document.createElement("label");
     const field = document.createElement("input");
@@ -75,12 +79,10 @@
     status.setAttribute("role", "status");
     (boxOf(table) ?? table).before(label);
 
-    const texts = new Map(items.map((item) => [item, ` ${plain(firstRow(item).textContent)}`]));
     const apply = () => {
-      const words = plain(field.value).split(" ").filter(Boolean);
-      for (const [item, text] of texts) item.hidden = !words.every((word) => text.includes(` ${word}`));
+      for (const item of items) item.hidden = !hasWords(firstRow(item).textContent, field.value);
       const shown = items.filter((item) => !item.hidden).length;
-      status.textContent = words.length ? `${shown} of ${items.length}` : "";
+      status.textContent = field.value.trim() ? `${shown} of ${items.length}` : "";
     };
     field.addEventListener("input", apply);
     // A link to a row that is filtered out shows it.
