@@ -1,4 +1,4 @@
-"""The side of bench_losses.py that is code of a loss' authors, from checkouts in one folder.
+"""The authors' own code of losses for bench_losses.py, from checkouts in one folder.
 
 ``LibAUC`` (Optimization-AI/LibAUC, 2.0.1) has K-SONG as a torch module, and
 ``2022-SIGIR-plackett-luce`` (HarrieO) PL-Rank-3 and StochasticRank as NumPy functions of a list.

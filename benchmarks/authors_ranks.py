@@ -1,10 +1,10 @@
-"""The code of papers' authors, whose losses are NDCG at ranks, as contestants of bench_losses.py.
+"""The authors' own code of losses that are NDCG at ranks, as contestants of bench_losses.py.
 
     DIRECTRANK_AUTHORS=DIR python benchmarks/bench_losses.py --losses smooth_ndcg lapsum_ndcg
 
 ``DIR`` holds checkouts of ygcinar/SmoothI, teddykoker/torchsort (``setup.py build_ext --inplace``),
 gmum/LapSum, martius-lab/blackbox-backprop and ermongroup/neuralsort, each under its own name; those
-that are missing are not measured. None knows of padding. Where they give ranks, or a matrix, NDCG
+that are missing are not measured. None supports padding. Where they give ranks, or a matrix, NDCG
 is added in PyTorch.
 """
 

@@ -1,6 +1,6 @@
 """Time and memory of an epoch of the context-aware ranker, beside a plain implementation.
 
-    python benchmarks/bench_context.py                     what has a target, and each loss once
+    python benchmarks/bench_context.py                     targets, and each other loss once
     python benchmarks/bench_context.py --whole             each loss and work beside the plain one
     python benchmarks/bench_context.py --losses neural_ndcg --work equal
 
@@ -8,10 +8,10 @@ The work is Pobrotyn2021's on Web30K: 2 blocks, 1 head, width 96, feed-forward 3
 features, batches of 64, on 500 queries. In ``equal`` all lists have 240 documents; in ``mixed``
 they are as long as Web30K's (mean about 120) and cut to 240.
 
-Ours is the training of this library as the study uses it. The plain implementation is PyTorch's own
-encoder on lists padded to 240 with the losses as they read and autograd. Both take turns in one
-process, and the fastest turn of each counts, so that a busy moment of the machine meets both;
-compare ratios. Peak memory is that of a process of its own, data included.
+Ours is the training of this library as the study uses it. The plain implementation is PyTorch's
+own encoder on lists padded to 240, with literal losses and autograd. Both take turns in one
+process, and the fastest turn of each counts, so that a busy moment of the machine affects both;
+compare ratios. Peak memory is that of a separate process, including the data.
 
 NeuralNDCG and ApproxNDCG, which have targets, are measured beside the plain implementation and on
 both kinds of work; time and memory of every other loss are measured for ours, on lists of 240.
@@ -301,9 +301,9 @@ def write(rows: list[dict], folder: Path) -> None:
     lines = [
         "# The context-aware ranker: an epoch of 500 queries",
         "",
-        f"On {rows[0]['threads']} threads, torch {torch.__version__}; peak memory is the whole "
-        "process's. `equal`: all lists of 240 documents; `mixed`: as long as Web30K's. Targets are "
-        "for two threads.",
+        f"Measured on {rows[0]['threads']} threads with torch {torch.__version__}; peak memory is "
+        "that of the whole process. In `equal` all lists have 240 documents; in `mixed` they are "
+        "as long as those of Web30K. Targets are for two threads.",
         "",
         "| work | loss | s per epoch | ms per step | MB | target | reached | plain: s | plain: MB "
         "| plain / ours |",

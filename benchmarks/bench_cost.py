@@ -2,8 +2,8 @@
 
     python benchmarks/bench_cost.py
 
-Ends with 1 if either takes longer than its limit: a forecast must not be a wait. Compiling the
-losses' loops, once per machine, comes before both.
+Exits with 1 if either takes longer than its limit, because nobody wants to wait for a forecast.
+The losses' loops are compiled before both, once per machine.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
     python benchmarks/bench_flat.py                      all of them, on one thread: two minutes
     python benchmarks/bench_flat.py listnet ndcg
 
-A batch has 128 lists of 1 to 1 251 documents, 116 in the mean. A time is forward and backward of
-the sum on a leaf of scores (of a metric, its value): processor time, which other work on the
-machine changes little, the least of turns that the two calls take one after the other. The padded
-call is given its rectangle: what it takes to fill it is not counted. Formulas that need all pairs
-of the rectangle at once are called for the flat lists alone. Writes ``results/flat.csv``.
+A batch has 128 lists of 1 to 1 251 documents, with a mean of 116. A time is that of the forward and
+backward pass of the sum on a leaf of scores (for a metric, of its value). It is processor time, on
+which other work of the machine has little influence, and the shortest of several turns, which the
+two calls take alternately. The padded call is given its rectangle, and filling it is not timed.
+Formulas that need all pairs of the rectangle at once are only called with flat lists. Writes
+``results/flat.csv``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the training engine makes of a GPU, on data of the size of Web30K.
+"""How well the training engine uses a GPU, on data of the size of Web30K.
 
-    python benchmarks/bench_gpu.py                     everything; some five minutes
-    python benchmarks/bench_gpu.py steps together      those parts
+    python benchmarks/bench_gpu.py                     everything; about five minutes
+    python benchmarks/bench_gpu.py steps together      only these parts
 
 Parts:
 
@@ -12,8 +12,8 @@ steps     B1024 and R5 with ApproxNDCG, 128 queries a step, and Pobrotyn2021's t
           share of the GPU's matrix-product rate; the same step written the usual way (torch.nn
           modules on padded lists, autograd loss); the same with features that stay in the host's
           memory; the GPU's memory.
-together  Ten trials of a small network in one pass, and one after the other.
-sharing   The same small fit in one, two, four and eight processes side by side on the one GPU.
+together  Ten trials of a small network in one pass, and one after another.
+sharing   The same small fit in one, two, four and eight concurrent processes on one GPU.
 
 Writes ``results/training_gpu.csv`` and ``training_gpu.md``.
 """

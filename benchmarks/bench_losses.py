@@ -3,7 +3,7 @@
     python benchmarks/bench_losses.py                    everything, on 2 threads: three minutes
     python benchmarks/bench_losses.py --losses ranknet approx_ndcg --shapes 128x240
 
-The other libraries are measured where they are found:
+The other libraries are measured if they are installed:
 
     pip install --no-deps --target DIR allrank==1.4.3        then DIRECTRANK_ALLRANK=DIR
     python -m venv DIR && DIR/bin/pip install jax==0.6.2 jaxlib==0.6.2 rax==0.4.0
@@ -11,11 +11,12 @@ The other libraries are measured where they are found:
     checkouts of the code of papers' authors in a folder DIR, see authors_losses.py and
     authors_ranks.py                                          then DIRECTRANK_AUTHORS=DIR
 
-A time is forward and backward of the mean loss on a leaf of scores: the least of repetitions, for
-which the libraries take turns, so that a busy moment of the machine decides nothing. Compilation is
-excluded, Rax's as ours. Peak memory is what a process of its own needs beyond its state before the
-call; for Rax it is XLA's own figure of temporaries. The loss ``nothing`` adds the scores up: its
-time and memory are PyTorch's, for two passes and a gradient, and every other loss has them too.
+A time is that of the forward and backward pass of the mean loss on a leaf of scores: the shortest
+of several repetitions, in which the libraries take turns, so that a busy moment of the machine has
+no effect. Compilation is excluded for all libraries. Peak memory is the need of a separate process
+beyond its state before the call; for Rax it is XLA's figure for temporaries. The loss ``nothing``
+adds up the scores: its time and memory are those of PyTorch for two passes and a gradient, which
+every other loss needs as well.
 Writes ``results/losses.csv`` and ``results/losses.md``.
 """
 
@@ -389,14 +390,15 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
     lines = [
         "# Losses: forward and backward",
         "",
-        f"Least milliseconds on {threads} threads of {processor()}, torch {torch.__version__};"
-        " the ratio is the fastest other library's time over ours. AP, precision and the twin"
-        " losses, which no other library has, stand beside its ApproxNDCG, AP, ERR and"
-        " precision under NeuralSort beside its NeuralNDCG, XE-NDCG beside ListNet, and YetiLoss"
-        " beside LambdaRank. PL-Rank draws ten orders, YetiLoss ten, StochasticRank one. The code"
-        " of papers' authors is given lists without padding where it knows none; where it ends at"
-        " ranks, NDCG is added. Peak memory in MB. The"
-        " loss `nothing` adds the scores up: what PyTorch's passes and the gradient take at least.",
+        f"Shortest times in milliseconds on {threads} threads of {processor()} with torch"
+        f" {torch.__version__}; the ratio is the time of the fastest other library divided by ours."
+        " No other library has AP, precision and the twin losses, which are compared with its"
+        " ApproxNDCG; AP, ERR and precision under NeuralSort are compared with NeuralNDCG, XE-NDCG"
+        " with ListNet, and YetiLoss with LambdaRank. PL-Rank and YetiLoss draw ten orders,"
+        " StochasticRank draws one. Code of papers' authors that does not support padding is given"
+        " lists without padding; where it ends at ranks, NDCG is added. Peak memory is in MB. The"
+        " loss `nothing` adds up the scores: it shows the minimum time of PyTorch's passes and the"
+        " gradient.",
         "",
         "| " + " | ".join(key.replace("_", " ") for key in rows[0]) + " |",
         "| --- | --- | --- |" + " ---: |" * (len(rows[0]) - 3),
@@ -407,7 +409,7 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
 
 
 def notes(rows: list[dict]) -> list[str]:
-    """In words: what the cubic loss costs, where another library is faster, growth with length."""
+    """Sentences on the cubic loss, on faster libraries, and on the growth with length."""
     ours = {(row["loss"], row["shape"]): float(row["directrank_ms"]) for row in rows}
     lines = []
     pair = ("softrank", "128x120"), ("approx_ndcg", "128x120")
@@ -421,7 +423,7 @@ def notes(rows: list[dict]) -> list[str]:
     ]
     lines += below_one(rows)
     if grown:
-        lines += ["", f"Exponent of the growth from L = 1250 to 5000: {', '.join(grown)}."]
+        lines += ["", f"Exponents of the growth from L = 1250 to 5000: {', '.join(grown)}."]
     return lines
 
 
@@ -436,11 +438,11 @@ def below_one(rows: list[dict]) -> list[str]:
                 key=lambda who: float(row[f"{who}_ms"]),
             )
             own = (
-                f", {least[row['shape']]} of which `nothing` takes" if row["shape"] in least else ""
+                f", of which `nothing` takes {least[row['shape']]}" if row["shape"] in least else ""
             )
             lines.append(
                 f"- {row['loss']} at {row['shape']}: {row['directrank_ms']} ms{own};"
-                f" {who} {row[f'{who}_ms']} ms."
+                f" {who} takes {row[f'{who}_ms']} ms."
             )
     return ["", "Another library is faster at:", "", *lines] if lines else []
 

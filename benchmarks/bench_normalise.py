@@ -1,13 +1,13 @@
-"""Normalisation: stored once and opened, beside computing it in memory for every run.
+"""Normalised data that are stored once and opened, compared with normalising in every run.
 
     python benchmarks/bench_normalise.py                500 000 documents of 136 features
 
-For each normalisation: ``make`` is the first run that wants it, which computes the copy in blocks
-and stores it with its digests; ``open`` is every later one; ``read`` is one pass over the opened
-features in the order of the file, from the page cache, to show what opening put off; ``compute``
-makes the same arrays in memory from the prepared ones, which every run would do if nothing were
-stored. Times are the fastest of several (``make``: one), passed and of the processor. ``load`` is
-the number of processes that wanted a core when the measurement began, its own among them. Writes
+For each normalisation, ``make`` is the first run that needs it, which computes the copy in blocks
+and stores it with its digests; ``open`` is every later run; ``read`` is one pass over the opened
+features in the order of the file, from the page cache, to show the work that opening postpones;
+``compute`` makes the same arrays in memory from the prepared ones, as every run would do if nothing
+were stored. Wall and processor times are the fastest of several (for ``make``, of one). ``load`` is
+the number of processes that wanted a core when the measurement began, including its own. Writes
 ``benchmarks/results/normalise.csv`` (measured times: they differ from run to run).
 
 Ends with 1 if opening takes more than 50 ms: of a prepared split, of which nothing is read, or of a

@@ -1,14 +1,14 @@
-"""How fast text becomes prepared arrays, beside other readers.
+"""How fast text is turned into prepared arrays, compared with other readers.
 
     python benchmarks/bench_parser.py                   210 MB, all readers
-    python benchmarks/bench_parser.py --full            a text of the size of Web30K, ours alone
+    python benchmarks/bench_parser.py --full            a text of the size of Web30K, only ours
 
 The text is MSLR-like: 136 features, integers, six-decimal fractions and many zeros, lists of 120.
-Each reader runs in a process of its own, so that its peak memory can be told, several times, of
-which the fastest counts. Beside the time that passed stands the processor time, user and system,
-of all threads: it changes less with what else the machine does, and its rate is what one core does.
-``load`` is the number of processes that wanted a core when the reader began, its own among them:
-above the number of cores, the time that passed says little.
+Each reader runs several times in a separate process, so that its peak memory can be measured, and
+the fastest run counts. In addition to the wall time there is the processor time, user and system,
+of all threads: it depends less on other work of the machine, and its rate is that of one core.
+``load`` is the number of processes that wanted a core when the reader began, including its own; if
+it exceeds the number of cores, the wall time says little.
 
 Writes ``benchmarks/results/parser.csv`` and ``parser_full.csv`` (measured times: they differ from
 run to run).

@@ -1,8 +1,8 @@
-"""How long Snakemake takes to plan each edition, in seconds of a processor: a dry run.
+"""How long a dry run of Snakemake takes to plan each edition, in processor seconds.
 
     python benchmarks/bench_planning.py
 
-Ends with 1 if one takes longer than its limit: whoever starts the workflow waits for its plan.
+Exits with 1 if a plan takes longer than its limit, because users wait for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How much of the machine the training engine uses, beside the same steps written the usual way.
+"""How well the training engine uses the machine, compared with the same steps in plain PyTorch.
 
     python benchmarks/bench_training.py                      everything, on 2 threads
-    python benchmarks/bench_training.py steps linear         those parts
+    python benchmarks/bench_training.py steps linear         only these parts
     python benchmarks/bench_training.py --threads 1
 
 Parts:
@@ -15,8 +15,8 @@ steps     B1024 and R5 with ApproxNDCG, 128 queries a step, lists as long as Web
 together  Ten trials of a small network in one pass, and one after the other: seconds of an epoch in
           one process, where steps are short (one query, as Burges2006 and Yu2020 train) and where
           arithmetic decides (16 queries).
-commands  The same as a user meets it: wall time of one command ``directrank fit`` with ten trials,
-          and of ten commands with one trial each, one after the other.
+commands  The same on the command line: the wall time of one command ``directrank fit`` with ten
+          trials, and of ten commands with one trial each, one after another.
 linear    60 linear ApproxNDCG models (6 alphas × 10 starts) for 100 epochs on data of OHSUMED's
           size, on one core, beside a plain version that trains all of them at once, too.
 evaluation

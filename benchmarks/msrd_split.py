@@ -1,4 +1,4 @@
-"""What a plain random split of MSRD lets leak from training into test, beside the split in groups.
+"""How much a plain random split of MSRD leaks from training to test, beside the split in groups.
 
     python benchmarks/msrd_split.py data/raw/MSRD.zip
 

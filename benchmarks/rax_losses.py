@@ -3,8 +3,8 @@
     python rax_losses.py FOLDER
 
 ``FOLDER`` holds one ``<shape>.npz`` per shape, with scores, labels and mask. Each line of the
-input, a JSON list of loss, shape and seconds, is answered by one line of JSON: the least
-milliseconds of the loss with its gradient in so many seconds, and the MB of its temporaries; or
+input, a JSON list of loss, shape and seconds, is answered by one line of JSON: the shortest
+milliseconds of the loss with its gradient within these seconds, and the MB of its temporaries; or
 nothing.
 """
 

@@ -1,13 +1,13 @@
-"""What each job of a finished edition took: seconds, memory and disk, by run, data set and product.
+"""Record the seconds, memory and disk of each job of a finished edition.
 
     python benchmarks/record_jobs.py config/real.yaml [--folder CLONE]
 
-reads what the jobs took from ``CLONE/logs`` (``….benchmark.tsv``) and what they left in
-``CLONE/results`` and ``CLONE/data/prepared``, and puts both into
-benchmarks/results/jobs.csv. What is there of jobs that the edition no longer has is dropped; of
-jobs that were not run now it stays, so that one part of an edition can be recorded after the other.
-A fit that was killed counts from where it went on. ``python docs/artefact.py`` writes the page that
-is made of it.
+reads the resources that jobs used from ``CLONE/logs`` (``….benchmark.tsv``) and the sizes of their
+files from ``CLONE/results`` and ``CLONE/data/prepared``, and writes both to
+benchmarks/results/jobs.csv. Rows of jobs that the edition no longer has are dropped; rows of jobs
+that were not run this time are kept, so that the parts of an edition can be recorded one after
+another. A fit that was killed counts from the moment at which it resumed. ``python
+docs/artefact.py`` writes the page that shows these records.
 """
 
 from __future__ import annotations

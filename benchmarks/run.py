@@ -1,9 +1,9 @@
-"""Run every benchmark of this folder, one after the other; results go to benchmarks/results.
+"""Run every benchmark of this folder, one after another; results go to benchmarks/results.
 
     python benchmarks/run.py            all of them
     python benchmarks/run.py parser     those whose name contains "parser"
 
-Measured times depend on the machine and on what else it does: compare ratios from one run.
+Measured times depend on the machine and its other load: compare ratios from one run.
 """
 
 from __future__ import annotations

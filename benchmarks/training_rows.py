@@ -79,7 +79,7 @@ def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
         "# Training",
         "",
         f"{machine}, torch {torch.__version__}. "
-        "Times depend on the machine and on what else it does; ratios are from one run.",
+        "Times depend on the machine and its other load; ratios are from one run.",
         "",
         "| measure | configuration | value | target | reached |",
         "| --- | --- | ---: | ---: | --- |",

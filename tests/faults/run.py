@@ -98,11 +98,11 @@ def _csv(rows: list[Row]) -> str:
 
 def _page(table: str, seed: int) -> str:
     return (
-        "# Faults, tried for real\n\n"
-        f"Written by `make test-faults` (seed {seed} of the random moments). *Survived*: started "
-        "again as a user would, the workflow ended with the very bytes of a run that was left "
-        "alone, and where a message was due there was one, without a traceback. "
-        "[docs/faults.md](../../docs/faults.md) says how.\n\n" + table
+        "# Injected faults\n\n"
+        f"This page is written by `make test-faults` (seed {seed} of the random moments). "
+        "*Survived* means that the workflow, when started again as a user would, gave the same "
+        "bytes as an undisturbed run, with a message where one was due and without a traceback. "
+        "[docs/faults.md](../../docs/faults.md) describes how this works.\n\n" + table
     )
 
 
