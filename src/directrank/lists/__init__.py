@@ -1,1 +1,1 @@
-"""Ranked lists: packed as the study stores them, padded as losses and metrics take them."""
+"""Ranked lists: packed in storage, padded or flat in losses and metrics."""

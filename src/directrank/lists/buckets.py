@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-#: Padded pairs of a group of lists that cost less time than another call.
+#: A group of lists with this many padded pairs takes less time than another call.
 SMALL_BUCKET = 1 << 18
 
 
@@ -17,11 +17,11 @@ def buckets(
         lengths: int ``[B]``, documents per list.
         waste: a list goes into a group whose longest list is at most ``1 / (1 - waste)`` times as
             long.
-        small: work that is not worth another group, as ``lists × longest ** power``.
-        power: 2 where work is done on padded pairs of documents, 1 where it is on documents.
+        small: the work below which another group does not pay, as ``lists × longest ** power``.
+        power: 2 if the work is on padded pairs of documents, 1 if it is on documents.
 
     Returns:
-        The positions of the lists of each group, longest group first; together all of them.
+        The positions of the lists in each group, longest group first; every list is in one group.
 
     >>> buckets(np.array([3, 100, 4, 95]), small=0)
     [array([1, 3]), array([2, 0])]

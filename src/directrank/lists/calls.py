@@ -1,9 +1,9 @@
-"""How losses and metrics are called: padded or flat lists, and weights of queries.
+"""Calls of losses and metrics with padded or flat lists, and with weights of queries.
 
-A loss or metric is written for padded lists. Where it can be given a
-:class:`directrank.lists.flat.Flat` in the place of a mask, flat lists stay as they are; elsewhere
-it raises :class:`directrank.lists.flat.PaddingNeededError`, and is called for groups of lists of
-similar length, which are padded for it.
+A loss or metric is written for padded lists. If it accepts a :class:`directrank.lists.flat.Flat`
+instead of a mask, flat lists stay as they are. Otherwise it raises
+:class:`directrank.lists.flat.PaddingNeededError`, and is then called for groups of lists of similar
+length, which are padded for it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Own = ParamSpec("Own")
 #: Numbers as a tensor, an array or a list.
 Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
 
-#: Padded pairs of documents of a group that take less time than another call.
+#: A group with this many padded pairs of documents takes less time than another call.
 SMALL_CALL = 1 << 22
 
 _within_transform = torch._C._functorch.is_functorch_wrapped_tensor
 
-#: Names of the parameters that a decorator adds, their type and what the docstring says of them.
+#: The parameters that a decorator adds: names, types and docstrings.
 _LISTS = {
-    "lengths": "int ``[B]``, documents per query, where scores and labels are flat ``[N]``; "
+    "lengths": "int ``[B]``, documents per query, if scores and labels are flat ``[N]``; "
     "LightGBM's and XGBoost's ``group``.",
-    "query_ids": "``[N]``, in the place of lengths: the query of each document; equal neighbours "
-    "are a query.",
+    "query_ids": "``[N]``, instead of lengths: the query of each document; equal neighbours "
+    "form a query.",
 }
-_WEIGHTS = {"weights": "``[B]``, what the loss of each query is multiplied by."}
+_WEIGHTS = {"weights": "``[B]``, the factor of each query's loss."}
 
 
 class Metric(Protocol[Own]):
@@ -84,15 +84,15 @@ class Loss(Metric[Own], Protocol[Own]):
 
 
 def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
-    """A loss of padded lists that takes flat ones too, and a weight per query.
+    """Make a loss of padded lists accept flat ones too, and a weight per query.
 
     The parameters ``lengths``, ``query_ids`` and ``weights`` are added to its signature and
     docstring. Weights multiply the values, so that the weighted mean of a batch is
     ``loss(…, weights=weights).sum() / weights.sum()``.
 
     Raises:
-        DirectrankError: from the loss, as :func:`directrank.lists.flat.flat_lists`; weights that
-            are not ``[B]`` or negative; weights of documents where it has no place for them.
+        DirectrankError: raised by the loss as by :func:`directrank.lists.flat.flat_lists`; weights
+            are not ``[B]`` or negative; the loss takes no weights of documents.
     """
     known = inspect.signature(loss).parameters
     name, names = f"{loss.__module__}:{loss.__qualname__}", tuple(known)[3:]
@@ -116,9 +116,9 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
             return compiled.call(call, name, scores, given | options)
         if "document_weights" in options and "document_weights" not in known:
             raise DirectrankError(
-                f"{loss.__name__} takes no weights of documents: it is a value of the whole "
-                "ranking, no sum of what each document costs",
-                "weights gives every query one; rmse, listnet and xe_ndcg take document_weights",
+                f"{loss.__name__} takes no weights of documents, because it is a value of the "
+                "whole ranking, not a sum over documents",
+                "use weights for queries; rmse, listnet and xe_ndcg take document_weights",
             )
         return called(loss, scores, labels, mask, *positional, lengths=lengths,
                       query_ids=query_ids, weights=weights, **options)  # fmt: skip
@@ -127,14 +127,14 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
 
 
 def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
-    """A metric of padded lists that takes flat ones too.
+    """Make a metric of padded lists accept flat ones too.
 
-    The parameters ``lengths`` and ``query_ids`` are added to its signature and docstring. A weight
-    changes no value of a query, and what it does to their mean is said by
-    :func:`directrank.metrics.mean`.
+    The parameters ``lengths`` and ``query_ids`` are added to its signature and docstring. Weights
+    do not change the value of a query; for the weighted mean see :func:`directrank.metrics.mean`.
 
     Raises:
-        DirectrankError: from the metric, as :func:`directrank.lists.flat.flat_lists`; weights.
+        DirectrankError: raised by the metric as by :func:`directrank.lists.flat.flat_lists`;
+            weights are given.
     """
 
     @wraps(metric)
@@ -149,8 +149,8 @@ def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
     ) -> Tensor:
         if "weights" in options or "document_weights" in options:
             raise DirectrankError(
-                f"{metric.__name__} takes no weights: of a query they change nothing, and a "
-                "ranking has no weights of documents",
+                f"{metric.__name__} takes no weights, because they do not change the value of a "
+                "query, and documents have no weights in a ranking",
                 f"take the weighted mean: metrics.mean(metrics.{metric.__name__}(…), weights)",
             )
         return called(metric, scores, labels, mask, *positional, lengths=lengths,
@@ -170,13 +170,13 @@ def called(
     weights: Numbers | None = None,
     **options: Any,
 ) -> Tensor:
-    """``function(scores, labels, mask, …)``, whose first dimension is that of the lists, weighted.
+    """Call ``function(scores, labels, mask, …)`` for padded or flat lists, and weigh its values.
 
-    Autocasting ends here: sums over a list need their digits.
+    Autocasting is disabled here, because sums over a list need full precision.
 
     Raises:
-        DirectrankError: as :func:`directrank.lists.flat.flat_lists`; a mask of flat lists; weights
-            that are not ``[B]`` or negative; scores within a transform of ``torch.func``.
+        DirectrankError: as for :func:`directrank.lists.flat.flat_lists`; flat lists have a mask;
+            weights are not ``[B]`` or negative; scores are within a transform of ``torch.func``.
     """
     if _within_transform(scores):
         raise DirectrankError(
@@ -192,7 +192,7 @@ def called(
         values = function(scores, labels, mask, *positional, **options)
     elif mask is not None:
         raise DirectrankError(
-            "flat lists have no mask, and one is given", "leave it out: nothing is padded"
+            "flat lists have no mask, but one is given", "leave it out, because nothing is padded"
         )
     else:
         lists = flat_lists(scores, labels, lengths, query_ids)
@@ -211,14 +211,14 @@ def _in_groups(
     positional: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Tensor:
-    """The function of lists of similar length at a time, padded."""
+    """Call the function for padded groups of lists of similar length."""
     values = []
     groups = [np.sort(group) for group in buckets(lists.lengths, small=SMALL_CALL)]
     groups = groups or [np.arange(0)]
     for group in groups:
         lengths = lists.lengths[group][:, None]
         places = np.arange(lengths.max(initial=0))
-        # Beyond its end a list's last document stands in, and is masked.
+        # Positions beyond a list's end repeat its last document and are masked.
         places_of = lists.starts[group][:, None] + np.minimum(places, np.maximum(lengths - 1, 0))
         index = torch.from_numpy(places_of.clip(max=max(len(scores) - 1, 0))).to(scores.device)
         mask = torch.from_numpy(places < lengths).to(scores.device)
@@ -233,7 +233,7 @@ def _in_groups(
 
 
 def _of_group(option: Any, lists: Flat, index: Tensor, rows: Tensor) -> Any:
-    """What of an option belongs to a group: of a number per list ``[B, 1]`` or document ``[N]``."""
+    """A group's part of an option with a number per list ``[B, 1]`` or document ``[N]``."""
     if not isinstance(option, Tensor) or option.ndim == 0:
         return option
     if option.ndim == 1:
@@ -247,7 +247,7 @@ def _padded(values: Tensor, index: Tensor) -> Tensor:
 
 
 def of_queries(weights: Numbers, values: Tensor) -> Tensor:
-    """Weights as a tensor beside the ``values [B]``."""
+    """Weights as a tensor like the ``values [B]``."""
     given = torch.as_tensor(weights).to(values)
     if given.shape != values.shape:
         raise DirectrankError(
@@ -255,14 +255,12 @@ def of_queries(weights: Numbers, values: Tensor) -> Tensor:
             "repeat one weight for all, or give weights of documents as document_weights",
         )
     if given.device.type == "cpu" and bool((given < 0).any()):
-        raise DirectrankError(
-            "a weight is negative", "0 leaves a query out; there is nothing below"
-        )
+        raise DirectrankError("a weight is negative", "use 0 to leave a query out")
     return given
 
 
 def _documented(call: Any, function: Callable[..., Tensor], added: Mapping[str, str]) -> Any:
-    """``call`` with the signature and docstring of a function, and what has been added to them."""
+    """``call`` with the signature and docstring of a function, and the parameters added to them."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     place = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)

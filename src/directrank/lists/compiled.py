@@ -1,9 +1,10 @@
-"""Losses within ``torch.compile``: one operator, whose work is the call that it stands for.
+"""Losses within ``torch.compile``: a single operator that calls the loss.
 
-The compiler sees the operator alone and calls it; what a loss does, in kernels or in PyTorch, is
-not traced. The operator returns the gradient with the values, so that the way back is a product.
+The compiler sees only the operator and calls it; the work of a loss, in kernels or in PyTorch, is
+not traced. The operator returns the gradient with the values, so that the backward pass is a
+product.
 
-To be imported where something is compiled, as it imports the compiler.
+Import this module only where something is compiled, because it imports the compiler.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ _numbers = count()
 
 
 def call(loss: Callable[..., Tensor], name: str, scores: Tensor, options: dict[str, Any]) -> Tensor:
-    """``loss(scores, **options)`` as one operator of the graph, of the loss's ``module:name``.
+    """Call ``loss(scores, **options)`` as one operator of the graph, named by the loss's
+    ``module:name``.
 
-    An ordinary call, and a break of the graph, where an operator cannot be given what it needs: a
-    generator, an argument other than the scores that requires a gradient, a loss that its module
-    does not have under its name.
+    It is an ordinary call, which breaks the graph, if an operator cannot receive what it needs:
+    with a generator, an argument other than the scores that requires a gradient, or a loss that its
+    module does not have under its name.
     """
     for key in ("lengths", "query_ids", "weights"):
         if options.get(key) is not None:
@@ -47,14 +49,14 @@ def call(loss: Callable[..., Tensor], name: str, scores: Tensor, options: dict[s
 def called_outside_the_graph(
     loss: Callable[..., Tensor], scores: Tensor, options: dict[str, Any]
 ) -> Tensor:
-    """``loss(scores, **options)``."""
+    """Call ``loss(scores, **options)``."""
     return loss(scores, **options)
 
 
 def _packed(option: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
-    """An option as JSON has it, its tensors by their numbers in a list, which they are added to.
+    """An option in a form for JSON, in which numbers replace tensors; these are added to a list.
 
-    What an operator cannot be given is added to ``rest``.
+    Options that an operator cannot receive are added to ``rest``.
     """
     if isinstance(option, Tensor) and not option.requires_grad:
         tensors.append(option)
@@ -68,10 +70,10 @@ def _packed(option: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
 
 @torch.compiler.assume_constant_result
 def _text(name: str, options: dict[str, Any]) -> str:
-    """A call as an operator can be given it, and a number of its own.
+    """A call as text that an operator can receive, with a unique number.
 
-    A loss may draw random numbers, and the compiler takes two calls with equal arguments for one,
-    whatever the operator's tag says.
+    A loss may draw random numbers, and the compiler merges calls with equal arguments, whatever the
+    operator's tag says.
     """
     return json.dumps([name, options, next(_numbers)])
 
@@ -91,7 +93,7 @@ def _read(text: str, tensors: list[Tensor]) -> tuple[Callable[..., Tensor], dict
     return getattr(import_module(module), loss), with_tensors(options)
 
 
-# A loss may draw random numbers: it is neither computed beforehand nor again.
+# A loss may draw random numbers, so it must be neither computed in advance nor recomputed.
 torch.library.define(
     "directrank::loss",
     "(Tensor scores, Tensor[] tensors, str call, bool gradient) -> (Tensor, Tensor, Tensor)",
@@ -104,13 +106,13 @@ torch.library.define(
 def _loss(
     scores: Tensor, tensors: list[Tensor], call: str, gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The values ``[B]``, their gradient, and of flat lists the list of each document."""
+    """The values ``[B]``, their gradient and, for flat lists, the list of each document."""
     loss, options = _read(call, tensors)
     owners = torch.empty(0, dtype=torch.int64, device=scores.device)
     if not gradient:
         return loss(scores, **options), widened(scores).new_empty(0), owners
     leaf = widened(scores.detach()).requires_grad_()
-    # Below an operator PyTorch keeps no graph unless it is told to.
+    # Inside an operator, PyTorch records no graph unless it is told to.
     with (
         torch.enable_grad(),
         torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.AutogradFunctionality, False),
@@ -127,7 +129,7 @@ def _loss(
 def _shapes(
     scores: Tensor, tensors: list[Tensor], call: str, gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Shapes and types of what :func:`_loss` returns."""
+    """The shapes and types of the results of :func:`_loss`."""
     _, options = _read(call, tensors)
     queries: int | torch.SymInt = len(scores)
     flat = True

@@ -17,10 +17,10 @@ DISCOUNTS = ("log2", "letor")
 
 
 def gains(labels: Tensor, kind: str) -> Tensor:
-    """``2^y - 1`` (``exp2``), ``y`` (``linear``) or what Burges2006 prints, ``[B, L]``.
+    """``2^y - 1`` (``exp2``), ``y`` (``linear``) or the gains that Burges2006 prints, ``[B, L]``.
 
-    That (``burges2006``) is 0, 3, 7, 15, 31 for the labels 0 to 4, against its own equation 1:
-    ``2^(y+1) - 1``, and 0 for 0.
+    The latter (``burges2006``) are 0, 3, 7, 15, 31 for the labels 0 to 4, contrary to the paper's
+    equation 1: ``2^(y+1) - 1``, and 0 for 0.
     """
     one_of(kind, GAINS, "gain")
     if kind == "linear":
@@ -34,8 +34,8 @@ def gains(labels: Tensor, kind: str) -> Tensor:
 def discount(kind: str, ranks: Tensor) -> Tensor:
     """The weight of a rank; ranks may be real-valued.
 
-    ``log2`` is ``1 / log2(1 + r)``. ``letor`` is what the LETOR 3.0 evaluation tool does: 1 at
-    ranks 1 and 2, ``1 / log2(r)`` from there on.
+    ``log2`` is ``1 / log2(1 + r)``. ``letor`` is the discount of the LETOR 3.0 evaluation tool: 1
+    at ranks 1 and 2, and ``1 / log2(r)`` from rank 3.
     """
     one_of(kind, DISCOUNTS, "discount")
     if kind == "log2":
@@ -50,16 +50,16 @@ def rank_discounts(
     dtype: torch.dtype = torch.float64,
     device: torch.device | None = None,
 ) -> Tensor:
-    """The weights of the ranks 1, 2, …, 0 beyond rank k: ``[length]``."""
+    """The weights of the ranks 1, 2, … and 0 beyond rank k: ``[length]``."""
     ranks = torch.arange(1, length + 1, dtype=dtype, device=device)
     weights = discount(kind, ranks)
     return weights if k is None else weights * (ranks <= k)
 
 
 def normalised_gains(labels: Tensor, mask: Lists, gain: str, kind: str, k: int | None) -> Tensor:
-    """Gains over the largest DCG@k that any ranking of their list has, ``[B, L]`` or flat ``[N]``.
+    """Gains divided by the largest DCG@k of any ranking of their list, ``[B, L]`` or flat ``[N]``.
 
-    0 in a list where that is 0. Labels are 0 at masked positions.
+    They are 0 if that DCG is 0. Labels must be 0 at masked positions.
     """
     values = gains(labels, gain)
     if isinstance(mask, Flat):

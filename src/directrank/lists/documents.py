@@ -1,4 +1,4 @@
-"""Documents of a batch as rows of the split that they come from."""
+"""Documents of a batch as rows of the split from which they come."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Documents:
-    """Features ``[M, N, F]`` that are copied out of a table where they are used.
+    """Features ``[M, N, F]`` that are copied from a table only when they are used.
 
     Attributes:
         table: ``[T, F]``, on the CPU.
-        rows: int64 numpy ``[M, N]``, which row of the table each document is.
-        dtype: what they are copied as.
+        rows: int64 numpy ``[M, N]``, the row of the table of each document.
+        dtype: the type of the copies.
     """
 
     table: Tensor
@@ -29,15 +29,15 @@ class Documents:
         return *self.rows.shape, self.table.shape[1]
 
     def repeated(self, times: int) -> Documents:
-        """Each model's documents ``times`` times, one after the other."""
+        """The documents of each model repeated ``times`` times."""
         return replace(self, rows=self.rows.repeat(times, 0))
 
     def tensor(self) -> Tensor:
-        """The features themselves."""
+        """The features as a tensor."""
         index = torch.from_numpy(self.rows.ravel())
         return self.table.index_select(0, index).to(self.dtype).view(self.shape)
 
 
 def copied(documents: Tensor | Documents) -> Tensor:
-    """The features of documents, taken out of their table if they are in one."""
+    """The features of documents, copied from their table if they are in one."""
     return documents.tensor() if isinstance(documents, Documents) else documents

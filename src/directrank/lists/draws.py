@@ -13,10 +13,10 @@ from directrank.lists.flat import Lists, mask_of
 
 @dataclass(frozen=True)
 class Streams:
-    """Several random streams in the place of one generator, for the lists of several models.
+    """Several random streams instead of one generator, for the lists of several models.
 
-    The lists of each model follow each other, as many of each, padded. They are given the numbers
-    that they would be given in a call of their own.
+    The padded lists of a model are contiguous, and each model has the same number of lists. They
+    get the numbers that they would get in a separate call.
 
     Attributes:
         generators: one stream per model, in the order of their lists.
@@ -25,12 +25,12 @@ class Streams:
     generators: Sequence[torch.Generator]
 
 
-#: Where random numbers come from; None takes PyTorch's own stream.
+#: A source of random numbers; None is PyTorch's own stream.
 Source = torch.Generator | Streams | None
 
 
 def uniform(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
-    """Numbers from [0, 1) in the shape of ``values``; what masked positions get has no meaning."""
+    """Numbers from [0, 1) in the shape of ``values``; those at masked positions have no meaning."""
     return _drawn(torch.rand, values, lists, source, dtype)
 
 
@@ -50,7 +50,7 @@ def _drawn(
     for own, places, generator in zip(
         result.view(models, -1, values.shape[1]), used, source.generators, strict=True
     ):
-        # A call of its own would be padded to the longest of its lists.
+        # A separate call would be padded to the longest of its lists.
         longest = int(places.nonzero()[-1]) + 1 if bool(places.any()) else values.shape[1]
         own[:, :longest] = draw(
             (len(own), longest), generator=generator, dtype=dtype, device=values.device

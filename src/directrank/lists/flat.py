@@ -1,8 +1,7 @@
-"""Flat lists: the documents of all queries lie one after the other, as ``[N]``.
+"""Flat lists: the documents of all queries one after the other, ``[N]``.
 
-Where a formula says the same of padded and of flat lists, it is written with the functions below,
-which take the mask of the one (None where all documents are real) or the :class:`Flat` of the
-other.
+A formula that is the same for padded and flat lists is written with the functions below. They take
+the mask of padded lists (None if all documents are real) or the :class:`Flat` of flat ones.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from directrank.system.errors import DirectrankError
 
 
 class PaddingNeededError(Exception):
-    """A formula was given flat lists and knows padded ones alone."""
+    """A formula that works only on padded lists was given flat ones."""
 
 
 @dataclass(frozen=True)
 class Flat:
-    """Where flat lists lie; it stands where padded lists have their mask.
+    """The positions of flat lists, which replace the mask of padded lists.
 
     Attributes:
-        lengths: int64 ``[B]``, documents per list; together they are the N documents.
-        device: of the documents.
+        lengths: int64 ``[B]``, documents per list; their sum is N.
+        device: the device of the documents.
     """
 
     lengths: np.ndarray
@@ -36,7 +35,7 @@ class Flat:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each list begins, int64 ``[B]``."""
+        """The position at which each list begins, int64 ``[B]``."""
         return self.lengths.cumsum() - self.lengths
 
     @cached_property
@@ -47,30 +46,31 @@ class Flat:
 
     @cached_property
     def firsts(self) -> Tensor:
-        """Where the list of each document begins, int64 ``[N]``."""
+        """The position at which the list of each document begins, int64 ``[N]``."""
         return torch.from_numpy(np.repeat(self.starts, self.lengths)).to(self.device)
 
     @property
     def longest(self) -> int:
-        """Documents of the longest list, L."""
+        """The number of documents of the longest list, L."""
         return int(self.lengths.max()) if len(self.lengths) else 0
 
 
-#: Which places hold documents: the mask ``[B, L]`` of padded lists, or where flat ones lie.
+#: The positions of documents: the mask ``[B, L]`` of padded lists, or a :class:`Flat`.
 Lists: TypeAlias = Tensor | Flat
 
 
 def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> Flat:
-    """Where the lists of ``scores [N]`` and ``labels [N]`` lie.
+    """The positions of the lists of ``scores [N]`` and ``labels [N]``.
 
     Args:
         scores, labels: ``[N]``.
         lengths: int ``[B]``, documents per list, or None: a tensor, an array or a sequence.
-        query_ids: ``[N]``, the query of each document, or None; equal neighbours are a query.
+        query_ids: ``[N]``, the query of each document, or None; equal neighbours form a query.
 
     Raises:
-        DirectrankError: other shapes; both or neither of lengths and numbers; lengths that are
-            negative, no whole numbers, or other than N together; a query in two places.
+        DirectrankError: the shapes are wrong; both or neither of lengths and query ids are given;
+            lengths are negative, not whole numbers, or do not add up to N; a query is in two
+            places.
     """
     if scores.shape != labels.shape or scores.ndim != 1:
         raise DirectrankError(
@@ -79,8 +79,8 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
         )
     if (lengths is None) == (query_ids is None):
         raise DirectrankError(
-            "lengths and query_ids say the same of flat lists, and both are given",
-            "give one of them",
+            "both lengths and query_ids are given, which define the same lists",
+            "give only one of them",
         )
     N = len(scores)
     if lengths is None:
@@ -93,18 +93,19 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
         )
     if sizes.size and sizes.min() < 0:
         raise DirectrankError(
-            f"lengths holds {sizes.min()}", "a list has 0 documents or more: count them anew"
+            f"lengths contains {sizes.min()}",
+            "give the number of documents of each query, 0 or more",
         )
     if sizes.sum() != N:
         raise DirectrankError(
-            f"lengths add up to {sizes.sum()} documents, and there are {N} scores",
+            f"lengths add up to {sizes.sum()} documents, but there are {N} scores",
             "give the length of every list of scores, in their order",
         )
     return Flat(sizes.astype(np.int64), scores.device)
 
 
 def _runs(query_ids: Tensor, documents: int) -> np.ndarray:
-    """How often each number stands in a row, int64."""
+    """The length of each run of equal numbers, int64."""
     if query_ids.shape != (documents,):
         raise DirectrankError(
             f"query_ids {tuple(query_ids.shape)} must be [{documents}], as the scores",
@@ -113,17 +114,17 @@ def _runs(query_ids: Tensor, documents: int) -> np.ndarray:
     ids, counts = torch.unique_consecutive(query_ids, return_counts=True)
     if len(ids) > len(torch.unique(ids)):
         raise DirectrankError(
-            "the documents of a query do not follow each other in query_ids",
-            "sort the documents by query; or give lengths, if the query is meant to be there twice",
+            "the documents of a query are not contiguous in query_ids",
+            "sort the documents by query, or give lengths if the query is meant to occur twice",
         )
     return counts.cpu().numpy()
 
 
 def mask_of(lists: Lists) -> Tensor:
-    """The mask of padded lists, for a formula that knows no others.
+    """The mask of padded lists, for a formula that works on no others.
 
     Raises:
-        PaddingNeededError: flat lists.
+        PaddingNeededError: the lists are flat.
     """
     if isinstance(lists, Flat):
         raise PaddingNeededError
@@ -131,23 +132,23 @@ def mask_of(lists: Lists) -> Tensor:
 
 
 def sums(values: Tensor, lists: Lists | None) -> Tensor:
-    """The sum of each list, ``[B]``, of ``[B, L]`` that are 0 where masked, or of ``[N]``."""
+    """The sums of the lists, ``[B]``, of values ``[B, L]`` that are 0 where masked, or ``[N]``."""
     if not isinstance(lists, Flat):
         return values.sum(1)
-    # One number after the other: float64 keeps the digits of long lists.
+    # The sum is sequential, so it uses float64 for the precision of long lists.
     total = values.new_zeros(len(lists.lengths), dtype=torch.float64)
     return total.index_add(0, lists.owners, values.double()).to(values.dtype)
 
 
 def spread(values: Tensor, lists: Lists | None) -> Tensor:
-    """``values [B]`` of lists, where they meet those of the documents: ``[B, 1]`` or ``[N]``."""
+    """``values [B]`` of lists in a shape that matches documents: ``[B, 1]`` or ``[N]``."""
     if isinstance(lists, Flat):
         return values.index_select(0, lists.owners)
     return values.unsqueeze(1)
 
 
 def counts(lists: Lists) -> Tensor:
-    """Documents of each list, int64 ``[B]``."""
+    """The number of documents of each list, int64 ``[B]``."""
     if isinstance(lists, Flat):
         return torch.from_numpy(lists.lengths).to(lists.device)
     return lists.sum(1)
@@ -159,14 +160,14 @@ def hidden(values: Tensor, lists: Lists | None) -> Tensor:
 
 
 def repeated(lists: Lists, times: int) -> Lists:
-    """The same lists so many times, one after the other."""
+    """The same lists repeated ``times`` times."""
     if isinstance(lists, Flat):
         return Flat(np.tile(lists.lengths, times), lists.device)
     return lists.repeat(times, 1)
 
 
 def in_order(values: Tensor, order: Tensor, lists: Lists) -> Tensor:
-    """``values`` of documents in the ``order`` of each list, which counts from its beginning."""
+    """``values`` of documents in the ``order`` of each list, which counts from the list's start."""
     if isinstance(lists, Flat):
         return values.index_select(0, order + lists.firsts)
     return values.gather(1, order)

@@ -1,4 +1,4 @@
-"""Values whose gradient is written down, not derived."""
+"""Values with an explicit gradient, which is not derived by PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def with_gradient(
 ) -> Tensor:
     """``value [B]`` as a function of ``scores [B, L]`` with the given ``gradient [B, L]``.
 
-    It can be differentiated once. Of flat lists, which are to be given, scores and gradient are
+    It can be differentiated once. For flat lists, which must then be given, scores and gradient are
     ``[N]``.
     """
     return _WithGradient.apply(scores, (value, gradient), lists)
@@ -29,7 +29,8 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        # The decorator costs as much as ListNet: only where a graph of the gradient is made.
+        # The decorator costs as much as ListNet, so it is used only if a graph of the gradient is
+        # made.
         work = _once if torch.is_grad_enabled() else _scaled
         return work(ctx, grad_output)
 

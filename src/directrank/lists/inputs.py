@@ -1,4 +1,4 @@
-"""What every loss and metric does with its arguments first."""
+"""Checks and conversions of the arguments of every loss and metric."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from directrank.system.errors import DirectrankError
 def checked(scores: Tensor, labels: Tensor, lists: Lists | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores and labels as floats that are 0 at masked positions, and the mask.
 
-    Masked positions may hold anything, NaN included.
+    Masked positions may contain anything, even NaN.
 
     Args:
         scores: floating ``[B, L]``.
         labels: ``[B, L]``.
-        lists: bool ``[B, L]``, True for a real document; None where all are real.
+        lists: bool ``[B, L]``, True for a real document; None if all are real.
 
     Raises:
-        DirectrankError: shapes that differ, scores that are not floating, a mask that is not bool.
-        PaddingNeededError: flat lists in the place of a mask.
+        DirectrankError: shapes differ, scores are not floating point, or the mask is not bool.
+        PaddingNeededError: flat lists were given instead of a mask.
     """
     scores, labels, lists = validated(scores, labels, lists)
     if lists is None:
@@ -37,7 +37,7 @@ def checked(scores: Tensor, labels: Tensor, lists: Lists | None) -> tuple[Tensor
 def checked_lists(
     scores: Tensor, labels: Tensor, lists: Lists | None
 ) -> tuple[Tensor, Tensor, Lists]:
-    """As :func:`checked`, of padded or, on a CPU, flat lists."""
+    """As :func:`checked`, for padded lists or, on a CPU, flat ones."""
     if not isinstance(lists, Flat):
         return checked(scores, labels, lists)
     if scores.device.type != "cpu":  # kernels are for CPUs
@@ -57,10 +57,10 @@ def validated(
 def validated(
     scores: Tensor, labels: Tensor, mask: Lists | None
 ) -> tuple[Tensor, Tensor, Lists | None]:
-    """As :func:`checked`, but what masked positions hold is left there, and the mask may be None.
+    """As :func:`checked`, but masked positions keep their values, and the mask may be None.
 
-    Half-precision scores are widened to float32, where sums over a list still have digits to spare;
-    labels take the type of the scores. Flat lists may stand in the place of a mask.
+    Half-precision scores are widened to float32, which is precise enough for sums over a list;
+    labels take the type of the scores. Flat lists may replace the mask.
     """
     flat = isinstance(mask, Flat)
     if scores.ndim != 2 - flat or scores.shape != labels.shape:
@@ -70,7 +70,9 @@ def validated(
             "their lengths or query_ids",
         )
     if not scores.is_floating_point():
-        raise DirectrankError(f"scores are {scores.dtype}, not floating", "call scores.float()")
+        raise DirectrankError(
+            f"scores are {scores.dtype}, not floating point", "call scores.float()"
+        )
     if isinstance(mask, Tensor) and (mask.shape != scores.shape or mask.dtype != torch.bool):
         raise DirectrankError(
             f"mask {tuple(mask.shape)} of {mask.dtype} must be bool of shape {tuple(scores.shape)}",
@@ -81,16 +83,16 @@ def validated(
 
 
 def widened(scores: Tensor) -> Tensor:
-    """Half-precision scores as float32, others as they are."""
+    """Half-precision scores as float32, others unchanged."""
     return scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
 
 
 def nothing_masked(mask: Tensor) -> bool:
-    """Whether all documents are known to be real; a GPU is not waited for."""
+    """Whether all documents are known to be real; False on a GPU, to avoid waiting for it."""
     return mask.device.type == "cpu" and bool(mask.numpy().all())
 
 
 def one_of(value: str, known: tuple[str, ...], what: str) -> None:
-    """Raise where ``value`` is none of the ``known`` names."""
+    """Raise DirectrankError if ``value`` is not one of the ``known`` names."""
     if value not in known:
         raise DirectrankError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")

@@ -1,8 +1,8 @@
 """The packed container of ranked lists.
 
-Outside of losses and metrics everything is *packed*: the documents of all queries lie one after
-the other, and ``offsets`` says where each query's list begins and ends. Nothing here needs PyTorch,
-whose import takes longer than most plans and figures; :mod:`directrank.lists.padding` makes padded
+Outside losses and metrics everything is *packed*: the documents of all queries follow one another,
+and ``offsets`` says where each query's list begins and ends. Nothing here needs PyTorch, whose
+import takes longer than most plans and figures; :mod:`directrank.lists.padding` makes padded
 tensors.
 """
 
@@ -21,9 +21,9 @@ class RankedLists:
         features: float32 ``[N, F]``, one row per document; may be memory-mapped.
         labels: float32 ``[N]``, graded relevance, 0 = not relevant.
         offsets: int64 ``[Q + 1]``; query ``q`` has the rows ``offsets[q]:offsets[q + 1]``.
-        query_ids: int64 ``[Q]``, the data set's own numbers.
-        groups: int64 ``[Q]``; queries of one group are not independent of each other. None where
-            nothing is known of groups.
+        query_ids: int64 ``[Q]``, the query numbers of the data set.
+        groups: int64 ``[Q]``; queries of the same group are not independent. None if no groups are
+            known.
 
     >>> lists = RankedLists(
     ...     features=np.zeros((5, 3), np.float32),
@@ -71,7 +71,7 @@ class RankedLists:
         return (below[self.offsets[1:]] - below[self.offsets[:-1]]).astype(np.int64)
 
     def select(self, queries: np.ndarray) -> RankedLists:
-        """A copy of the queries at the positions ``queries`` (int ``[M]``), in that order."""
+        """Copy the queries at the positions ``queries`` (int ``[M]``), in that order."""
         queries = np.asarray(queries, dtype=np.int64)
         lengths = self.lengths[queries]
         rows = concatenated_ranges(self.offsets[queries], lengths)

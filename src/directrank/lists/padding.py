@@ -1,4 +1,4 @@
-"""The one place where packed lists are padded."""
+"""Padding of packed lists, which is done only here."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from torch import Tensor
 
 
 def padded_positions(lengths: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
-    """Where each packed document goes in a padded ``[B, L]`` tensor.
+    """The position of each packed document in a padded ``[B, L]`` tensor.
 
     Args:
         lengths: int ``[B]``, documents per query.
-        width: L; the longest list where it is ``None``.
+        width: L; the length of the longest list if it is ``None``.
 
     Returns:
-        ``mask``, bool ``[B, L]``, True where a document is, and ``index``, int64 ``[N]``, the
-        position of each packed document in the flattened ``[B * L]`` tensor.
+        ``mask``, bool ``[B, L]``, True at documents, and ``index``, int64 ``[N]``, the position of
+        each packed document in the flattened ``[B * L]`` tensor.
 
     >>> mask, index = padded_positions(torch.tensor([1, 3]))
     >>> mask.tolist()

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from directrank.lists.flat import Flat, Lists, PaddingNeededError
 
-#: Bits of a sorting key that hold a document's position; above them one bit for padding and 32 for
-#: its value.
+#: Bits of a sorting key for a document's position; above them are one bit for padding and 32 for
+#: the value.
 PLACE_BITS = 30
 
 
@@ -21,8 +21,8 @@ def descending_order(values: Tensor, mask: Lists) -> Tensor:
         mask: bool ``[B, L]``.
 
     Returns:
-        int64 ``[B, L]``. Of flat lists, on a CPU, all is ``[N]``, and positions count from the
-        beginning of each list.
+        int64 ``[B, L]``. For flat lists, on a CPU, all shapes are ``[N]``, and positions count from
+        the beginning of each list.
     """
     values = values.detach()
     if isinstance(mask, Flat) and values.device.type != "cpu":
@@ -51,32 +51,32 @@ def inverse(order: Tensor) -> Tensor:
 
 
 def top(k: int, scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Which documents of the mask are among the first k by score, bool ``[B, L]``."""
+    """Whether each document of the mask is among the first k by score, bool ``[B, L]``."""
     if mask is None:
         mask = torch.ones_like(scores, dtype=torch.bool)
     return mask & (inverse(descending_order(scores, mask)) < k)
 
 
 def _order_by_keys(values: Tensor, mask: Lists) -> Tensor:
-    """The order of float32 ``values``, as whole numbers of the same order."""
+    """The order of float32 ``values``, which are converted to integers of the same order."""
     bits = (values.numpy() + np.float32(0.0)).view(np.int32)  # minus zero ties with zero
     rising = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     return rising_order((~rising).astype(np.int64), mask)
 
 
 def rising_order(keys: np.ndarray, mask: Lists) -> Tensor:
-    """Positions that sort whole numbers, smallest first, ties in order of appearance, masked last.
+    """Positions that sort integers ascending, ties in order of appearance, masked ones last.
 
-    Padding, number and position become one key. No two are equal, so that NumPy's vectorised sort
-    of integers, which is not stable, gives the stable order, several times faster than a stable
-    sort of floats.
+    Padding, value and position form one key. No two keys are equal, so NumPy's vectorised sort of
+    integers, which is not stable, gives the stable order several times faster than a stable sort of
+    floats.
 
     Args:
-        keys: int64 ``[B, L]`` from -2³² to 2³² - 1; used up.
+        keys: int64 ``[B, L]`` from -2³² to 2³² - 1; they are overwritten.
         mask: bool ``[B, L]``.
 
     Returns:
-        int64 ``[B, L]``; of flat lists as :func:`descending_order`.
+        int64 ``[B, L]``; for flat lists see :func:`descending_order`.
     """
     if isinstance(mask, Flat):
         keys <<= PLACE_BITS

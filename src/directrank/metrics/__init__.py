@@ -34,7 +34,7 @@ REGISTRY: dict[str, str] = {
     "nerr": "directrank.metrics._err:nerr",
 }
 
-#: What a metric is called in the label of a column.
+#: The name of a metric in the label of a column.
 SHORT_NAMES = {"average_precision": "ap", "reciprocal_rank": "rr"}
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 
 
 def get(name: str) -> Callable[..., Tensor]:
-    """The metric ``name``; an unknown one is a ``ConfigError`` that lists the known ones."""
+    """The metric ``name``; raises ``ConfigError``, which lists the known ones, if it is unknown."""
     return look_up(REGISTRY, name, "metric")
 
 
@@ -67,8 +67,8 @@ def formula(name: str) -> Callable[..., tuple[Tensor, Tensor]]:
 def label(mapping: Mapping[str, Any]) -> str:
     """The column name of a configured metric, e.g. ``ndcg@5/letor`` or ``ap@5/graded_ideal``.
 
-    Options at their default are left out. So is ``empty``: values are stored per query, and a
-    convention for empty queries is applied when a mean is taken.
+    Options with their default values are left out. So is ``empty``, because values are stored per
+    query, and a convention for empty queries is applied only to means.
 
     Raises:
         ConfigError: an unknown metric.
@@ -80,7 +80,7 @@ def label(mapping: Mapping[str, Any]) -> str:
     if options.get("k") is not None:
         text += f"@{options['k']}"
     named = options.keys() - {"k", "empty"}
-    # In the order of the metric's parameters, which are not looked up where none is asked for.
+    # In the order of the metric's parameters, which are looked up only if an option is given.
     for key, parameter in inspect.signature(get(name)).parameters.items() if named else ():
         value = options.get(key, parameter.default)
         if key not in named or value == parameter.default:
@@ -98,16 +98,16 @@ def evaluate(
     lengths: Numbers | None = None,
     query_ids: Numbers | None = None,
 ) -> dict[str, Tensor]:
-    """Several metrics of the same lists, sorted once.
+    """Several metrics of the same lists, which are sorted only once.
 
     Args:
         mappings: metrics as in a configuration, e.g. ``{"name": "ndcg", "k": 5}``.
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        lengths: int ``[B]``, documents per query, where scores and labels are flat ``[N]``.
-        query_ids: ``[N]``, in the place of lengths: the query of each document; equal neighbours
-            are a query.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        lengths: int ``[B]``, documents per query, if scores and labels are flat ``[N]``.
+        query_ids: ``[N]``, instead of lengths: the query of each document; equal neighbours form a
+            query.
 
     Returns:
         Column label (:func:`label`) → float64 ``[B]``; NaN for an empty query, unless the mapping
@@ -137,19 +137,19 @@ def evaluate(
 
 
 def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclude") -> Tensor:
-    """The mean of a metric over queries, weighted or not: a query of weight 2 counts as two.
+    """The mean of a metric over queries, weighted or not; a query of weight 2 counts twice.
 
     Args:
-        values: ``[B]``, of any metric; NaN for an empty query.
+        values: ``[B]``, the values of any metric; NaN for an empty query.
         weights: ``[B]``, not negative; None takes the plain mean.
-        empty: an empty query is left out, and its weight with it (``exclude``), or counts as 0
-            (``zero``) or 1 (``one``).
+        empty: an empty query is left out with its weight (``exclude``), or counts as 0 (``zero``)
+            or 1 (``one``).
 
     Returns:
-        A number; NaN where no query with a weight is left.
+        A number; NaN if no query with a weight is left.
 
     Raises:
-        DirectrankError: weights that are not ``[B]`` or negative; an unknown convention.
+        DirectrankError: weights are not ``[B]`` or negative, or the convention is unknown.
 
     >>> import torch
     >>> from directrank import metrics

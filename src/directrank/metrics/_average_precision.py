@@ -1,4 +1,4 @@
-"""Average precision, with the three denominators that go by the name of MAP@k."""
+"""Average precision, with three denominators that are all used under the name MAP@k."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def average_precision(
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
         k: cut-off; None takes the whole list.
-        denominator: ``R``, the number of relevant documents (the honest AP); ``min(k,R)``; or
+        denominator: ``R``, the number of relevant documents (the usual AP); ``min(k,R)``; or
             ``graded_ideal``, the sum of the k largest *graded* labels. The last is what Yu2020's
-            tables report as MAP@k; it is no average of precisions and its best value is below 1.
+            tables report as MAP@k; it is not an average of precisions, and its best value is below
+            1.
         min_label: the least label that counts as relevant (the MSLR tool: 2).
         empty: a query without a relevant document is NaN (``exclude``), 0 or 1.
         ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),

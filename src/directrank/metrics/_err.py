@@ -28,8 +28,8 @@ def err(
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None where all are real.
         k: cut-off; None takes the whole list.
-        max_label: the largest label of the scale (4 for Web30K); None takes each query's own
-            largest, as Yu2020 writes it.
+        max_label: the largest label of the scale (4 for Web30K); None takes the largest of each
+            query, as in Yu2020.
         empty: a query without a positive label is NaN (``exclude``), 0 or 1.
         ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
             ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
@@ -60,7 +60,7 @@ def nerr(
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
-    """ERR@k over its value for the ideal order (Yu2020); arguments as :func:`err`.
+    """ERR@k divided by its value for the ideal order (Yu2020); arguments as for :func:`err`.
 
     >>> import torch
     >>> from directrank import metrics

@@ -27,7 +27,7 @@ def ndcg(
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
-    """NDCG@k per query: ``Σ_{r≤k} G(y_(r)) D(r)`` over its value for the ideal order.
+    """NDCG@k per query: ``Σ_{r≤k} G(y_(r)) D(r)`` divided by that of the ideal order.
 
     Args:
         scores: ``[B, L]``; higher ranks first.

@@ -21,9 +21,9 @@ def precision(
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
-    """P@k per query: relevant documents among the first k, over k.
+    """P@k per query: the number of relevant documents among the first k, divided by k.
 
-    A list shorter than k counts as irrelevant beyond its end, as in the LETOR and MSLR tools.
+    Ranks beyond the end of a list count as irrelevant, as in the LETOR and MSLR tools.
 
     Args:
         scores: ``[B, L]``; higher ranks first.

@@ -53,7 +53,7 @@ def reciprocal_rank_of(
 ) -> tuple[Tensor, Tensor]:
     """Reciprocal rank over any ranking: value and where it is defined, ``[B]``.
 
-    It is the cascade in which a relevant document always satisfies.
+    It is the cascade in which a relevant document always satisfies the user.
     """
     chosen = judgements.relevant(min_label)
     return ranking.cascade(chosen, k), chosen.sum(1) > 0

@@ -1,4 +1,4 @@
-"""What metrics ask of labels, and what they say of queries without a relevant document."""
+"""Quantities that metrics derive from labels, and conventions for empty queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIES = ("stable", "expected", "optimistic", "pessimistic")
 
 
 class Judgements:
-    """The labels of B lists, with what metrics derive from them.
+    """The labels of B lists, and quantities that metrics derive from them.
 
     Args:
         labels: ``[B, L]``, 0 at masked positions.
@@ -38,7 +38,7 @@ class Judgements:
         return gains(self.labels, kind)
 
     def ideal_dcg(self, gain: str, kind: str, k: int | None) -> Tensor:
-        """The largest DCG@k that any ranking has, ``[B]``."""
+        """The largest DCG@k of any ranking, ``[B]``."""
         return self.ideal.weigh(self.gains(gain), partial(discount, kind), k)
 
     def relevant(self, min_label: float) -> Tensor:
@@ -64,7 +64,7 @@ def ratio(value: Tensor, best: Tensor) -> Tensor:
 
 
 def with_empty(value: Tensor, defined: Tensor, empty: str) -> Tensor:
-    """``value [B]`` with what the convention ``empty`` says where it is not ``defined``."""
+    """``value [B]`` with that of the convention ``empty`` where it is not ``defined``."""
     one_of(empty, EMPTY, "convention for empty queries")
     replacement = {"exclude": float("nan"), "zero": 0.0, "one": 1.0}[empty]
     return torch.where(defined, value, replacement)

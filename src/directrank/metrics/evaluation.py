@@ -1,4 +1,4 @@
-"""From scores to a metric's value: the sort, and the empty queries."""
+"""Compute metrics from scores: sort them, and apply the convention for empty queries."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from directrank.metrics.conventions import TIES, Judgements, with_empty
 from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
 from directrank.relaxations.protocol import Ranking
 
-#: A metric over a ranking: its value, 0 where it is not defined, and where it is; both ``[B]``.
+#: A metric over a ranking: its value (0 if it is not defined) and whether it is defined, ``[B]``.
 Formula = Callable[..., tuple[Tensor, Tensor]]
 
 
 class Evaluation:
     """Scores and labels of B lists, sorted once for any number of metrics.
 
-    Sums run in float64, whatever the type of the scores, so that values agree with other tools.
+    Sums use float64, whatever the type of the scores, so that values agree with other tools.
 
     Args:
-        scores: ``[B, L]``, compared as they are.
+        scores: ``[B, L]``, compared in their own type.
         labels: ``[B, L]``.
         mask: bool ``[B, L]`` or None.
     """
@@ -35,25 +35,26 @@ class Evaluation:
 
     @cached_property
     def stable(self) -> StableRanking:
-        """Ties in order of appearance."""
+        """The ranking with ties in order of appearance."""
         return StableRanking(self.scores, self.mask)
 
     @cached_property
     def expected(self) -> ExpectedTies:
-        """The expectation over the orders of ties."""
+        """The expectation over all orders of ties."""
         return ExpectedTies(self.scores, self.mask)
 
     @cached_property
     def optimistic(self) -> TiesByValue:
-        """Ties by falling label: what lists that are stored sorted by label are given credit for.
+        """The ranking with ties by falling label, the credit that lists stored in label order
+        receive.
 
-        No order of the ties has a higher value of any metric, for any cut-off.
+        No order of ties has a higher value of any metric at any cut-off.
         """
         return TiesByValue(self.scores, self.mask, self.judgements.labels)
 
     @cached_property
     def pessimistic(self) -> TiesByValue:
-        """Ties by rising label, the worst of their orders."""
+        """The ranking with ties by rising label, the worst of their orders."""
         return TiesByValue(self.scores, self.mask, -self.judgements.labels)
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Metrics per query from packed scores, on full lists, in groups of similar length."""
+"""Metrics per query from packed scores, computed in groups of lists of similar length."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
-#: Elements of the padded tensors that are worked on together.
+#: The most elements of padded tensors that are processed together.
 PADDED_AT_ONCE = 1 << 20
 
-#: Padded documents of a group of lists that take less time than another group would.
+#: A group with this many padded documents takes less time than another group.
 SMALL_GROUP = 1 << 11
 
 
 def metrics_per_query(
     scores: Tensor | np.ndarray, lists: RankedLists, mappings: Sequence[Mapping[str, object]]
 ) -> dict[str, np.ndarray]:
-    """Every metric of ``mappings`` for every query.
+    """Compute every metric of ``mappings`` for every query.
 
     Args:
         scores: packed scores, ``[N]``, or ``[M, N]`` of M models.
@@ -42,7 +42,7 @@ def metrics_per_query(
 
 
 class Evaluator:
-    """Evaluates many scorings of the same lists; what depends on their labels alone is kept.
+    """Evaluates many scorings of the same lists; quantities that depend only on labels are kept.
 
     Args:
         lists: the queries.
@@ -81,7 +81,7 @@ class Evaluator:
 
 
 class _Group:
-    """Lists of similar length: where their documents are, and what their labels say."""
+    """Lists of similar length: the positions of their documents, and their judgements."""
 
     def __init__(
         self, starts: np.ndarray, lengths: np.ndarray, queries: np.ndarray, labels: np.ndarray
@@ -90,7 +90,7 @@ class _Group:
         places = np.arange(int(lengths[0]))
         mask = places < lengths[:, None]
         self.mask = torch.from_numpy(mask)
-        # Beyond the end of a list its last document stands in; it is masked.
+        # Positions beyond a list's end repeat its last document and are masked.
         last = np.maximum(lengths[:, None] - 1, 0)
         self.index = torch.from_numpy((starts[:, None] + np.minimum(places, last)).ravel())
         packed = torch.from_numpy(labels[concatenated_ranges(starts, lengths)].astype(np.float64))
@@ -99,7 +99,7 @@ class _Group:
         self.repeated: _Repeated | None = None
 
     def evaluation(self, scores: Tensor) -> Evaluation:
-        """The scores ``[M, N]`` of these lists, as M times as many lists."""
+        """An evaluation of the scores ``[M, N]`` of these lists, as M times as many lists."""
         models = len(scores)
         if self.repeated is None or self.repeated.models != models:
             self.repeated = _Repeated(Judgements(self.labels, self.mask), models)
@@ -115,7 +115,7 @@ class _Evaluation(Evaluation):
 
 
 class _Repeated(Judgements):
-    """The judgements of lists repeated M times; worked out once, and kept."""
+    """The judgements of lists repeated M times, computed once and kept."""
 
     def __init__(self, once: Judgements, models: int) -> None:
         super().__init__(once.labels.repeat(models, 1), once.mask.repeat(models, 1))

@@ -1,4 +1,4 @@
-"""Metrics of rankings that may leave documents out, as the rankings of a run file do."""
+"""Metrics of rankings that may leave documents out, such as those of run files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from directrank.relaxations.sorted_lists import SortedRanking
 
 
 class RetrievedRanking(SortedRanking):
-    """Documents in the order of their ranks; what was not retrieved has no rank and gains nothing.
+    """Documents in the order of their ranks; those not retrieved have no rank and gain nothing.
 
     Args:
-        retrieved: int ``[B]``, how many documents of each list were retrieved; they come first.
-        width: L, the documents of the longest list, those that were not retrieved included.
+        retrieved: int ``[B]``, the number of retrieved documents of each list, which come first.
+        width: L, the number of documents of the longest list, including those that were not
+            retrieved.
     """
 
     def __init__(self, retrieved: Tensor, width: int) -> None:
@@ -36,17 +37,17 @@ def metrics_of_rankings(
     retrieved: np.ndarray,
     mappings: Sequence[Mapping[str, object]],
 ) -> dict[str, np.ndarray]:
-    """Every metric of ``mappings`` for every ranking.
+    """Compute every metric of ``mappings`` for every ranking.
 
     A relevant document that was not retrieved counts in the ideal order and in the number of
-    relevant documents, as in trec_eval. Where every document is retrieved, the values are those of
+    relevant documents, as in trec_eval. If every document is retrieved, the values are those of
     :func:`directrank.metrics.packed.metrics_per_query`.
 
     Args:
-        labels: packed ``[N]``: of each list the retrieved documents in the order of their ranks,
+        labels: packed ``[N]``: for each list, the retrieved documents in the order of their ranks,
             then the others.
         lengths: int ``[Q]``, documents per list.
-        retrieved: int ``[Q]``, how many of them were retrieved.
+        retrieved: int ``[Q]``, the number of retrieved documents per list.
         mappings: metrics as in a configuration, e.g. ``{"name": "ndcg", "k": 5}``.
 
     Returns:

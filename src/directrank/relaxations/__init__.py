@@ -1,7 +1,7 @@
-"""What supplies ranks: sorting for evaluation, and the papers' differentiable replacements.
+"""Rankings that supply ranks to metrics: the sort, and the papers' differentiable replacements.
 
 Each relaxation is one file and a function ``name(scores, labels, mask, generator=None, …)`` that
-returns a :class:`Ranking`; any metric works over it.
+returns a :class:`Ranking`, over which any metric can be computed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = ["REGISTRY", "Ranking", "get", "modules_of", "random"]
 
 
 def get(name: str) -> Callable[..., Ranking]:
-    """The relaxation ``name``; an unknown one is a ``ConfigError`` that lists the known ones."""
+    """The relaxation ``name``; raises ``ConfigError`` with the known ones if it is unknown."""
     return look_up(REGISTRY, name, "relaxation")
 
 
 def random(name: str, options: Mapping[str, Any]) -> bool:
-    """Whether the relaxation ``name`` draws random numbers under these options."""
+    """Whether the relaxation ``name`` draws random numbers with these options."""
     relaxation = get(name)
     option = getattr(relaxation, "draws_by", None)
     return option is not None and bool(

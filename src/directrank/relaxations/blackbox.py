@@ -19,25 +19,26 @@ def blackbox(
     lam: float | Tensor = 100.0,
     margin: float = 0.0,
 ) -> BlackboxRanking:
-    """Blackbox ranks as a relaxation; arguments as :class:`BlackboxRanking`."""
+    """Blackbox ranks as a relaxation; arguments as for :class:`BlackboxRanking`."""
     return BlackboxRanking(scores, labels, mask, lam=lam, margin=margin)
 
 
 class BlackboxRanking(PlacedRanking):
-    """Exact ranks; the gradient of a loss by the scores is a finite difference of the ranks.
+    """Exact ranks; the gradient of a loss with respect to scores is a finite difference of ranks.
 
-    With g the loss's gradient by the ranks r(s) it is ``(r(s + lam g) - r(s)) / lam``: the slope of
-    a piecewise linear interpolation of the loss (Vlastelica et al. 2020, algorithm 1). A document
-    whose rank should fall gives its score a push, and what matters is whom it passes. ``lam`` is on
-    the scale of each list's own loss, whatever the lists' losses are summed or averaged to after.
+    With g the loss's gradient by the ranks r(s), it is ``(r(s + lam g) - r(s)) / lam``: the slope
+    of a piecewise linear interpolation of the loss (Vlastelica et al. 2020, algorithm 1). Scores
+    are moved along g, and the gradient counts which documents pass each other. ``lam`` is on the
+    scale of each list's own loss, however the losses of lists are summed or averaged afterwards.
 
     Args:
         scores: ``[B, L]``.
-        labels: ``[B, L]``, for the margin.
+        labels: ``[B, L]``, used for the margin.
         mask: bool ``[B, L]``.
-        lam: how far to interpolate; a tensor ``[B, 1]`` sets it per list.
+        lam: the distance of interpolation; a tensor ``[B, 1]`` sets it per list.
         margin: the lead that a relevant document (with a label above 0) needs over others: half of
-            it is taken from its score before ranking, and added to theirs (Rolínek et al. 2020).
+            it is subtracted from its score and added to theirs before ranking (Rolínek et al.
+            2020).
     """
 
     def __init__(
@@ -58,13 +59,14 @@ class BlackboxRanking(PlacedRanking):
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`.
 
-        ``Σ_i chosen_i (rank among the chosen)_i / r_i``, the numerator constant (Rolínek et al.).
+        It is ``Σ_i chosen_i (rank among the chosen)_i / r_i`` with a constant numerator (Rolínek et
+        al.).
         """
         among = chosen.gather(1, self.order).cumsum(1).gather(1, self.place - 1)
         return (chosen * self._top(k) * among / self.ranks).sum(1)
 
     def by_scores(self, loss: Tensor) -> Tensor:
-        """A ``loss [B]`` of these ranks as one of the scores, with the gradient said above."""
+        """A ``loss [B]`` of these ranks as a function of the scores, with the above gradient."""
         if not loss.requires_grad:
             return loss
         (slopes,) = torch.autograd.grad(loss.sum(), self.ranks)

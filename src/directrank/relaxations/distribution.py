@@ -11,12 +11,12 @@ from directrank.relaxations.protocol import no_cutoff
 
 
 class RankDistribution:
-    """Each document has a probability for each rank; documents are taken as independent.
+    """Each document has a probability for each rank; documents are treated as independent.
 
     Args:
-        first: a function of a cut-off k that gives the probabilities of the first k ranks, of all
-            ranks where it is None: ``[B, i, r]``, of document i at rank r (counted from 0 along the
-            axis); 0 at masked documents and at ranks beyond the list.
+        first: a function of a cut-off k that returns the probabilities of the first k ranks, or of
+            all ranks if it is None: ``[B, i, r]``, of document i at rank r (counted from 0 along
+            the axis); 0 at masked documents and at ranks beyond the list.
     """
 
     def __init__(self, first: Callable[[int | None], Tensor]) -> None:
@@ -63,7 +63,7 @@ def expected_cascade(probabilities: Tensor, stops: Tensor) -> Tensor:
 
     Args:
         probabilities: p, ``[B, i, r]``.
-        stops: the probability of each document to end the user's search, ``[B, i]``.
+        stops: the probability that each document ends the user's search, ``[B, i]``.
 
     Returns:
         ``[B]``.

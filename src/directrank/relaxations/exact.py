@@ -1,4 +1,4 @@
-"""Exact ranks, from the stable sort, and the exact expectation over the order of tied documents."""
+"""Exact ranks from the stable sort, and exact expectations over the orders of tied documents."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ class ExpectedTies:
     def __init__(self, scores: Tensor, mask: Tensor) -> None:
         self.order = descending_order(scores, mask)
         scores, self.real = scores.gather(1, self.order), mask.gather(1, self.order)
-        # Padding forms a group of its own behind the documents, with nothing to gain in it.
+        # Padding forms a group of its own after the documents, without any gain.
         new = torch.ones_like(self.real)
         new[:, 1:] = (scores[:, 1:] != scores[:, :-1]) | (self.real[:, 1:] != self.real[:, :-1])
         self.group = new.cumsum(1) - 1
 
     @cached_property
     def _size(self) -> Tensor:
-        """Documents in the tie group of each sorted position, ``[B, L]``."""
+        """The number of documents in the tie group of each sorted position, ``[B, L]``."""
         return self._over_group(torch.ones_like(self.real, dtype=torch.float64))
 
     @cached_property
     def _start(self) -> Tensor:
-        """Documents before the tie group of each sorted position, ``[B, L]``."""
+        """The number of documents before the tie group of each sorted position, ``[B, L]``."""
         place = ranks_of(self._size).expand_as(self._size)
         first = torch.full_like(place, float("inf")).scatter_reduce(1, self.group, place, "amin")
         return first.gather(1, self.group) - 1
@@ -83,8 +83,8 @@ class ExpectedTies:
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`.
 
-        Of the other m - 1 documents of a document's group, each is before it with probability
-        (r - start - 1) / (m - 1) given that it is at rank r.
+        Given that a document is at rank r, each of the other m - 1 documents of its group is before
+        it with probability (r - start - 1) / (m - 1).
         """
         chosen = chosen.gather(1, self.order)
         ranks = ranks_of(chosen).expand_as(chosen)
@@ -101,8 +101,8 @@ class ExpectedTies:
         """See :class:`directrank.relaxations.Ranking`.
 
         ``A_p``, the mean of Π (1 - stops) over all p-subsets of a group, gives the probability
-        ``A_{p-1} - A_p`` to stop at its p-th place. It obeys
-        ``A_p ← (1 - p/t) A_p + (p/t) (1 - stops_t) A_{p-1}`` as the t-th document joins the group.
+        ``A_{p-1} - A_p`` of stopping at its p-th place. When the t-th document joins the group,
+        ``A_p ← (1 - p/t) A_p + (p/t) (1 - stops_t) A_{p-1}``.
         """
         stops = stops.gather(1, self.order)
         B, L = stops.shape

@@ -33,8 +33,9 @@ def fast_soft_rank(
         labels: not used; every relaxation is given them.
         mask: bool ``[B, L]``.
         generator: not used.
-        tau: strength of the regularisation (the paper's ε); towards 0 ranks become exact, and large
-            ones draw all of them to the middle. A tensor ``[B, 1]`` sets it per list.
+        tau: strength of the regularisation (the paper's ε); ranks become exact as it approaches 0,
+            and large values draw all of them towards the middle. A tensor ``[B, 1]`` sets it per
+            list.
         regularisation: ``l2`` (Euclidean) or ``entropic`` (Kullback-Leibler).
         beta: see :class:`directrank.relaxations.real_valued.RealValuedRanking`.
     """
@@ -52,9 +53,10 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
 
     Isotonic regression solves it (section 5 of the paper): in falling order of the values,
     neighbours whose ranks would not rise form a block, and so do neighbouring blocks. In a block B
-    at the places P a document has the rank ``mean(P) - (v_i - mean(v_B))``, or, entropic,
-    ``sum(P) · softmax(-v_B)_i``. So under ``l2`` neighbours less than 1 apart share a block, and a
-    document has its exact rank if each other, m places away, is more than m away.
+    at the places P, a document has the rank ``mean(P) - (v_i - mean(v_B))`` or, if entropic,
+    ``sum(P) · softmax(-v_B)_i``. So with ``l2``, neighbours less than 1 apart share a block, and a
+    document has its exact rank if every other document that is m places away has a value more than
+    m away.
 
     Args:
         values: v, ``[B, L]``.
@@ -63,7 +65,7 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
         regularisation: ``l2`` or ``entropic``.
 
     Returns:
-        ``[B, L]``; at masked positions without meaning, but no less than 1.
+        ``[B, L]``; without meaning at masked positions, but at least 1.
     """
     falling, real = values.gather(1, order), mask.gather(1, order)
     L = values.shape[1]
@@ -83,10 +85,12 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
 
 
 class _Blocks:
-    """Blocks of neighbouring positions of sorted lists, numbered along each; the last are empty.
+    """Blocks of neighbouring positions of sorted lists, numbered along each list; the last are
+    empty.
 
     Args:
-        numbers: of each position's block, from 0 and rising by at most 1, int64 ``[B, L]``.
+        numbers: the number of each position's block, from 0 and rising by at most 1, int64 ``[B,
+            L]``.
     """
 
     def __init__(self, numbers: Tensor) -> None:
@@ -95,7 +99,7 @@ class _Blocks:
 
     def reduced(self, values: Tensor, how: str) -> Tensor:
         """The ``sum`` or ``max`` of each block's values, ``[B, L]``."""
-        # Adding by index would not be deterministic on a GPU. Unsafe: no lists are allowed, too.
+        # Adding by index would not be deterministic on a GPU. ``unsafe`` allows an empty batch.
         lengths = self.sizes.flatten()
         reduced = torch.segment_reduce(values.flatten(), how, lengths=lengths, unsafe=True)
         return reduced.view(values.shape)
@@ -115,7 +119,7 @@ class _Blocks:
 
 
 class _BlockMeans(torch.autograd.Function):
-    """The mean of its block at each position, which is a projection, and so its own adjoint."""
+    """The mean of each position's block, which is a projection and therefore its own adjoint."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, blocks: _Blocks) -> Tensor:
@@ -129,10 +133,10 @@ class _BlockMeans(torch.autograd.Function):
 
 
 def _pooled(levels: Callable[[_Blocks], Tensor], real: Tensor) -> _Blocks:
-    """The blocks whose ``levels`` rise: pools adjacent violators, all at once.
+    """Pool adjacent violators, all at once, until the ``levels`` of blocks rise.
 
     Args:
-        levels: gives the level of each block, ``[B, L]``.
+        levels: a function that returns the level of each block, ``[B, L]``.
         real: bool ``[B, L]``; documents come first.
     """
     places = torch.arange(real.shape[1], device=real.device)

@@ -1,4 +1,4 @@
-"""Gumbel noise: scores that carry it are sorted as a Plackett-Luce model draws orders."""
+"""Gumbel noise; sorting scores with it draws orders from the Plackett-Luce model."""
 
 from __future__ import annotations
 

@@ -19,18 +19,18 @@ def lapsum(
     tau: float | Tensor = 0.1,
     beta: float = 10.0,
 ) -> RealValuedRanking:
-    """``r_i = 1 + Σ_{j≠i} F((s_j - s_i) / tau)``, F the Laplace distribution's function.
+    """``r_i = 1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with the distribution function F of Laplace.
 
-    ``F(x) = exp(x) / 2`` for x < 0, ``1 - exp(-x) / 2`` from there on: the sigmoid's relative,
-    whose sums over all pairs take a pass over the sorted list.
+    ``F(x)`` is ``exp(x) / 2`` for x < 0 and ``1 - exp(-x) / 2`` otherwise. It resembles the
+    sigmoid, but its sums over all pairs take one pass over the sorted list.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
         labels: not used; every relaxation is given them.
         mask: bool ``[B, L]``.
         generator: not used.
-        tau: scale of the distribution (the paper's α); towards 0 ranks become exact. A tensor
-            ``[B, 1]`` sets it per list.
+        tau: scale of the distribution (the paper's α); ranks become exact as it approaches 0. A
+            tensor ``[B, 1]`` sets it per list.
         beta: see :class:`directrank.relaxations.real_valued.RealValuedRanking`.
     """
     values = scores / tau
@@ -42,8 +42,8 @@ def lapsum(
 def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
     """``1 + Σ_{j≠i} F(v_j - v_i)`` over the documents of the mask.
 
-    Sorted by falling value it is ``i + ½ Σ_{j>i} exp(v_j - v_i) - ½ Σ_{j<i} exp(v_i - v_j)``,
-    of sums that run along the list.
+    In falling order of the values it is ``i + ½ Σ_{j>i} exp(v_j - v_i) - ½ Σ_{j<i} exp(v_i -
+    v_j)``, whose sums are cumulative along the list.
 
     Args:
         values: v, ``[B, L]``.
@@ -51,7 +51,7 @@ def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
         mask: bool ``[B, L]``.
 
     Returns:
-        ``[B, L]``; at masked positions without meaning, but no less than 1.
+        ``[B, L]``; without meaning at masked positions, but at least 1.
     """
     falling, real = values.gather(1, order), mask.gather(1, order)
     places = torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
@@ -66,6 +66,6 @@ def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
 
 
 def _sums_before(values: Tensor) -> Tensor:
-    """``log Σ_{j<i} exp(v_j)``, ``[B, L]``; hardly more than nothing for the first."""
+    """``log Σ_{j<i} exp(v_j)``, ``[B, L]``; almost zero before the logarithm for the first."""
     lowest = torch.full_like(values[:, :1], torch.finfo(values.dtype).min)
     return torch.cat([lowest, values[:, :-1]], 1).logcumsumexp(1)

@@ -12,7 +12,7 @@ from directrank.lists.pairs import differences
 from directrank.relaxations.distribution import expected_cascade, expected_precisions
 from directrank.relaxations.protocol import no_cutoff
 
-#: Smaller sums count as empty: their inverse, squared, would overflow float32.
+#: Smaller sums count as empty, because their squared inverse would overflow float32.
 LEAST = 1e-18
 
 
@@ -27,7 +27,7 @@ def neural_sort(
     tolerance: float = 1e-6,
     rows_first: bool = False,
 ) -> SortedDistribution:
-    """NeuralSort's matrix after Sinkhorn scaling as a distribution over ranks.
+    """The distribution over ranks of NeuralSort's matrix after Sinkhorn scaling.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
@@ -35,15 +35,15 @@ def neural_sort(
         mask: bool ``[B, L]``.
         generator: not used.
         tau: temperature.
-        iterations: rounds of scaling at most; 0 leaves it out.
-        tolerance: scaling ends when all sums are within it of one.
+        iterations: the most rounds of scaling; 0 means none.
+        tolerance: scaling ends when all sums differ from one by at most this.
         rows_first: whether a round begins with the rows (ranks) or with the columns (documents).
     """
     return SortedDistribution(scores, mask, (tau, iterations, tolerance, rows_first))
 
 
 class SortedDistribution:
-    """The distribution of each document's rank that is the column of a doubly stochastic matrix.
+    """The distribution of each document's rank, given by a column of a doubly stochastic matrix.
 
     Args:
         scores: ``[B, L]``.
@@ -99,9 +99,10 @@ def sorted_expectation(
 
     Args:
         scores: ``[B, L]``.
-        weights: of documents, ``[B, L]``: gains, chosen ones, or chances to stop.
+        weights: weights of documents, ``[B, L]``: gains, chosen documents, or probabilities of
+            stopping.
         mask: bool ``[B, L]``.
-        discounts: of ranks, as far as they count: ``[R]``.
+        discounts: discounts of the ranks that count, ``[R]``.
         kind: ``weigh``, ``precisions`` or ``cascade`` of :class:`directrank.relaxations.Ranking`.
         tau, iterations, tolerance, rows_first: see :func:`neural_sort`.
 
@@ -119,14 +120,14 @@ def sorted_expectation(
 def sorting_matrix(scores: Tensor, mask: Tensor, tau: float, rows: int | None = None) -> Tensor:
     """Row-stochastic relaxation of the permutation that sorts scores descending.
 
-    Row r is ``softmax(((n + 1 - 2r) s - A) / tau)`` with ``A_i = Σ_j |s_i - s_j|``, n and the sums
-    over the real documents alone (Pobrotyn2021 eq. 8).
+    Row r is ``softmax(((n + 1 - 2r) s - A) / tau)`` with ``A_i = Σ_j |s_i - s_j|``, where n and the
+    sums are over the real documents only (Pobrotyn2021 eq. 8).
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
-        tau: temperature; towards 0 rows become one-hot.
-        rows: only the first so many; None takes all.
+        tau: temperature; rows become one-hot as it approaches 0.
+        rows: return only this many rows; None returns all.
 
     Returns:
         ``[B, r, i]``; rows beyond the list and columns of masked documents are 0.

@@ -1,4 +1,4 @@
-"""NeuralSort's first rows, with the sort itself forward: PiRank (Swezey et al., 2021)."""
+"""PiRank: NeuralSort's first rows, with the exact sort forward (Swezey et al., 2021)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pirank(
     tau: float | Tensor = 5.0,
     straight_through: bool = True,
 ) -> SoftSorting:
-    """NeuralSort's matrix without scaling, as far as the cut-off asks for its rows.
+    """NeuralSort's matrix without scaling, restricted to the rows of the cut-off.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
@@ -27,7 +27,7 @@ def pirank(
         mask: bool ``[B, L]``.
         generator: not used.
         tau: temperature; a tensor ``[B, 1]`` sets it per list.
-        straight_through: take the exact permutation forward, and this matrix for its gradient.
+        straight_through: use the exact permutation forward, and this matrix for the gradient.
     """
     return SoftSorting(lambda k: top_rows(scores, mask, tau, straight_through, k))
 

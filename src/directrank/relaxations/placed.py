@@ -1,4 +1,4 @@
-"""Metrics' expectations at exact ranks that carry a gradient."""
+"""Metrics' expectations at exact ranks that have a gradient."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from directrank.lists.sorting import inverse
 
 
 class PlacedRanking:
-    """The sorted list forward, so that values are the metric's own; a gradient of ranks backward.
+    """The sorted list forward, so that values are those of the metric; a gradient of ranks
+    backward.
 
-    What depends on the order alone is constant, and the rank r of the document at place i enters as
-    ``i / r`` where an indicator would have no gradient.
+    Quantities that depend only on the order are constant, and the rank r of the document at place i
+    enters as ``i / r`` where an indicator would have no gradient.
 
     Args:
         order: positions by falling score, int64 ``[B, L]``.
-        ranks: the rank of each document, ``[B, L]``, as something that has a gradient.
+        ranks: the rank of each document, ``[B, L]``, with a gradient.
     """
 
     def __init__(self, order: Tensor, ranks: Tensor) -> None:

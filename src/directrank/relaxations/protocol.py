@@ -1,4 +1,4 @@
-"""What a metric asks of whatever supplies ranks."""
+"""The interface through which metrics use ranks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ Relaxation = TypeVar("Relaxation", bound=Callable[..., Any])
 class Ranking(Protocol):
     """Ranks of the documents of B lists: exact, real-valued, or a distribution over ranks.
 
-    A metric is written once against these four expectations; sorting gives the metric itself, a
-    relaxation gives a loss. Document arguments are ``[B, L]`` in the order of the scores and 0 at
-    masked positions; ``k`` is a cut-off or None; results are ``[B]``. Ranks count from 1.
+    A metric is written once in terms of these four expectations; with the sort it is the metric
+    itself, and with a relaxation it is a loss. Document arguments are ``[B, L]`` in the order of
+    the scores and 0 at masked positions; ``k`` is a cut-off or None; results are ``[B]``. Ranks
+    count from 1.
     """
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
-        """``Σ_i gains_i · weight(r_i) · 1{r_i ≤ k}``; ``weight`` falls with the rank."""
+        """``Σ_i gains_i · weight(r_i) · 1{r_i ≤ k}``; ``weight`` decreases with the rank."""
         ...
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
         """``Σ_i chosen_i · 1{r_i ≤ k}``, the number of chosen documents at the top.
 
-        Without a cut-off it does not depend on the scores: relaxations raise :func:`no_cutoff`,
+        Without a cut-off it does not depend on the scores, so relaxations raise :func:`no_cutoff`,
         unless they have a gradient nonetheless.
         """
         ...
@@ -43,15 +44,15 @@ class Ranking(Protocol):
 
 @runtime_checkable
 class ByScores(Protocol):
-    """A ranking whose ranks are no function of the scores that could be differentiated."""
+    """A ranking whose ranks are not a differentiable function of the scores."""
 
     def by_scores(self, loss: Tensor) -> Tensor:
-        """A ``loss [B]`` of its ranks, with a gradient by the scores."""
+        """A ``loss [B]`` of its ranks, with a gradient with respect to the scores."""
         ...
 
 
 def no_cutoff() -> ConfigError:
-    """The error of counting the chosen documents at all ranks."""
+    """The error for counting the chosen documents at all ranks."""
     return ConfigError(
         "a count of documents without a cut-off does not depend on the scores",
         "give the metric a 'k'",
@@ -59,7 +60,7 @@ def no_cutoff() -> ConfigError:
 
 
 def draws_by(option: str) -> Callable[[Relaxation], Relaxation]:
-    """Declare that a relaxation draws random numbers where its ``option`` is true."""
+    """Declare that a relaxation draws random numbers if its ``option`` is true."""
 
     def declare(relaxation: Relaxation) -> Relaxation:
         relaxation.draws_by = option  # type: ignore[attr-defined]

@@ -34,14 +34,14 @@ def rank_probabilities(
 ) -> Tensor:
     """Distribution of each document's rank when scores are Gaussian, ``N(s_i, sigma²)``.
 
-    The other documents are added one at a time; document i beats j with probability
-    ``Φ((s_i - s_j) / (√2 sigma))``, contests taken as independent.
+    The other documents are added one at a time; document i beats j with probability ``Φ((s_i - s_j)
+    / (√2 sigma))``, and contests are treated as independent.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
         sigma: standard deviation of a score.
-        ranks: only the first so many ranks; None takes all.
+        ranks: return only this many ranks; None returns all.
 
     Returns:
         ``[B, j, r]``, the probability of document j at rank r (from 0); 0 for masked documents.

@@ -1,4 +1,4 @@
-"""Metrics' expectations at real-valued ranks, one of each document."""
+"""Metrics' expectations at real-valued ranks, one per document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from directrank.relaxations.protocol import no_cutoff
 
 
 class RealValuedRanking:
-    """A real number in the place of each rank, with Qin2010's smooth truncation (eq. 16).
+    """A real number for each rank, with Qin2010's smooth truncation (eq. 16).
 
     Args:
-        ranks: a function of the documents asked for, bool ``[B, L]``, that gives their ranks,
-            ``[B, L]``; elsewhere they are at least 1, and without meaning.
+        ranks: a function that takes the requested documents, bool ``[B, L]``, and returns their
+            ranks, ``[B, L]``; those of other documents are at least 1, but without meaning.
         beta: steepness of comparisons of ranks: with a cut-off ``sigmoid(beta (k + 1/2 - r))``,
             with another rank ``sigmoid(beta (r_i - r_j))``.
     """
@@ -38,7 +38,7 @@ class RealValuedRanking:
         return (chosen * self._within(self.ranks(chosen != 0), k)).sum(1)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 14 where k is None."""
+        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 14 if k is None."""
         front = chosen != 0
         ranks = self.ranks(front)
         retrieved = 1 + soft_counts(-self.beta * ranks, front, front)
@@ -62,11 +62,11 @@ def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
 
     Args:
         values: ``[B, L]``.
-        front: bool ``[B, L]``, the documents i whose sum is asked for.
+        front: bool ``[B, L]``, the documents i whose sums are requested.
         mask: bool ``[B, L]``, the documents j.
 
     Returns:
-        ``[B, L]``; arbitrary (but finite, and without a gradient that matters) at other documents.
+        ``[B, L]``; arbitrary, but finite, at other documents.
     """
     others = mask.unsqueeze(1) & ~itself(values.shape[1], values.device)
     return torch.sigmoid(-differences(values)).masked_fill(~others, 0.0).sum(2)

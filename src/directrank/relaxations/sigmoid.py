@@ -17,7 +17,7 @@ def sigmoid(
     alpha: float | Tensor = 10.0,
     beta: float = 10.0,
 ) -> SigmoidRanking:
-    """Sigmoid ranks as a relaxation; arguments as :class:`SigmoidRanking`, others are not used."""
+    """Sigmoid ranks as a relaxation; arguments as for :class:`SigmoidRanking`, others unused."""
     return SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
 
 

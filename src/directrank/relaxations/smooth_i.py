@@ -18,10 +18,10 @@ def smooth_i(
     delta: float = 0.1,
     stop_gradient: bool = True,
 ) -> SoftSorting:
-    """The documents of a rank by a softmax, from which those of the ranks before are taken out.
+    """The document at each rank by a softmax, from which those at earlier ranks are removed.
 
-    Precision is the authors'. Their NDCG has the gain of a rank's mean label where ours, as under
-    every relaxation, has its mean gain; in the limit the two are one.
+    Precision is the authors'. Their NDCG uses the gain of a rank's mean label, while ours uses its
+    mean gain, as with every relaxation; in the limit the two agree.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
@@ -49,15 +49,15 @@ def rank_indicators(
         scores: ``[B, L]``, 0 at masked positions.
         mask: bool ``[B, L]``.
         alpha: steepness.
-        delta: how far below 0 the factor of a document that has been taken lies, so that it falls
+        delta: how far below 0 the factor of a document that has been used lies, so that it falls
             behind all others.
-        stop_gradient: take the product for a constant in the gradient, as the paper does, because
-            the signal is lost in long ones.
-        ranks: only the first so many ranks; None takes all.
+        stop_gradient: treat the product as constant in the gradient, as the paper does, because
+            long products lose the signal.
+        ranks: return only this many ranks; None returns all.
 
     Returns:
-        ``[B, r, j]``, of document j at rank r (from 0); the sum over documents is 1. 0 at masked
-        ones and at ranks beyond the list.
+        ``[B, r, j]``, of document j at rank r (from 0); the sum over documents is 1. It is 0 at
+        masked documents and at ranks beyond the list.
     """
     lengths = mask.sum(1, keepdim=True)
     heights = _above_least(scores, mask)
@@ -73,7 +73,7 @@ def rank_indicators(
 
 
 def _above_least(scores: Tensor, mask: Tensor) -> Tensor:
-    """Scores less the least of their list, ``[B, L]``; 0 at masked positions."""
+    """Scores minus the least of their list, ``[B, L]``; 0 at masked positions."""
     if scores.shape[1] == 0:
         return scores
     least = scores.masked_fill(~mask, torch.inf).amin(1, keepdim=True)

@@ -11,14 +11,14 @@ from directrank.relaxations.sorted_lists import SortedRanking
 
 
 class SoftSorting(SortedRanking):
-    """At each rank is the mean over a distribution of documents, independent of other ranks.
+    """Each rank has the mean over a distribution of documents, independent of other ranks.
 
-    So a rank's gain, relevance and chance to stop are expected ones, and metrics sum them as those
-    of a sorted list. That a document has one rank in all is not asked for.
+    So a rank's gain, relevance and probability of stopping are expectations, and metrics sum them
+    like those of a sorted list. A document need not have total probability one.
 
     Args:
-        first: a function of a cut-off k that gives the distributions of the first k ranks, of all
-            ranks where it is None: ``[B, r, i]``; 0 at masked documents and at ranks beyond the
+        first: a function of a cut-off k that returns the distributions of the first k ranks, or of
+            all ranks if it is None: ``[B, r, i]``; 0 at masked documents and at ranks beyond the
             list.
     """
 

@@ -1,4 +1,4 @@
-"""Metrics' sums over lists that are sorted, or softly so."""
+"""Metrics' sums over lists that are sorted, exactly or softly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class SortedRanking(ABC):
-    """What a document contributes stands at its rank; a subclass says how it gets there."""
+    """Documents contribute at their ranks; a subclass sorts the contributions."""
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
@@ -35,9 +35,9 @@ class SortedRanking(ABC):
 
     @abstractmethod
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:
-        """The ``values`` ``[B, L]`` of documents at the first k ranks, or at all, ``[B, r]``."""
+        """The ``values`` ``[B, L]`` of documents at the first k or at all ranks, ``[B, r]``."""
 
 
 def ranks_of(values: Tensor) -> Tensor:
-    """1, 2, … as many as there are columns, in the type of ``values``."""
+    """The ranks 1, 2, … of the columns of ``values``, in its type."""
     return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)

@@ -27,7 +27,7 @@ def twin(
     alpha_b: float = 1.0,
     break_ties: bool = True,
 ) -> TwinRanking:
-    """Twin-sigmoid ranks as a relaxation; arguments as :class:`TwinRanking`."""
+    """Twin-sigmoid ranks as a relaxation; arguments as for :class:`TwinRanking`."""
     return TwinRanking(
         scores,
         labels,
@@ -44,18 +44,18 @@ class TwinRanking(PlacedRanking):
 
     With ``z = s_i - s_j``, ``b = sigmoid(alpha_b z)`` and ``u = sign(y_i - y_j)`` the derivative
     ``g_ij`` of ``out_ij`` by z is ``alpha_b b (1 - b)`` (type1), ``u alpha_b b (1 - b)`` (type2) or
-    ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so
-    ``dr_i/ds_i = -Σ_j g_ij`` and ``dr_i/ds_j = g_ij``. Types 2 and 3 derive from no function.
+    ``2 alpha_b (1 - b)``, 0, ``-2 alpha_b b`` for u = 1, 0, -1 (type3); so ``dr_i/ds_i = -Σ_j
+    g_ij`` and ``dr_i/ds_j = g_ij``. Types 2 and 3 are not the derivatives of any function.
 
-    The four expectations carry Yu2020's objectives.
+    The four expectations give Yu2020's objectives.
 
     Args:
         scores: ``[B, L]``.
-        labels: ``[B, L]``, for the direction of types 2 and 3.
+        labels: ``[B, L]``, which give the direction of types 2 and 3.
         mask: bool ``[B, L]``.
         gradient: ``type1``, ``type2`` or ``type3``.
         alpha_b: steepness of the backward sigmoid.
-        break_ties: rank tied documents in random order; else each counts half for the other.
+        break_ties: rank tied documents in random order; otherwise each counts half for the other.
         generator: random stream for ties, on the scores' device.
     """
 
@@ -82,7 +82,7 @@ class TwinRanking(PlacedRanking):
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15.
 
-        ``Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, summed the other way round.
+        ``Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, summed in the other order.
         """
         at_place = (chosen * self._top(k) / self.place).gather(1, self.order)
         behind = at_place.flip(1).cumsum(1).flip(1).gather(1, self.place - 1)
@@ -108,13 +108,13 @@ def twin_ranks(
 def _order(
     scores: Tensor, mask: Tensor, break_ties: bool, generator: torch.Generator | None
 ) -> Tensor:
-    """Positions by falling score, int64 ``[B, L]``; ties in random order where they are broken."""
+    """Positions by falling score, int64 ``[B, L]``; broken ties are in random order."""
     if not break_ties:
         return descending_order(scores, mask)
     noise = uniform(scores, mask, generator, torch.float32)
     if scores.device.type != "cpu":
         return _shuffled_order(scores, mask, noise)
-    # Here it costs no wait to see which lists have ties, and most have none.
+    # On a CPU, finding the lists with ties needs no synchronisation, and most lists have none.
     order = descending_order(scores, mask)
     falling = scores.masked_fill(~mask, torch.nan).gather(1, order)
     tied = (falling[:, 1:] == falling[:, :-1]).any(1)
