@@ -280,7 +280,7 @@ def test_other_losses_say_why_they_take_no_weights_of_documents(name):
         ({"lengths": [2, 2]}, "add up to 4 documents, but there are 5"),
         ({"lengths": [7, -2]}, "contains -2"),
         ({"lengths": [2.5, 2.5]}, "whole numbers"),
-        ({"lengths": [5], "query_ids": [0] * 5}, "both are given"),
+        ({"lengths": [5], "query_ids": [0] * 5}, "lengths and query_ids are given"),
         ({"query_ids": [0, 0, 1]}, r"must be \[5\]"),
         ({"query_ids": [0, 0, 1, 0, 0]}, "are not contiguous"),
         ({"lengths": [5], "mask": torch.ones(5, dtype=torch.bool)}, "have no mask"),

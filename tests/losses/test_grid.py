@@ -145,7 +145,7 @@ def test_samples_are_the_mean_of_the_loss_at_noisy_scores():
         ("ndcg", "sigmid", "did you mean 'sigmoid'"),
         ("ndcg", {"name": "sigmoid", "alfa": 1.0}, "has no option 'alfa'"),
         ({"name": "ndcg", "denominator": "R"}, "sigmoid", "has no option 'denominator'"),
-        ("ndcg", {"name": "neural_sort", "noise": 1.0}, "an option of the composition"),
+        ("ndcg", {"name": "neural_sort", "noise": 1.0}, "give it to the composition"),
     ],
 )
 def test_a_wrong_composition_is_one_clear_error(metric, relaxation, message):

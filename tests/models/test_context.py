@@ -235,7 +235,7 @@ def test_sizes_are_the_papers():
     ("settings", "message"),
     [
         ({"heads": 3}, "cannot be shared by 3 heads"),
-        ({"dropout": 1.0}, "must lie in"),
+        ({"dropout": 1.0}, "choose a rate in"),
         ({"output": "relu"}, "unknown output 'relu'"),
         ({"widht": 8}, "did you mean 'width'"),
     ],

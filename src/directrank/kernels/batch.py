@@ -26,7 +26,7 @@ class Batch:
     Args:
         scores: floating ``[B, L]``; half precision is widened to float32.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real. Of flat lists,
+        mask: bool ``[B, L]``, True for a real document; None if all are real. Of flat lists,
             where they lie.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Ranking losses per query: ``name(scores, labels, mask, …) -> Tensor [B]``, to be minimised.
 
-Each loss is a file of its own and is loaded on first use, so that a change of one is no change of
-the others. It is a formula, or a metric under a relaxation (:func:`compose`).
+Each loss has its own file and is loaded on first use, so that changing one does not affect the
+others. It is a formula, or a metric under a relaxation (:func:`compose`).
 """
 
 from __future__ import annotations
@@ -123,20 +123,20 @@ __all__ = [
 
 
 def get(name: str) -> Callable[..., Tensor]:
-    """The loss ``name``; an unknown one is a ``ConfigError`` that lists the known ones."""
+    """The loss ``name``; raises ``ConfigError`` with the known ones if it is unknown."""
     return look_up(REGISTRY, name, "loss")
 
 
 def needs_of(name: str) -> Needs:
-    """What the loss ``name`` declares that it needs of whoever trains with it."""
+    """The needs that the loss ``name`` declares to learners."""
     return getattr(get(name), "needs", Needs())
 
 
 def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str]:
     """The modules of directrank that the value of the loss ``name`` depends on, sorted.
 
-    With the kernels of its formula, and of the metrics and relaxations that it is composed of;
-    these the ``settings`` of :func:`composed` name, and without them all may be.
+    They include the kernels of its formula and of the metrics and relaxations of which it is
+    composed. The ``settings`` of :func:`composed` name these; without settings, all are included.
     """
     module, _ = target_of(REGISTRY, name, "loss")
     modules = {*kernels.with_kernels(imported_modules(module)), *kernels.modules_of(name)}
@@ -160,7 +160,7 @@ def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str
 
 @cache
 def _composed_of(module: str) -> set[str]:
-    """The metrics and relaxations that a module names, as ``{"name": "ndcg", …}``."""
+    """The metrics and relaxations that a module names in the form ``{"name": "ndcg", …}``."""
     return {
         str(value.value)
         for node in ast.walk(ast.parse(sources.text_of(module)))

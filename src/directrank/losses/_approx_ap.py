@@ -27,7 +27,7 @@ def approx_ap(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         alpha: steepness of the ranks.
         beta: steepness of the comparison of ranks, and of the truncation.
         k: cut-off, through the smooth truncation; None takes the whole list.

@@ -27,7 +27,7 @@ def approx_ndcg(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         alpha: steepness of the ranks (Bruch2019, Yu2020: 10; Pobrotyn2021: 1; Qin2010: 50-300);
             a tensor ``[B, 1]`` sets it per query.
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))`` (Qin2010

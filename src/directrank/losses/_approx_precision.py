@@ -24,7 +24,7 @@ def approx_precision(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; without one precision does not depend on the scores.
         alpha: steepness of the ranks.
         beta: steepness of the truncation.

@@ -23,17 +23,17 @@ def blackbox_ndcg(
 ) -> Tensor:
     """Minus NDCG at exact ranks r, per query.
 
-    Ranks have no slope, and what stands for it is that of an interpolation: the gradient is
-    ``(r(s + lam g) - r(s)) / lam``, g the gradient by the ranks.
+    Ranks have no slope, so that of an interpolation is used: the gradient is ``(r(s + lam g) -
+    r(s)) / lam``, where g is the gradient with respect to the ranks.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        k: cut-off; None takes the whole list. Beyond it no document is pulled up.
-        lam: how far to interpolate: scores move by ``lam g``; a tensor ``[B, 1]`` sets it per
-            query.
-        margin: the lead that a relevant document needs to be ranked before another; it is in the
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: cut-off; None takes the whole list. No document beyond it is pulled up.
+        lam: the distance of interpolation, by which scores move ``lam g``; a tensor ``[B, 1]`` sets
+            it per query.
+        margin: the lead that a relevant document needs to be ranked before another; it affects the
             value, too.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
 

@@ -20,7 +20,7 @@ from directrank.relaxations.protocol import ByScores
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
-#: Parameters that are no options of a metric or of a relaxation.
+#: Parameters that are not options of a metric or a relaxation.
 _GIVEN = ("ranking", "judgements", "scores", "labels", "mask", "generator")
 
 
@@ -31,15 +31,15 @@ def compose(
     samples: int = 0,
     noise: float = 1.0,
 ) -> Callable[..., Tensor]:
-    """A loss made of a metric and of what supplies its ranks.
+    """Make a loss of a metric and a relaxation that supplies its ranks.
 
     Args:
         metric: a name of :data:`directrank.metrics.REGISTRY`, or a mapping with ``name`` and the
             metric's options (``k``, ``gain``, …).
         relaxation: a name of :data:`directrank.relaxations.REGISTRY`, or a mapping with ``name``
             and its options (``alpha``, ``tau``, …).
-        samples: 0 takes the scores as they are; else the loss is the mean over so many draws of
-            Gumbel noise added to them, which makes them log-weights of a Plackett-Luce model.
+        samples: 0 uses the scores as they are; otherwise the loss is the mean over that many draws
+            of Gumbel noise added to them, which makes them log-weights of a Plackett-Luce model.
         noise: scale of the noise.
 
     Returns:
@@ -48,8 +48,8 @@ def compose(
         ``lengths`` or ``query_ids`` of flat lists, and ``weights``, as every loss does.
 
     Raises:
-        ConfigError: an unknown name or option; from the loss, a metric that does not depend on the
-            scores for want of a cut-off.
+        ConfigError: a name or option is unknown; or, when the loss is called, the metric does not
+            depend on the scores because it lacks a cut-off.
 
     >>> import torch
     >>> from directrank import losses
@@ -62,7 +62,7 @@ def compose(
 
 
 class _Composition:
-    """What :func:`compose` returns; other processes can be sent it."""
+    """The result of :func:`compose`, which can be pickled."""
 
     def __init__(
         self,
@@ -145,13 +145,13 @@ def _resolved(
 
 @cache
 def _function(kind: str, name: str, *options: str) -> Callable[..., Any]:
-    """The function of a metric or relaxation, which has these options."""
+    """The function of a metric or relaxation, checked to have these options."""
     function = metrics.formula(name) if kind == "metric" else relaxations.get(name)
     known = [key for key in inspect.signature(function).parameters if key not in _GIVEN]
     for option in options:
         if option not in known:
             remedy = nearest(option, known)
             if option in ("samples", "noise"):
-                remedy = "it is an option of the composition, beside metric and relaxation"
+                remedy = "give it to the composition, beside metric and relaxation"
             raise ConfigError(f"{kind} '{name}' has no option '{option}'", remedy)
     return function

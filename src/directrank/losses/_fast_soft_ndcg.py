@@ -29,7 +29,7 @@ def fast_soft_ndcg(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))``; None takes the
             whole list.
         tau: strength of the regularisation; towards 0 ranks become exact. A tensor ``[B, 1]`` sets

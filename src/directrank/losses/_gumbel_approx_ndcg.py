@@ -27,19 +27,19 @@ def gumbel_approx_ndcg(
 ) -> Tensor:
     """The mean of ApproxNDCG at scores with Gumbel noise, per query.
 
-    Noisy scores are sorted as a Plackett-Luce model whose log-weights they are draws orders: the
-    expected loss of a ranker that draws, and a smoother one.
+    Sorting noisy scores draws orders from the Plackett-Luce model whose log-weights are the scores.
+    So this is the expected loss of a stochastic ranker, which is smoother.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))``; None takes the
             whole list.
         alpha: steepness of the ranks.
         beta: steepness of the truncation.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
-        samples: how many draws the loss is the mean of; 0 leaves the noise out.
+        samples: the number of draws over which the loss is averaged; 0 means no noise.
         noise: scale of the noise (the paper's β).
         generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
 

@@ -28,27 +28,25 @@ def k_song(
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_i ψ_i G(y_i) / log2(1 + Σ_j max(0, margin - (s_i - s_j))²)``, per query.
 
-    The sum over j counts the document itself, so that with a margin of 1 it is no less than the
-    document's rank, and minus the loss no more than its NDCG. Without a cut-off all ``ψ_i`` are 1,
-    and this is SONG.
+    The sum over j includes the document itself, so with a margin of 1 it is at least the document's
+    rank, and minus the loss is at most NDCG. Without a cut-off all ``ψ_i`` are 1, and this is SONG.
 
-    K-SONG's ``ψ_i = sigmoid(beta (s_i - λ))`` has the threshold λ of equation 6, which parts the
-    first k documents from the others. The authors follow the minimum of a smoothed form by steps of
-    gradient descent; here it is what their code follows as smoothing vanishes, half-way between the
-    scores at ranks k and k + 1. ψ is a constant of the gradient, as in their practical version. Of
-    a list of no more than k documents none is cut off.
+    K-SONG's ``ψ_i = sigmoid(beta (s_i - λ))`` has the threshold λ of equation 6, which separates
+    the first k documents from the others. The authors track the minimum of a smoothed form by
+    gradient descent; here it is the limit of that minimum as smoothing vanishes, half-way between
+    the scores at ranks k and k + 1. ψ is a constant of the gradient, as in their practical version.
+    Lists of at most k documents are not cut off.
 
-    The authors keep moving averages of the sums over j, because they see a sample of a query's
-    documents at a time. A call here is given whole lists, whose sums are exact: their estimator
-    with a factor γ of 1, which forgets what was before, and for SONG the gradient itself. No state
-    is kept.
+    The authors keep moving averages of the sums over j, because they sample the documents of a
+    query. Here each call receives whole lists, whose sums are exact: this is their estimator with a
+    factor γ of 1, which forgets the past, and for SONG it is the gradient itself. No state is kept.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
-        margin: of the squared hinge, above 0.
+        margin: the margin of the squared hinge, above 0.
         beta: steepness of the cut-off.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
 
@@ -56,7 +54,7 @@ def k_song(
         The loss per query, ``[B]``; 0 for a query without gain.
 
     Raises:
-        ConfigError: a margin that is not above 0.
+        ConfigError: the margin is not above 0.
 
     >>> import torch
     >>> from directrank import losses
@@ -66,7 +64,7 @@ def k_song(
     tensor([-0.6737, -1.0000])
     """
     if margin <= 0:
-        raise ConfigError(f"k_song: margin {margin}", "it must be above 0")
+        raise ConfigError(f"k_song: margin {margin}", "choose a value above 0")
     scores, labels, lists = checked_lists(scores, labels, mask)
     weights = normalised_gains(labels, lists, gain, "log2", k)
     if k is not None and k < scores.shape[-1]:
@@ -75,7 +73,7 @@ def k_song(
 
 
 def _within(k: int, scores: Tensor, lists: Lists, beta: float) -> Tensor:
-    """How far each document is within the first k, ``[B, L]`` or flat ``[N]``."""
+    """The degree to which each document is among the first k, ``[B, L]`` or flat ``[N]``."""
     falling = in_order(scores, descending_order(scores, lists), lists)
     if isinstance(lists, Flat):
         after = torch.from_numpy(lists.starts + k)  # of a list that is not longer than k, anywhere
@@ -94,7 +92,7 @@ def hinged_dcg(scores: Tensor, weights: Tensor, lists: Lists, margin: float) -> 
     Args:
         scores: ``[B, L]``.
         weights: ``[B, L]``, 0 at masked positions.
-        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
+        lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
         margin: of the squared hinge.
     """
     mask = mask_of(lists)

@@ -1,10 +1,10 @@
-"""The lambda functions that Burges2006 names and does not print: forces of pairs (section 6.2).
+"""The lambda functions that Burges2006 mentions but does not print: forces of pairs (section 6.2).
 
 A document's force is the sum over its pairs (i, j), i the more relevant, of ``|ΔNDCG_ij| f(d)``,
-``d = s_i - s_j``; it pushes i up and j down alike, so that the forces of a query sum to zero.
-ΔNDCG, what swapping the pair would change, is taken at the current order. While the order stands
-the weights are constants, each force is that of a potential of differences, and the Jacobian is
-symmetric. With ``logistic``, all pairs and no margin it is the function that the paper chose,
+``d = s_i - s_j``; it pushes i up and j down equally, so the forces of a query sum to zero. ΔNDCG,
+the change by swapping the pair, is taken at the current order. While the order does not change, the
+weights are constants, each force has a potential of differences, and the Jacobian is symmetric.
+With ``logistic``, all pairs and no margin, it is the function that the paper chose,
 :func:`directrank.losses.lambdarank`.
 """
 
@@ -29,12 +29,12 @@ PAIRS = ("all", "neighbours")
 
 
 def _step(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
-    """A force that is there or not."""
+    """A force of 1 or 0."""
     return (margin - d).clamp_min(0), (d < margin).to(d.dtype)
 
 
 def _spring(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
-    """A force in proportion to what is missing."""
+    """A force in proportion to the gap to the margin."""
     missing = (margin - d).clamp_min(0)
     return missing.square() / 2, missing
 
@@ -51,8 +51,7 @@ def _sigmoid(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
 
 
 def _difference(d: Tensor, margin: float) -> tuple[Tensor, Tensor]:
-    """Finite differences: a swap moves a document by ``d``; a smaller step than ``margin`` is not
-    taken. The potential is linear between -margin and margin, logarithmic beyond."""
+    """A finite difference over ``d``, at least ``margin``; its potential is logarithmic beyond."""
     size = d.abs()
     far = (size.clamp_min(margin) / margin).log()
     near = 1 - d.clamp(-margin, margin) / margin
@@ -79,24 +78,25 @@ def lambda_family(
     pairs: str = "all",
     margin: float = 0.0,
 ) -> Tensor:
-    """``Σ |ΔNDCG_ij| φ(s_i - s_j)`` over pairs with ``y_i > y_j``, per query, weights held fast.
+    """``Σ |ΔNDCG_ij| φ(s_i - s_j)`` over pairs with ``y_i > y_j``, per query; the weights are
+    constants.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         force: ``-φ'(d)``: ``step`` 1 where d < margin; ``spring`` max(0, margin - d); ``logistic``
             1 / (1 + exp(d - margin)); ``sigmoid`` the slope of that; ``difference``
             1 / max(|d|, margin), the change of NDCG per change of score.
         pairs: ``all`` with different labels, or of these ``neighbours`` in the current order.
-        margin: lead below which a pair in the right order still exerts a force; of ``difference``
-            the smallest step.
+        margin: the lead below which a pair in the right order still exerts a force; for
+            ``difference``, the smallest step.
 
     Returns:
-        The loss per query, ``[B]``; 0 where there is no pair.
+        The loss per query, ``[B]``; 0 if there is no pair.
 
     Raises:
-        ConfigError: an unknown name, a negative margin, or none for ``difference``.
+        ConfigError: a name is unknown, the margin is negative, or it is 0 for ``difference``.
 
     >>> import torch
     >>> from directrank import losses
@@ -110,7 +110,7 @@ def lambda_family(
     if margin < 0 or (margin == 0 and force == "difference"):
         raise ConfigError(
             f"lambda_family: margin {margin} with force '{force}'",
-            "it must not be negative, and for 'difference' above 0",
+            "choose a margin of 0 or more, and above 0 for 'difference'",
         )
     scores, labels, mask = checked(scores, labels, mask)
     value, gradient = _forces(scores.detach(), labels, mask, FORCES[force], pairs, margin)

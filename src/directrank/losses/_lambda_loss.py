@@ -44,21 +44,21 @@ def lambda_loss(
     - ``ndcg_loss2pp`` (NDCG-Loss2++): ``w_ij = (|D(r_i) - D(r_j)| + mu δ_ij) |G_i - G_j|`` over the
       same pairs; with ``mu`` 0 it is :func:`directrank.losses.lambdarank` in binary logarithms.
 
-    Of the paper's distribution over orders, the order by score has all the weight.
+    The paper's distribution over orders is concentrated on the order by score.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         scheme: ``ndcg_loss1``, ``ndcg_loss2`` or ``ndcg_loss2pp``.
-        mu: weight of δ in ``ndcg_loss2pp``; other schemes do not read it.
+        mu: weight of δ in ``ndcg_loss2pp``; other schemes ignore it.
         sigma: slope of the logistic function.
         k: only pairs whose documents both are among the first k by current score, and NDCG
             normalised at k, as in allRank; None takes all pairs.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
 
     Returns:
-        The loss per query, ``[B]``; 0 where there is no gain or no pair.
+        The loss per query, ``[B]``; 0 if there is no gain or no pair.
 
     >>> import torch
     >>> from directrank import losses
@@ -84,8 +84,8 @@ def lambda_loss(
 
 
 def _of_swaps(ranks: Tensor, scheme: str, mu: float) -> Tensor:
-    """What a pair's difference in gain is multiplied by, ``[B, i, j]``."""
-    # A document is no pair with itself: any distance will do.
+    """The factor of a pair's difference in gain, ``[B, i, j]``."""
+    # A document does not form a pair with itself, so any distance will do.
     distance = differences(ranks).abs().clamp_min(1)
     delta = discount("log2", distance) - discount("log2", distance + 1)
     if scheme == "ndcg_loss2":

@@ -1,4 +1,4 @@
-"""LambdaRank (Burges2006): RankNet's costs, each weighted by the NDCG that a swap would change."""
+"""LambdaRank (Burges2006): RankNet's costs, weighted by the change of NDCG by a swap."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def lambdarank(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        k: truncation; None is Burges2006, all pairs with different labels.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: truncation; None uses all pairs with different labels, as in Burges2006.
         cutoff: ``both`` documents of a pair among the first k, and NDCG normalised at k
             (Pobrotyn2021's LambdaRank@k); or ``either``, and NDCG normalised over the whole list
             (LightGBM's ``lambdarank_truncation_level``).
@@ -47,7 +47,7 @@ def lambdarank(
         gain: ``exp2`` (2^y - 1), ``linear`` (y) or ``burges2006`` (0, 3, 7, 15, 31).
 
     Returns:
-        The loss per query, ``[B]``; 0 where there is no pair.
+        The loss per query, ``[B]``; 0 if there is no pair.
 
     >>> import torch
     >>> from directrank import losses

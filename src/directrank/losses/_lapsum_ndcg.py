@@ -21,15 +21,15 @@ def lapsum_ndcg(
     beta: float = 10.0,
     gain: str = "exp2",
 ) -> Tensor:
-    """Minus NDCG at the ranks ``1 + Σ_{j≠i} F((s_j - s_i) / tau)``, F Laplace's, per query.
+    """Minus NDCG at the ranks ``1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with Laplace's F, per query.
 
-    ApproxNDCG with another sigmoid, ``exp(x) / 2`` below 0 and ``1 - exp(-x) / 2`` above, whose
-    sums over all pairs cost one sort and a pass over the sorted list.
+    This is ApproxNDCG with another sigmoid, ``exp(x) / 2`` below 0 and ``1 - exp(-x) / 2`` above,
+    whose sums over all pairs cost one sort and a pass over the sorted list.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off, through the smooth truncation ``sigmoid(beta (k + 1/2 - rank))``; None takes the
             whole list.
         tau: scale of the distribution; a tensor ``[B, 1]`` sets it per query.

@@ -25,12 +25,12 @@ def listmle(
 ) -> Tensor:
     """``Σ_i [log Σ_{k≥i} exp(s_π(k)) - s_π(i)]`` per query, π the order by falling label.
 
-    Tied labels are shuffled anew at each call.
+    Tied labels are shuffled again at each call.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         generator: random stream of the shuffles, on the scores' device; None takes PyTorch's own.
 
     Returns:
@@ -54,7 +54,7 @@ def likelihood(scores: Tensor, order: Tensor, lists: Lists) -> Tensor:
     """The loss of documents in a given ``order``, int64 ``[B, L]``, masked ones last; ``[B]``."""
     mask = mask_of(lists)
     real = mask.gather(1, order)
-    # Padding comes last; what it adds to the sums of the documents before it is nothing.
+    # Padding comes last and adds nothing to the sums of the documents before it.
     ordered = scores.gather(1, order).masked_fill(~real, torch.finfo(scores.dtype).min)
     rest = ordered.flip(1).logcumsumexp(1).flip(1)
     return (rest - ordered).masked_fill(~real, 0.0).sum(1)
@@ -63,11 +63,11 @@ def likelihood(scores: Tensor, order: Tensor, lists: Lists) -> Tensor:
 def shuffled_order(labels: Tensor, lists: Lists, generator: torch.Generator | None) -> Tensor:
     """Positions by falling label, ties in random order, masked ones last; int64 ``[B, L]``.
 
-    Of flat lists as :func:`directrank.lists.sorting.descending_order`.
+    For flat lists see :func:`directrank.lists.sorting.descending_order`.
     """
     noise = uniform(labels, lists, generator, torch.float32)
     if labels.device.type == "cpu" and _are_grades(labels):
-        # The grade and PyTorch's 24 random bits in one number: one sort in place of two.
+        # The grade and PyTorch's 24 random bits form one number, so one sort is enough.
         keys = labels.to(torch.int64).bitwise_left_shift_(24)
         keys += noise.mul_(2**24).int()
         return rising_order(keys.neg_().numpy(), lists)

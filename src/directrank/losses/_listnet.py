@@ -28,9 +28,9 @@ def listnet(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        document_weights: what each document's term of the sum is multiplied by, of the shape of
-            the scores; as TensorFlow Ranking's softmax cross entropy takes weights.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        document_weights: the factor of each document's term of the sum, in the shape of the scores,
+            like the weights of TensorFlow Ranking's softmax cross entropy.
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
@@ -43,7 +43,7 @@ def listnet(
     tensor([0.9895, 1.0434])
     """
     scores, labels, mask = checked(scores, labels, mask)
-    # Not minus infinity: a list of padding alone stays free of NaN.
+    # Not minus infinity, which would give NaN for a list of padding only.
     lowest = torch.finfo(scores.dtype).min
     target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
     if document_weights is not None:

@@ -1,4 +1,4 @@
-"""What a loss asks of whoever trains with it, declared where it is defined."""
+"""The needs of a loss, which are declared where it is defined."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Loss = TypeVar("Loss", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Needs:
-    """What a call of a loss needs.
+    """The needs of a call of a loss.
 
     Attributes:
-        per_list: hyper-parameters that may be a tensor ``[B, 1]``, a value for each list, so that
-            models that differ in them share a call.
+        per_list: hyper-parameters that may be a tensor ``[B, 1]`` with a value for each list, so
+            that models that differ in them can share a call.
         draws: whether the loss draws random numbers from its ``generator``, or a function of its
-            hyper-parameters that says so.
-        flat: whether flat lists on a CPU give the very bytes of padded ones, so that training may
+            hyper-parameters that decides it.
+        flat: whether flat lists on a CPU give the same bytes as padded ones, so that training may
             pass either.
     """
 
@@ -39,7 +39,7 @@ def needs(
 ) -> Callable[[Loss], Loss]:
     """Declare the :class:`Needs` of a loss.
 
-    ``draws`` may name a hyper-parameter: random numbers are drawn where it is not 0 or False.
+    ``draws`` may name a hyper-parameter: random numbers are drawn if it is not 0 or False.
     """
 
     def declare(loss: Loss) -> Loss:

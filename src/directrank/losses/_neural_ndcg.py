@@ -31,13 +31,13 @@ def neural_ndcg(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
         tau: temperature of NeuralSort.
-        iterations: rounds of Sinkhorn scaling at most; 0 leaves it out.
-        tolerance: scaling ends when all sums are within it of one.
+        iterations: the most rounds of Sinkhorn scaling; 0 means none.
+        tolerance: scaling ends when all sums differ from one by at most this.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
-        samples: 0 is the deterministic form; else the loss is the mean over so many draws of
+        samples: 0 is the deterministic form; otherwise the loss is the mean over that many draws of
             Gumbel noise added to the scores, which are then log-weights of a Plackett-Luce model.
         noise: scale of the noise.
         generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
@@ -74,9 +74,9 @@ def neural_ndcg_transposed(
     noise: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """``-(1/maxDCG@k) Σ_i G(y_i) (scale(Pᵀ) D)_i``, per query; arguments as :func:`neural_ndcg`.
+    """``-(1/maxDCG@k) Σ_i G(y_i) (scale(Pᵀ) D)_i``, per query; see :func:`neural_ndcg`.
 
-    Once Sinkhorn has converged this *is* NeuralNDCG: both are ``G(y)ᵀ Pᵀ D``. Stopped early they
+    Once Sinkhorn has converged this *is* NeuralNDCG: both are ``G(y)ᵀ Pᵀ D``. If stopped early they
     differ, because scaling begins with the columns of P there and with those of its transpose here.
 
     >>> import torch

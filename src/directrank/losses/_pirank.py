@@ -23,16 +23,16 @@ def pirank(
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_{r≤k} (P G(y))_r D(r)``, P NeuralSort's matrix unscaled, per query.
 
-    The paper's loss, at depth 1, is 1 more. With the straight-through estimator the value is exact
-    NDCG@k, and P has the gradient.
+    The paper's loss, at depth 1, is larger by 1. With the straight-through estimator the value is
+    exact NDCG@k, and P has the gradient.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off, which makes it cheaper; None takes the whole list.
         tau: temperature of NeuralSort; a tensor ``[B, 1]`` sets it per query.
-        straight_through: take the exact permutation forward.
+        straight_through: use the exact permutation forward.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
 
     Returns:

@@ -1,4 +1,4 @@
-"""PL-Rank-3: the gradient of NDCG expected under Plackett-Luce (Oosterhuis, SIGIR 2022)."""
+"""PL-Rank-3: the gradient of expected NDCG under Plackett-Luce (Oosterhuis, SIGIR 2022)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def pl_rank(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
-        samples: orders that are drawn.
+        samples: the number of orders that are drawn.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
         generator: random stream of the orders, on the scores' device; None takes PyTorch's own.
 
@@ -54,7 +54,7 @@ def pl_rank(
         The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
 
     Raises:
-        ConfigError: less than one sample.
+        ConfigError: there is less than one sample.
 
     >>> import torch
     >>> from directrank import losses
@@ -64,7 +64,7 @@ def pl_rank(
     tensor([-0.7534, -0.9631])
     """
     if samples < 1:
-        raise ConfigError(f"pl_rank: {samples} samples", "there must be 1 or more")
+        raise ConfigError(f"pl_rank: {samples} samples", "choose 1 or more")
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
     weights = scores.detach()
@@ -84,7 +84,7 @@ def drawn_dcg(
     Args:
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
+        lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
         orders: int64 ``[B, L]`` each, masked documents last.
         k: cut-off; None takes the whole list.
     """
@@ -103,7 +103,8 @@ def _of_order(scores: Tensor, gains: Tensor, mask: Tensor, k: int | None) -> tup
     """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
     theta = rank_discounts("log2", scores.shape[1], k, scores.dtype, scores.device)
     value = (theta * gains).sum(1)
-    # A gain more for every document changes no expected gradient; sums have logarithms then.
+    # Adding a constant to all gains leaves the expected gradient unchanged, and sums then have
+    # logarithms.
     gains = (gains - pad(gains, (0, 1)).amin(1, keepdim=True)) * mask
     reward = theta * gains
     following = reward.flip(1).cumsum(1).flip(1)

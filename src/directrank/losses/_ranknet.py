@@ -32,14 +32,14 @@ def ranknet(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        k: only pairs whose documents both are among the first k by current score (Pobrotyn2021's
-            RankNet@k); None takes all pairs.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: use only pairs whose documents are both among the first k by current score
+            (Pobrotyn2021's RankNet@k); None takes all pairs.
         sigma: steepness.
         reduction: ``sum`` over the pairs (Burges2006) or their ``mean`` (TF-Ranking, allRank).
 
     Returns:
-        The loss per query, ``[B]``; 0 where there is no pair.
+        The loss per query, ``[B]``; 0 if there is no pair.
 
     >>> import torch
     >>> from directrank import losses

@@ -25,10 +25,10 @@ def rmse(
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        levels: number of relevance levels, the range of the squashed scores; None compares labels
-            with the scores as they are.
-        document_weights: weights of the mean over the documents, of the shape of the scores.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        levels: the number of relevance levels, which is the range of the squashed scores; None
+            compares labels with the raw scores.
+        document_weights: weights of the mean over the documents, in the shape of the scores.
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents. At a perfect fit, where the

@@ -25,18 +25,18 @@ def smooth_ndcg(
     """``-(1/maxDCG@k) Σ_{r≤k} D(r) Σ_j I^r_j G(y_j)``, I SmoothI's indicators, per query.
 
     ``I^r_j = softmax_j(alpha S_j Π_{l<r} (1 - I^l_j - delta))`` with ``S = s - min(s)``: a softmax
-    that passes over the documents of the ranks before. A document may have more or less than one
-    rank in all, so that the loss may fall below -1. See
-    :func:`directrank.relaxations.smooth_i.smooth_i` for what differs from the authors' NDCG.
+    that skips the documents of earlier ranks. The total of a document over ranks may differ from
+    one, so the loss may fall below -1. See :func:`directrank.relaxations.smooth_i.smooth_i` for
+    what differs from the authors' NDCG.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off, which makes it cheaper; None takes the whole list.
         alpha: steepness of the softmax; a tensor ``[B, 1]`` sets it per query.
-        delta: how far below 0 the factor of a document that has been taken lies.
-        stop_gradient: take the product for a constant in the gradient, as the paper does.
+        delta: how far below 0 the factor of a document that has been used lies.
+        stop_gradient: treat the product as constant in the gradient, as the paper does.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
 
     Returns:

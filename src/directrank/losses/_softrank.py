@@ -17,12 +17,12 @@ def softrank(
     sigma: float = 1.0,
     k: int | None = None,
 ) -> Tensor:
-    """Minus ``(1/maxDCG) Σ_j G(y_j) Σ_r p_j(r) D(r)``, p the rank-binomial distribution, per query.
+    """Minus ``(1/maxDCG) Σ_j G(y_j) Σ_r p_j(r) D(r)``, with the rank-binomial p, per query.
 
     Args:
         scores: ``[B, L]``, the means of the Gaussians.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         sigma: their standard deviation.
         k: cut-off; None takes the whole list.
 

@@ -19,7 +19,7 @@ from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
 from directrank.system.errors import ConfigError
 
-#: What is added to the spread of a list's scores, so that equal scores have a gradient.
+#: A constant added to the spread of a list's scores, so that equal scores have a gradient.
 NU = 0.01
 
 
@@ -39,31 +39,31 @@ def stochastic_rank(
 ) -> Tensor:
     """Minus the mean NDCG@k of the documents' order by noisy scores, per query.
 
-    NDCG does not depend on the place and scale of the scores, and neither does this: a list's
-    scores have their mean taken off and are divided by their standard deviation plus 0.01. So the
-    gradient is orthogonal to them, as the paper's scale-free acceptance makes it. Then document i
-    is at ``x_i = z_i - sigma mu y_i + sigma ε_i``, ε standard normal; mu above 0 moves the more
-    relevant one of documents with equal scores behind, so that no ties are learned (consistent
+    Like NDCG, the loss does not depend on the location and scale of the scores: the mean of a
+    list's scores is subtracted, and they are divided by their standard deviation plus 0.01. So the
+    gradient is orthogonal to them, as in the paper's scale-free acceptance. Document i is then at
+    ``x_i = z_i - sigma mu y_i + sigma ε_i``, ε standard normal; a mu above 0 moves the more
+    relevant of two documents with equal scores back, so that ties are not learned (consistent
     smoothing).
 
     The gradient is estimated by coordinate conditional sampling: the other documents stay where
-    they were drawn, and for a document's own noise there is the integral,
+    they were drawn, and the document's own noise is integrated out,
 
     ``Σ_{j≠i} (ρ_i - ρ_j) (θ_p - θ_{p+1}) φ((x_j - E x_i) / sigma) / sigma``
 
     with ρ the gains over the largest DCG@k, ``θ_r = D(r)`` up to rank k and 0 beyond, p the rank of
-    j among all documents but i, and φ the normal density. It takes a pass over the first k + 1
+    j among all documents except i, and φ the normal density. It takes a pass over the first k + 1
     documents for each document and sample.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
-        sigma: deviation of the noise, in standard deviations of a list's scores.
-        mu: what documents are moved back by for each grade of their label, in deviations of the
-            noise.
-        samples: draws of the noise.
+        sigma: standard deviation of the noise, in standard deviations of a list's scores.
+        mu: the distance by which documents are moved back for each grade of their label, in
+            standard deviations of the noise.
+        samples: the number of draws of the noise.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
         generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
 
@@ -71,7 +71,7 @@ def stochastic_rank(
         The loss per query, ``[B]``, in [-1, 0]; 0 for a query without gain.
 
     Raises:
-        ConfigError: less than one sample.
+        ConfigError: there is less than one sample.
 
     >>> import torch
     >>> from directrank import losses
@@ -81,7 +81,7 @@ def stochastic_rank(
     tensor([-0.9639, -1.0000])
     """
     if samples < 1:
-        raise ConfigError(f"stochastic_rank: {samples} samples", "there must be 1 or more")
+        raise ConfigError(f"stochastic_rank: {samples} samples", "choose 1 or more")
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
     means = _normalised(scores, lists) - sigma * mu * labels
@@ -90,7 +90,7 @@ def stochastic_rank(
 
 
 def _normalised(scores: Tensor, lists: Lists) -> Tensor:
-    """Scores less their mean over their standard deviation, ``[B, L]``; 0 at masked positions."""
+    """Scores minus their mean, divided by their deviation, ``[B, L]``; 0 at masked positions."""
     n = counts(lists).clamp_min(1)
     centred = hidden(scores - spread(sums(scores, lists) / n, lists), lists)
     variance = sums(centred.square(), lists) / n
@@ -112,7 +112,7 @@ def noisy_dcg(
     Args:
         means: of documents, ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
+        lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
         noise: ``[B, L]`` each.
         sigma: its deviation.
         k: cut-off; None takes the whole list.
@@ -139,7 +139,7 @@ def _of_order(
     theta = rank_discounts("log2", L, k, drawn.dtype, drawn.device)
     reached = L if k is None else k + 1
     steps = theta - torch.cat([theta[1:], theta.new_zeros(1)])
-    # Ahead of a document others are at their own rank among those without it, behind it one less.
+    # Among the documents without a given one, those ahead of it keep their rank, others lose one.
     jumps = torch.where(
         ranks.unsqueeze(1) > ranks, steps, torch.cat([steps.new_zeros(1), steps[:-1]])
     ).fill_diagonal_(0)[:, :reached]

@@ -28,17 +28,17 @@ def twin_precision(
 ) -> Tensor:
     """``-(1/k) Σ_{p≤k} b_p p/r_p`` over places p, per query (Yu2020 eq. 14).
 
-    Without ``k`` the value is the constant -R/n: only the gradient does something.
+    Without ``k`` the value is the constant -R/n, and only the gradient has an effect.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
         gradient: ``type1``, ``type2`` or ``type3``; see
             :class:`directrank.relaxations.twin.TwinRanking`.
         alpha_b: steepness of the backward sigmoid.
-        break_ties: rank tied documents in random order; else each counts half for the other.
+        break_ties: rank tied documents in random order; otherwise each counts half for the other.
         min_label: the least label that counts as relevant.
         generator: random stream for ties, on the scores' device; None takes PyTorch's own.
 
@@ -72,7 +72,7 @@ def twin_ap(
 ) -> Tensor:
     """``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
 
-    Arguments and result as :func:`twin_precision`.
+    Arguments and result are those of :func:`twin_precision`.
 
     >>> import torch
     >>> from directrank import losses
@@ -101,7 +101,7 @@ def twin_ndcg(
 ) -> Tensor:
     """Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
 
-    Arguments and result as :func:`twin_precision`; k None is the paper's choice.
+    Arguments and result are those of :func:`twin_precision`; k None is the paper's choice.
 
     >>> import torch
     >>> from directrank import losses
@@ -131,8 +131,8 @@ def twin_nerr(
 ) -> Tensor:
     """Minus normalised ERR@k at exact ranks, per query (Yu2020 eq. 16).
 
-    Arguments and result as :func:`twin_precision`; ``max_label`` is the largest label of the scale,
-    None takes each query's own largest.
+    See :func:`twin_precision`; ``max_label`` is the largest label of the scale, None takes each
+    query's own largest.
 
     >>> import torch
     >>> from directrank import losses

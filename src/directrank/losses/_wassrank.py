@@ -13,7 +13,7 @@ from directrank.lists.inputs import checked, one_of
 
 GRADIENTS = ("dual", "autograd")
 
-#: Stands for minus infinity where a difference of two of them must not be NaN.
+#: Replaces minus infinity where a difference of two such values must not be NaN.
 FAR = 1e30
 
 
@@ -33,19 +33,19 @@ def wassrank(
     """Transport cost between ``softmax(s)`` and ``softmax(y)`` after a few Sinkhorn rounds.
 
     The cost of two documents is the distance of ``base^y - 1`` (``-gap`` for y = 0), or ``penalty``
-    where that is below 1. It depends on labels alone, so a product with the transport kernel needs
-    one sum per pair of *labels*: time and memory grow with L, not with L².
+    if that is below 1. It depends only on labels, so a product with the transport kernel needs one
+    sum per pair of *labels*, and time and memory grow with L, not with L².
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         gradient: ``dual``, the dual potential after the last round as in the released code
             (Yu2020), or ``autograd``, through the rounds.
         lam: strength of the entropy.
         iterations: Sinkhorn rounds.
-        gap, base, penalty: of the cost; defaults are the grid search's of the released code, whose
-            own defaults are 20 iterations and a gap of 100.
+        gap, base, penalty: parameters of the cost; the defaults are those of the released code's
+            grid search, while its own defaults are 20 iterations and a gap of 100.
 
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
@@ -104,7 +104,7 @@ class _LabelKernel:
     def __init__(
         self, labels: Tensor, mask: Tensor, lam: float, gap: float, base: float, penalty: float
     ) -> None:
-        # A list of nothing but padding still needs one level to point at.
+        # A list of padding only still needs one level to refer to.
         known, level = torch.unique(labels.masked_fill(~mask, 0.0), return_inverse=True)
         self.level = level
         levels = torch.arange(len(known), device=labels.device).view(1, -1, 1)
@@ -120,7 +120,8 @@ class _LabelKernel:
         by_level = torch.logsumexp(
             self._per_level(log_x).unsqueeze(1) - self.costs / self.lam, dim=2
         )
-        # A document's label counts it at the penalty; what is missing to K_ii = 1 is added.
+        # A document is counted with its label at the penalty, so the difference to K_ii = 1 is
+        # added.
         own = math.log(-math.expm1(-self.penalty / self.lam))
         return torch.logaddexp(self._own_level(by_level), log_x + own)
 
@@ -133,9 +134,9 @@ class _LabelKernel:
 
     def _per_level(self, log_x: Tensor) -> Tensor:
         """``log Σ x`` over the documents of each label, ``[B, levels]``."""
-        # Scaled by each label's largest entry, the sums are one product with the membership.
+        # Scaled by each label's largest entry, the sums are one product with the membership matrix.
         top = (log_x.detach().unsqueeze(1) + self.outside).amax(2)
-        # Padding belongs to no label; the bound keeps it finite.
+        # Padding has no label; the bound keeps it finite.
         scaled = torch.exp((log_x - self._own_level(top)).clamp_max(0)).unsqueeze(1)
         sums = torch.bmm(scaled, self.member.transpose(1, 2)).squeeze(1)
         return top + sums.clamp_min(torch.finfo(log_x.dtype).tiny).log()

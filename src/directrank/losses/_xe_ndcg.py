@@ -25,15 +25,15 @@ def xe_ndcg(
 ) -> Tensor:
     """``-Σ_i φ_i log softmax(s)_i``, ``φ_i = (2^{y_i} - γ_i) / Σ_j (2^{y_j} - γ_j)``, per query.
 
-    Each γ is drawn anew from [0, 1) at each call, as in LightGBM's ``rank_xendcg``, whose first
-    order term the gradient is; a document without relevance has a part in the target, too.
+    Each γ is drawn from [0, 1) at each call, as in LightGBM's ``rank_xendcg``, whose first-order
+    term equals the gradient; documents without relevance have a share of the target, too.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``, not negative.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
-        document_weights: what each document's term of the sum is multiplied by, of the shape of
-            the scores; as TensorFlow Ranking's softmax cross entropy takes weights.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        document_weights: the factor of each document's term of the sum, in the shape of the scores,
+            like the weights of TensorFlow Ranking's softmax cross entropy.
         generator: random stream of γ, on the scores' device; None takes PyTorch's own.
 
     Returns:
@@ -59,12 +59,12 @@ def xe_ndcg(
 
 @accelerated
 def cross_entropy(scores: Tensor, target: Tensor, lists: Lists) -> Tensor:
-    """The cross entropy of the scores' softmax under the target over its sum, ``[B]``.
+    """The cross entropy of the scores' softmax under the normalised target, ``[B]``.
 
     Args:
         scores: ``[B, L]``.
-        target: ``[B, L]``, 0 at masked positions; where its sum is not above 0, so is the value.
-        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
+        target: ``[B, L]``, 0 at masked positions; the value is 0 if its sum is not above 0.
+        lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
     """
     mask = mask_of(lists)
     total = target.sum(1, keepdim=True)

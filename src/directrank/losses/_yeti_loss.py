@@ -36,27 +36,27 @@ def yeti_loss(
     """``Σ w_ij log(1 + exp(-(s_i - s_j)))`` over pairs with ``y_i > y_j``, per query.
 
     ``w_ij`` is a mean over orders of the documents by their scores with logistic noise, the noise
-    of YetiRank: what a swap of i and j would change of NDCG@k where the order has them next to each
-    other, or at most so many ``neighbours`` apart, and 0 elsewhere. It is a constant of the
-    gradient (section 3.1; CatBoost's ``YetiRank:mode=NDCG``). Without noise and with all neighbours
-    it is :func:`directrank.losses.lambdarank`.
+    of YetiRank: the change of NDCG@k by a swap of i and j if the order has them at most
+    ``neighbours`` ranks apart, and 0 otherwise. It is a constant of the gradient (section 3.1;
+    CatBoost's ``YetiRank:mode=NDCG``). Without noise and with all neighbours it is
+    :func:`directrank.losses.lambdarank`.
 
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None where all are real.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
         k: cut-off; None takes the whole list.
         neighbours: how many ranks apart the documents of a pair are at most.
-        samples: orders that are drawn.
+        samples: the number of orders that are drawn.
         noise: scale of the noise.
         gain: ``exp2`` (2^y - 1) or ``linear`` (y).
         generator: random stream of the noise, on the scores' device; None takes PyTorch's own.
 
     Returns:
-        The loss per query, ``[B]``; 0 where there is no gain or no pair.
+        The loss per query, ``[B]``; 0 if there is no gain or no pair.
 
     Raises:
-        ConfigError: less than one neighbour or sample.
+        ConfigError: there is less than one neighbour or sample.
 
     >>> import torch
     >>> from directrank import losses
@@ -67,7 +67,7 @@ def yeti_loss(
     """
     if neighbours < 1 or samples < 1:
         raise ConfigError(
-            f"yeti_loss: {neighbours} neighbours, {samples} samples", "there must be 1 or more"
+            f"yeti_loss: {neighbours} neighbours, {samples} samples", "choose 1 or more"
         )
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
@@ -94,12 +94,12 @@ def costs_of_neighbours(
     neighbours: int,
     k: int | None,
 ) -> Tensor:
-    """The costs of neighbours by the clean scores, summed over ``orders``, ``[B]``.
+    """The costs of neighbours by the scores without noise, summed over ``orders``, ``[B]``.
 
     Args:
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
-        lists: bool ``[B, L]``, or on a CPU where flat lists lie.
+        lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
         orders: int64 ``[B, L]`` each, masked documents last.
         neighbours: how many ranks apart the documents of a pair are at most.
         k: cut-off; None takes the whole list.

@@ -1,10 +1,10 @@
-"""Scorers: what turns a document's features into a score.
+"""Scorers, which compute a document's score from its features.
 
-A scorer is made by a function ``name(n_features, generators, **settings)`` and holds one model per
-generator; ``forward(features [M, N, F], rows bool [M, N] | None, lengths int [M, B] | None)`` gives
-scores ``[M, N]``. ``rows`` marks real documents, ``lengths`` (numpy) says how many documents each
-query of a model's batch has, in their order; a scorer that sees documents one by one ignores it.
-Documents of whole queries are passed, in training and in scoring.
+A scorer is made by a function ``name(n_features, generators, **settings)`` and contains one model
+per generator; ``forward(features [M, N, F], rows bool [M, N] | None, lengths int [M, B] | None)``
+returns scores ``[M, N]``. ``rows`` marks real documents, and ``lengths`` (numpy) has the number of
+documents of each query of a model's batch, in order; a scorer that treats documents one by one
+ignores it. Documents of whole queries are passed, in training and in scoring.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def build(
     """The scorer that ``settings`` (``name`` and its own settings) describe.
 
     Raises:
-        ConfigError: an unknown scorer, or a setting that it does not have or that is missing.
+        ConfigError: the scorer is unknown, or a setting is unknown or missing.
 
     >>> import torch
     >>> generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
@@ -59,7 +59,7 @@ def build(
     try:
         return function(n_features, generators, **options)
     except TypeError as error:
-        raise ConfigError(f"model '{name}': {error}", f"its settings are: {known}") from error
+        raise ConfigError(f"model '{name}': {error}", f"check its settings: {known}") from error
 
 
 def modules_of(name: str) -> list[str]:

@@ -1,10 +1,9 @@
-"""Dense, batch norm, ReLU, layer after layer, in training on a CPU.
+"""Layers of dense, batch norm and ReLU, computed in blocks for training on a CPU.
 
-Norms and activations wait for memory, and so do products of narrow layers. Here a block of
-documents small enough for the cache goes through all that lies between two norms at a time, and
-only the output of each product is kept. Padding is skipped. The threads are those of
-:mod:`directrank.kernels.threads`; sums of blocks are added in their order, so that no result
-depends on the number of threads.
+Norms, activations and products of narrow layers are bound by memory. Here a block of documents that
+fits into the cache passes through everything between two norms at once, and only the output of each
+product is kept. Padding is skipped. The threads are those of :mod:`directrank.kernels.threads`;
+sums of blocks are added in order, so that no result depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from directrank.models.stacked import StackedBatchNorm, StackedLinear
 if TYPE_CHECKING:
     from directrank.kernels.layers import Gradients, Plan
 
-#: Documents in a step from which the layers of a single model are computed in blocks. Those of
-#: several models together always are.
+#: The least documents in a step for which the layers of a single model are computed in blocks.
+#: Those of several models together always are.
 LEAST = 1000
 
-#: Most runs that a model's blocks are divided into. Each has its own gradient of the weights.
+#: The most runs into which a model's blocks are divided. Each has its own gradient of the weights.
 MOST_RUNS = 32
 
 
@@ -43,11 +42,11 @@ def relu_layers(
     layers: Sequence[tuple[StackedLinear, StackedBatchNorm]],
     input_norm: StackedBatchNorm | None = None,
 ) -> Tensor:
-    """``relu(norm(layer(x)))`` layer after layer, in blocks where that is faster.
+    """``relu(norm(layer(x)))`` layer after layer, in blocks if that is faster.
 
     Args:
         x: ``[M, N, in]``; blocks read :class:`Documents` from their table directly.
-        rows: bool ``[M, N]``, True for a real document; None where all are. Padding is last.
+        rows: bool ``[M, N]``, True for a real document; None if all are. Padding is last.
         lengths: int ``[M, B]``, documents per query.
         layers: each with its norm, whose running statistics training updates.
         input_norm: a norm before the first layer.
@@ -66,7 +65,7 @@ def relu_layers(
 
 
 def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], documents: float) -> bool:
-    """Whether training steps of so many documents of each model go through ``layers`` in blocks."""
+    """Whether training steps with this many documents per model go through ``layers`` in blocks."""
     if not layers:
         return False
     weight = layers[0][0].weight
@@ -96,7 +95,7 @@ def _allow_blocks(
 
 @cache
 def _blas() -> Any:
-    """The BLAS that compiled loops call, SciPy's: its own threads would compete with ours."""
+    """The BLAS of compiled loops, which is SciPy's; its own threads would compete with ours."""
     import scipy.linalg.cython_blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -123,7 +122,7 @@ def _blas_on_one_thread() -> Iterator[None]:
 
 @contextmanager
 def steps_in_blocks() -> Iterator[None]:
-    """For many steps in blocks: PyTorch and BLAS keep to one thread each meanwhile."""
+    """Keep PyTorch and BLAS to one thread each during many steps in blocks."""
     with pytorch_on_one_thread(), _blas_on_one_thread():
         yield
 
@@ -154,7 +153,7 @@ def _by_blocks(
 
 
 class _Layers(torch.autograd.Function):
-    """The output of layers whose parameters are in a plan, and given again for autograd."""
+    """The output of layers whose parameters are in a plan, and are passed again for autograd."""
 
     @staticmethod
     def forward(ctx, plan: Plan, shape: _Shape, *_: Tensor) -> Tensor:
@@ -194,7 +193,7 @@ class _Layers(torch.autograd.Function):
         to_weights = shape.by_layer(gradients.of_weights)
         to_scales, to_shifts = map(shape.by_norm, gradients.of_affine)
         if len(plan.epsilons) > layers:
-            # As a norm follows the first product, its gradient sums to zero over the documents.
+            # A norm follows the first product, so its gradient sums to zero over the documents.
             inverse, scale = (shape.by_norm(values)[0].numpy() for values in plan.norms[2:4])
             product, weight = to_weights[0].numpy(), shape.by_layer(plan.weights)[0].numpy()
             to_weights[0] = torch.from_numpy(product * scale.transpose(0, 2, 1))
@@ -224,12 +223,13 @@ class _Shape:
     @classmethod
     @cache
     def of(cls, sizes: tuple[tuple[int, int, int], ...], with_input_norm: bool) -> _Shape:
-        """That of layers with weights of these shapes."""
+        """The shape of layers with weights of these shapes."""
         widths = [width for _, _, width in sizes]
         norms = (sizes[0][1], *widths) if with_input_norm else tuple(widths)
         at_gradient = np.zeros(len(widths), np.int64)
         for layer in range(1, len(widths)):
-            # A gradient overwrites the one that it comes from where it fits, to stay in the cache.
+            # A gradient overwrites the one from which it is computed if it fits, to stay in the
+            # cache.
             same = widths[layer] == widths[layer - 1]
             at_gradient[layer] = at_gradient[layer - 1] + (0 if same else widths[layer - 1])
         layers = np.stack(
@@ -246,12 +246,12 @@ class _Shape:
         return cls(sizes[0][0], sizes, layers, norms, int(at_gradient[-1]) + widths[-1])
 
     def by_norm(self, values: np.ndarray) -> list[Tensor]:
-        """Numbers per column of norms as those of each norm, ``[M, 1, width]``."""
+        """Split numbers per column of all norms by norm, ``[M, 1, width]``."""
         parts = torch.from_numpy(values).split(self._columns)
         return [part.view(self.models, 1, -1) for part in parts]
 
     def by_layer(self, values: np.ndarray) -> list[Tensor]:
-        """Weights as those of each layer, ``[M, in, out]``."""
+        """Split weights of all layers by layer, ``[M, in, out]``."""
         parts = torch.from_numpy(values).split(self._numbers)
         return [part.view(size) for part, size in zip(parts, self.weights, strict=True)]
 
@@ -272,7 +272,7 @@ def _plan(
     weights: Sequence[Tensor],
     affine: tuple[Sequence[Tensor], Sequence[Tensor]],
 ) -> Plan:
-    """A step as kernels take it, with room for their results."""
+    """A step in the form that kernels take, with room for their results."""
     from directrank.kernels.layers import Plan, cut
 
     models, N, _ = x.shape
@@ -316,26 +316,26 @@ def _gradients(plan: Plan, shape: _Shape) -> Gradients:
 
 
 def _flat(values: Sequence[Tensor]) -> np.ndarray:
-    """Parameters one after the other."""
+    """Concatenate parameters."""
     return np.concatenate([array(value).reshape(-1) for value in values])
 
 
 def _work(plan: Plan, width: int) -> int:
-    """Elements of all documents with so many columns."""
+    """The number of elements of all documents with ``width`` columns."""
     return int(plan.counts.sum()) * width
 
 
 def _by_models(plan: Plan) -> bool:
     """Whether each model goes through all layers on one thread, rather than all threads share it.
 
-    No byte depends on it.
+    Results do not depend on it.
     """
     threads = threads_for(_work(plan, plan.parts.shape[2]))
     return threads == 1 or len(plan.counts) >= 2 * threads
 
 
 def _over_models(plan: Plan, kernel: Callable[..., None], *arguments: Any) -> None:
-    """Let a kernel take all layers of each model."""
+    """Run a kernel on all layers of each model."""
     from directrank.kernels.layers import ALL
 
     work = _work(plan, plan.parts.shape[2])
@@ -343,7 +343,7 @@ def _over_models(plan: Plan, kernel: Callable[..., None], *arguments: Any) -> No
 
 
 def _over_runs(plan: Plan, kernel: Callable[..., None], layer: int, *arguments: Any) -> None:
-    """Let a kernel take one layer of each run."""
+    """Run a kernel on one layer of each run."""
     shown = plan.layers[max(layer, 0) :, :2]
     width = int(shown[0].max()) if len(shown) else plan.y.shape[2]
     over_lists(kernel, _work(plan, width), len(plan.runs), layer, *arguments)

@@ -1,8 +1,8 @@
 """The context-aware ranker of Pobrotyn2021, section 5.2: self-attention over a query's documents.
 
-The architecture is that of Pobrotyn et al. (2020); what the papers leave open is as in the authors'
-released code: pre-norm blocks, no positional encoding, so a permutation of a list permutes its
-scores.
+The architecture is that of Pobrotyn et al. (2020). Details that the papers leave open follow the
+authors' released code: pre-norm blocks and no positional encoding, so a permutation of a list
+permutes its scores.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class ContextRanker(nn.Module):
 
         Args:
             features: packed documents of whole lists, list by list, padding last.
-            rows: bool ``[M, N]``, True for a real document; None where all are.
-            lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None where each model's
-                documents are one list.
+            rows: bool ``[M, N]``, True for a real document; None if all are.
+            lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None if each model's
+                documents form one list.
         """
         n = features.shape[1]
         if lengths is None:
@@ -92,8 +92,8 @@ def context(
         n_features: F.
         generators: one random stream per model, for weights (Xavier-uniform; biases start at
             zero) and dropout.
-        width: what a document's features are projected to, without activation; 96 on Web30K and
-            128 on Istella.
+        width: the width to which a document's features are projected, without activation; 96 on
+            Web30K and 128 on Istella.
         blocks: number of encoder blocks.
         heads: attention heads per block; they divide the width.
         inner: hidden width of a block's feed-forward part, the paper's "hidden dimension".
@@ -102,7 +102,7 @@ def context(
         output: ``tanh`` (for NeuralNDCG) or ``linear``.
 
     Raises:
-        ConfigError: settings that cannot be.
+        ConfigError: the settings are not valid.
     """
     if heads < 1 or width % heads:
         raise ConfigError(
@@ -110,7 +110,7 @@ def context(
             "choose a multiple of the number of heads",
         )
     if not 0 <= dropout < 1:
-        raise ConfigError(f"model 'context': dropout is {dropout}", "it must lie in [0, 1)")
+        raise ConfigError(f"model 'context': dropout is {dropout}", "choose a rate in [0, 1)")
     first = StackedLinear(glorot_uniform(generators, n_features, width))
     stages = [Block(generators, width, heads, inner) for _ in range(blocks)]
     last = StackedLinear(glorot_uniform(generators, width, 1))

@@ -1,8 +1,7 @@
-"""What the context-aware ranker is made of: dropout with a stream per model, layer norm, and
-attention within lists.
+"""Layers of the context-aware ranker: dropout with a stream per model, layer norm, and attention.
 
-All layers hold M models, as those of :mod:`directrank.models.stacked` do, and work on packed
-documents ``[M, N, width]``; lists are padded inside attention only, in groups of similar length.
+All layers contain M models, as in :mod:`directrank.models.stacked`, and work on packed documents
+``[M, N, width]``. Lists are padded only inside attention, in groups of similar length.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from directrank.models.stacked import StackedLinear, glorot_uniform
 
 CPU = torch.device("cpu")
 
-#: Padded pairs of documents of a group of lists that take less time than another group.
+#: A group of lists with this many padded pairs takes less time than another group.
 SMALL_GROUP = 1 << 15
 
 
@@ -32,10 +31,10 @@ class Group:
         lengths: int64 numpy ``[lists]``.
         pairs: where each list's pairs of documents begin among those of all lists, int64 numpy
             ``[lists]``.
-        mask: bool ``[lists, longest]``, True where a document is; None where none is padding.
-        source: int64 ``[lists × longest]``, the document that lies in each place; in a padded place
-            the last of the list.
-        places: int64, which places hold documents; None where all do.
+        mask: bool ``[lists, longest]``, True at documents; None if there is no padding.
+        source: int64 ``[lists × longest]``, the document in each place; padded places have the last
+            of the list.
+        places: int64, the places that contain documents; None if all do.
         rows: int64, the documents in these places.
     """
 
@@ -49,8 +48,8 @@ class Group:
     def of_pairs(self, heads: int) -> np.ndarray:
         """Where the value of each pair lies among those of all lists, int64.
 
-        ``[lists, heads, longest, longest]``; values lie list by list, head by head, document by
-        document. What padded places get has no meaning.
+        ``[lists, heads, longest, longest]``; values are stored list by list, head by head, document
+        by document. Those of padded places have no meaning.
         """
         n = self.lengths[:, None, None, None]
         longest = len(self.source) // len(self.lengths)
@@ -64,7 +63,7 @@ class Lists:
     """The lists of all models of a stack, arranged for attention.
 
     Args:
-        lengths: int ``[M, B]``, documents per list and model; ``[1, B]`` where they are the same.
+        lengths: int ``[M, B]``, documents per list and model; ``[1, B]`` if they are the same.
         models: M.
         rows: documents per model, N, which may be more than those of its lists.
         device: of the tensors.
@@ -88,7 +87,7 @@ class Lists:
         ]
 
     def pad(self, x: Tensor) -> tuple[Tensor, ...]:
-        """``[M, N, width]`` as the lists of each group, ``[lists, longest, width]``."""
+        """Pad ``[M, N, width]`` to the lists of each group, ``[lists, longest, width]``."""
         padded = _Padded.apply(x.flatten(0, 1), self.groups)
         return tuple(
             each.view(len(group.lengths), -1, x.shape[2])
@@ -96,7 +95,7 @@ class Lists:
         )
 
     def pack(self, padded: Sequence[Tensor]) -> Tensor:
-        """The reverse of :meth:`pad`; documents that are in no list get zeros."""
+        """The inverse of :meth:`pad`; documents that are in no list get zeros."""
         flat = [each.flatten(0, 1) for each in padded]
         return _Packed.apply(self.shape[0] * self.shape[1], self.groups, *flat).view(
             *self.shape, -1
@@ -138,7 +137,7 @@ class _Padded(torch.autograd.Function):
 
 
 class _Packed(torch.autograd.Function):
-    """The reverse of :class:`_Padded`."""
+    """The inverse of :class:`_Padded`."""
 
     @staticmethod
     def forward(ctx, rows: int, groups: Sequence[Group], *padded: Tensor) -> Tensor:
@@ -159,7 +158,7 @@ class _Packed(torch.autograd.Function):
 
 
 def _in_rows(rows: int, groups: Sequence[Group], padded: Sequence[Tensor]) -> Tensor:
-    """What lies in the places of groups as ``[rows, width]``; zero where no place is of a row."""
+    """The values in the places of groups as ``[rows, width]``; rows without a place are zero."""
     result = padded[0].new_zeros(rows, padded[0].shape[1])
     for group, values in zip(groups, padded, strict=True):
         real = values if group.places is None else values.index_select(0, group.places)
@@ -171,10 +170,11 @@ class Dropout:
     """Inverted dropout, each model from a random stream of its own.
 
     Args:
-        probability: of dropping a value; it is rounded to a multiple of 2⁻¹⁶, so that one draw of
-            64 bits serves four values: drawing is what dropout costs on a CPU.
+        probability: the probability of dropping a value. It is rounded to a multiple of 2⁻¹⁶, so
+            that one draw of 64 bits serves four values, because draws dominate the cost of dropout
+            on a CPU.
         generators: one random stream per model, on the CPU.
-        device: where the values are; elsewhere than on the CPU each draw is seeded from the stream,
+        device: the device of the values; other than on a CPU, each draw is seeded from the stream,
             so that the streams are the whole state of dropout.
     """
 
@@ -200,7 +200,7 @@ class Dropout:
         return bits.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
 
     def factors(self, drawn: Tensor) -> Tensor:
-        """What values are multiplied with, float32: 0, or for those kept 1 / their share."""
+        """The factors of values, float32: 0 or, for those kept, 1 / their share."""
         return drawn.float().ge_(self.threshold).mul_(self.scale)
 
     def of_rows(self, totals: Sequence[int], rows: int, width: int) -> Tensor:
@@ -217,8 +217,8 @@ class Dropout:
     def of_pairs(self, lists: Lists, heads: int) -> list[Tensor]:
         """:meth:`factors` of the pairs of documents of the lists of each group.
 
-        ``[lists, heads, longest, longest]``. What a list is given depends on its model's stream and
-        the lists before it, not on how lists are grouped.
+        ``[lists, heads, longest, longest]``. The factors of a list depend on its model's stream and
+        the lists before it, not on the grouping of lists.
         """
         drawn = [self.drawn(model, heads * pairs) for model, pairs in enumerate(lists.pairs)]
         every = torch.cat(drawn)
@@ -231,9 +231,9 @@ class Dropout:
 
 
 class _DroppedReLU(torch.autograd.Function):
-    """``max(x, 0)`` times the factors of dropout; backward needs the result alone.
+    """``max(x, 0)`` times the factors of dropout; the backward pass needs only the result.
 
-    Where the result is positive the value was, and was kept; elsewhere there is no gradient.
+    If the result is positive, the value was positive and kept; otherwise there is no gradient.
     """
 
     @staticmethod
@@ -254,8 +254,8 @@ class _DroppedReLU(torch.autograd.Function):
 class StackedLayerNorm(nn.Module):
     """``a (x - mean) / (s + 1e-6) + b`` over a document's values, with the unbiased deviation s.
 
-    Worked out as PyTorch's layer norm with the biased variance and 1e-12 beside it; unless the
-    values are nearly equal, the two are the same in float32.
+    It is computed as PyTorch's layer norm with the biased variance and 1e-12; unless the values are
+    nearly equal, the two agree in float32.
 
     Args:
         models: M.
@@ -279,7 +279,7 @@ class StackedLayerNorm(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head scaled dot-product attention of a list's documents to each other.
+    """Multi-head scaled dot-product attention among the documents of a list.
 
     Args:
         generators: one random stream per model, for the initial weights.
@@ -289,7 +289,7 @@ class SelfAttention(nn.Module):
 
     def __init__(self, generators: Sequence[torch.Generator], width: int, heads: int) -> None:
         super().__init__()
-        # Xavier-uniform for each of the three matrices that are kept side by side.
+        # Xavier-uniform for each of the three matrices, which are stored side by side.
         matrices = [glorot_uniform(generators, width, width) for _ in range(3)]
         self.project = StackedLinear(torch.cat(matrices, 2))
         self.output = StackedLinear(glorot_uniform(generators, width, width))
@@ -300,8 +300,8 @@ class SelfAttention(nn.Module):
 
         Args:
             x: the documents.
-            lists: where their lists are.
-            dropout: dropout of the weights; None without.
+            lists: the positions of their lists.
+            dropout: dropout of the weights; None for no dropout.
         """
         factors = (
             [None] * len(lists.groups) if dropout is None else dropout.of_pairs(lists, self.heads)
@@ -320,7 +320,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """Attention within the padded lists of a group, ``[lists, longest, width]``.
 
-        ``factors`` are those of dropout, which multiplies what it keeps with ``scale``.
+        ``factors`` are those of dropout, which multiplies the values that it keeps by ``scale``.
         """
         count, longest = projected.shape[:2]
         # lists × (query, key, value) × heads × documents × width of a head
@@ -330,7 +330,7 @@ class SelfAttention(nn.Module):
         if factors is None:
             result = functional.scaled_dot_product_attention(query, key, value, attn_mask=known)
         else:
-            # PyTorch's own has no random stream of one's own for dropout.
+            # PyTorch's own attention does not accept a random stream for dropout.
             logits = torch.matmul(query * query.shape[-1] ** -0.5, key.transpose(2, 3))
             if known is not None:
                 logits = logits.masked_fill(~known, float("-inf"))

@@ -1,8 +1,8 @@
 """The feed-forward scorers of Yu2020, section 6.2: R5, CE5, R4.L and CE4.L.
 
-The name says the activation (R ReLU, CE CELU) and whether it also follows the last layer: R5 has it
-after all five layers, R4.L after four. What the released code adds to the printed description, and
-what the description says otherwise, are settings of their own.
+The name states the activation (R for ReLU, CE for CELU) and whether it also follows the last layer:
+R5 has it after all five layers, R4.L after four. Differences between the released code and the
+printed description are separate settings.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FeedForward(nn.Module):
         self.generators = list(generators)
         self.activation = ACTIVATIONS[activation]
         self.output_activation = output_activation
-        #: The first layers with their norms, where nothing else than batch norm and ReLU follows.
+        #: The first layers with their norms, if only batch norm and ReLU follow.
         self.plain: list[tuple[StackedLinear, StackedBatchNorm]] = []
         if activation == "relu" and not dropout:
             followed = layers if output_activation else layers[:-1]
@@ -68,16 +68,16 @@ class FeedForward(nn.Module):
 
         Args:
             features: documents of whole queries, in their order.
-            rows: bool ``[M, N]``, True for a real document; None where all are.
+            rows: bool ``[M, N]``, True for a real document; None if all are.
             lengths: int ``[M, B]`` or ``[1, B]``, documents per query.
 
         Raises:
-            ValueError: no ``lengths`` where queries have statistics of their own.
+            ValueError: ``lengths`` are missing although queries have their own statistics.
         """
         segments = None
         if any(isinstance(norm, QueryNorm) for norm in self.norms):
             if lengths is None:
-                raise ValueError("norm 'query' must know which documents make a query")
+                raise ValueError("norm 'query' needs to know the documents of each query")
             weight = next(self.parameters())
             segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
         x = relu_layers(features, rows, lengths, self.plain)
@@ -94,7 +94,7 @@ class FeedForward(nn.Module):
         return x.squeeze(-1)
 
     def _drop(self, x: Tensor, rows: Tensor | None) -> Tensor:
-        # A model of a stack draws what it would draw alone: nothing for padding.
+        # A model of a stack draws the same numbers as it would alone, so none for padding.
         models, n, width = x.shape
         totals = [n] * models if rows is None else rows.sum(1).tolist()
         return x * Dropout(self.dropout, self.generators).of_rows(totals, n, width).to(x)
@@ -125,11 +125,11 @@ def feed_forward(
         output_activation: whether the activation also follows the last layer.
         hidden: widths of the hidden layers.
         norm: ``query`` takes the statistics of each query alone, in training and in scoring, which
-            with one query per step is the batch norm of the released code; ``batch`` those of all
-            documents of a step, and running ones in scoring.
+            with one query per step is the batch norm of the released code; ``batch`` takes those of
+            all documents of a step, and running ones in scoring.
         output_norm: normalise the score as well, before its activation, as the released code does;
             the paper speaks of batch normalisation "between consecutive layers" only.
-        dropout: rate before each hidden layer but the first; the paper does not mention it.
+        dropout: rate before each hidden layer except the first; the paper does not mention it.
         epsilon: added to the variance.
         decay: of ``batch``, weight of the old running statistic.
 

@@ -51,7 +51,7 @@ class Batch(Layout):
     Attributes:
         documents: the features ``[G, N, F]``, or where they are; a row is filled up with its
             last document.
-        rows: bool ``[G, N]``, True where a scorer sees a document; None where all are.
+        rows: bool ``[G, N]``, True where a scorer sees a document; None if all are.
         spans: int64 numpy ``[G, B]``, documents per query as a scorer sees them: ``lengths``, or
             more where padding is passed as documents.
         queries: int64 numpy ``[G, B]``, positions of the queries in the split.
