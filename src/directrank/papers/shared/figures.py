@@ -118,7 +118,8 @@ def label_ends(axes: Axes, size: float = 6.5) -> None:
         return
     points = [np.array(curve.get_xydata())[-1] for curve in curves]
     ends = axes.transData.transform(points) * 72 / root.dpi
-    heights = [1.25 * size * (1 + str(curve.get_label()).count("\n")) for curve in curves]
+    lines = [1 + str(curve.get_label()).count("\n") for curve in curves]
+    heights = [size * (1.2 * number + 0.3) for number in lines]  # with a little room between them
     right = max(point[0] for point in points)
     for curve, point, end, place in zip(
         curves, points, ends, _apart(ends[:, 1], heights), strict=True

@@ -278,7 +278,18 @@ def _draw(place: SubFigure, part: _Part) -> None:
     axes[0].set_yticklabels(part.rows, fontsize=6)
     if not part.comparable:  # beside the title, where it hides nothing
         handles = axes[0].get_legend_handles_labels()[0]
-        place.legend(handles=handles, loc="upper right", ncols=2, frameon=False, borderpad=0)
+        place.legend(
+            handles=handles,
+            loc="upper right",
+            ncols=2,
+            frameon=False,
+            borderpad=0,
+            fontsize=6.5,
+            # Close together, to leave a narrow panel its title.
+            handlelength=1.0,
+            handletextpad=0.2,
+            columnspacing=0.8,
+        )
 
 
 def _draw_frame(axes: Axes, part: _Part, cells: pd.DataFrame) -> None:
