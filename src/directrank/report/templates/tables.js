@@ -8,7 +8,7 @@
 // is sorted by, where that is not its text.
 (() => {
   const FEWEST_TO_SORT = 3;
-  const FEWEST_TO_FILTER = 20;
+  const FEWEST_TO_FILTER = 30;
 
   const itemsOf = (table) => (table.tBodies.length > 1 ? [...table.tBodies] : [...table.tBodies[0].rows]);
   const firstRow = (item) => (item.rows ? item.rows[0] : item);
