@@ -140,7 +140,7 @@ def test_noise_changes_labels_but_no_features():
     ("settings", "said"),
     [
         ({"quries": {}}, "did you mean 'queries'"),
-        ({"queries": {"training": 5}}, "splits are"),
+        ({"queries": {"training": 5}}, "use the splits"),
         ({"queries": {"train": 0}}, "each >= 1"),
         ({"documents_per_query": 0}, "at least 1"),
         ({"label_shares": [0.5, 0.4]}, "shares of 1"),

@@ -310,7 +310,7 @@ def test_training_and_validation_split_can_be_opened_as_one(flat, ring, settings
 
 
 def test_parts_that_are_not_stored_side_by_side_are_not_made_one(flat):
-    with pytest.raises(DataError, match="does not lie right before"):
+    with pytest.raises(DataError, match="is not stored directly before"):
         open_dataset(flat / "train", through=flat / "test")
 
 

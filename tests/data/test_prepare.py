@@ -222,7 +222,7 @@ def test_split_queries_are_refused_or_merged(world):
     text = "0 qid:1 1:1\n1 qid:2 1:2\n2 qid:1 1:3\n"
     world.zip({"train.txt": text, "vali.txt": PARTS[1], "test.txt": PARTS[2]})
     world.declare()
-    assert world.fails("query 1 goes on here").line == 3
+    assert world.fails("query 1 continues here").line == 3
     world.declare(text={"split_queries": "merge"})
     world.prepare()
     assert open_dataset(world.out / "train").features[:, 0].tolist() == [1, 3, 2]
@@ -274,7 +274,7 @@ def test_folds_that_are_not_made_of_the_parts_are_refused(world, change):
     files[name] = "".join(lines)
     world.zip(files)
     world.declare(folds=5)
-    error = world.fails("is not the parts S3, S4, S5")
+    error = world.fails("does not consist of the parts S3, S4, S5")
     if change in ("value", "label"):
         assert error.line == 6
 
@@ -300,7 +300,7 @@ def test_counts_that_differ_are_all_named(world):
             "filtered": {"min_documents": 99, "min_relevant": 1, "queries": 1},
         }
     )
-    message = str(world.fails("is not what the catalogue says"))
+    message = str(world.fails("differs from the catalogue"))
     assert "total: 12 queries, expected 13" in message
     assert f"train: {documents} documents, expected {documents + 1}" in message
     assert "expected 3" in message
@@ -339,7 +339,7 @@ def test_a_file_with_another_digest_is_refused(world):
 def test_an_archive_that_holds_something_else_says_what(world):
     world.declare()
     world.zip({"readme.txt": "x", "train.txt": PARTS[1]})
-    message = str(world.fails("does not hold mine"))
+    message = str(world.fails("does not contain mine"))
     assert "vali.txt" in message
     assert "readme.txt" in message
 
@@ -360,7 +360,7 @@ def test_labels_beyond_the_declared_levels_are_refused(world):
 def test_an_empty_file_is_refused(world):
     world.declare()
     world.zip({"train.txt": PARTS[1], "vali.txt": "\n", "test.txt": PARTS[3]})
-    world.fails("holds no query")
+    world.fails("contains no query")
 
 
 def test_settings_and_folds_where_there_are_none_are_errors(world):
@@ -494,7 +494,7 @@ def test_folds_of_one_file_do_not_part_groups(world):
 def test_one_file_with_too_few_queries_is_refused(world, queries):
     world.declare(one_file="all.txt", folds=5)
     world.zip({"all.txt": text_part(1, n_queries=queries)})
-    world.fails(f"has {queries} queries .or groups of them., too few for 5 parts")
+    world.fails(f"has {queries} queries or groups of queries, which are too few for 5 parts")
 
 
 def test_one_file_without_folds_is_refused(world):
@@ -689,8 +689,8 @@ def test_groups_of_queries_are_read_from_a_file_of_the_archive(world):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (None, "holds no files 'groups.tsv'"),
-        ("100\t1\n", "names no group of 3 queries, 101 among them"),
+        (None, "contains no files 'groups.tsv'"),
+        ("100\t1\n", "names no group for 3 queries, such as 101"),
         ("100\t1\n100\t2\n", "names the group of query 100 twice"),
         ("100\t1\n101 2\n", "does not name a query and a group: '101 2'"),
         ("100\tone\n", "does not name a query and a group"),

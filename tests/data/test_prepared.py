@@ -225,7 +225,7 @@ def test_labels_must_be_whole_and_in_range(tmp_path, splits, label):
 def test_splits_must_agree_and_hold_queries(tmp_path, splits):
     with pytest.raises(DataError, match="number of features"):
         write_prepared(tmp_path / "data", {**splits, "vali": lists(3, n_features=5)}, META)
-    with pytest.raises(DataError, match="holds no query"):
+    with pytest.raises(DataError, match="contains no query"):
         write_prepared(tmp_path / "data", {**splits, "vali": lists(0)}, META)
     assert os.listdir(tmp_path) == []
 
@@ -235,7 +235,7 @@ def test_opening_something_else_says_what_to_open(tmp_path, parts):
     with pytest.raises(DataError, match="Fold1/") as caught:
         open_dataset(tmp_path / "data")
     assert "whole data set" in caught.value.what
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="does not exist"):
         open_dataset(tmp_path / "nowhere")
     with pytest.raises(DataError, match="not a split"):
         open_dataset(tmp_path / "data/store")

@@ -75,7 +75,7 @@ def test_another_data_set_is_drawn_otherwise() -> None:
 
 
 def test_too_few_queries_are_an_error() -> None:
-    with pytest.raises(DataError, match="has 30 queries, and 31 are to be drawn"):
+    with pytest.raises(DataError, match="has 30 queries, but 31 are to be drawn"):
         draw(parts(), "web30k", 1, {"train": 29, "vali": 1, "test": 1})
 
 

@@ -185,7 +185,7 @@ def test_clip_acts_on_float64_before_single_precision(tmp_path):
 
 def test_a_query_in_two_places_is_an_error_that_names_both(tmp_path):
     text = "0 qid:1 1:1\n0 qid:2 1:2\n1 qid:1 1:3\n"
-    with pytest.raises(DataError, match="query 1 goes on here, but began at line 1") as caught:
+    with pytest.raises(DataError, match="query 1 continues here, but began at line 1") as caught:
         read(tmp_path, text)
     assert caught.value.line == 3
     assert "merge" in caught.value.remedy

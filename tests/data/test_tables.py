@@ -52,20 +52,24 @@ def test_letor_text_is_read_where_a_query_s_lines_lie_apart(tmp_path: Path) -> N
     assert table.queries.tolist() == [4, 4, 3]
     assert table.labels.tolist() == [1, 2, 0]
     assert table.features.tolist() == [[0.5, 1], [0, 0.25], [1, 0]]
-    with pytest.raises(DataError, match="names no columns"):
+    with pytest.raises(DataError, match="has no column names"):
         read(path, Columns(query="qid"))
 
 
 @pytest.mark.parametrize(
     ("columns", "change", "message"),
     [
-        (Columns(query="session"), {}, "should be 'session'; there are qid, label"),
+        (Columns(query="session"), {}, "should be 'session', but the columns are qid, label"),
         (Columns(), {"query": [1, 2, 3, 4]}, "--query-column NAME"),
         (Columns(), {"label": [1, None, 0, 1]}, "row 2 has no value in the column 'label'"),
         (Columns(), {"label": ["1", "good", "0", "1"]}, "the label 'good' of row 2"),
         (Columns(), {"price": [1, 2, np.inf, 0]}, "inf of column 'price', row 3"),
         (Columns(), {"price": [1, 1e39, 2, 0]}, "row 2, is not finite, or too large"),
-        (Columns(), {"price": list("abcd"), "stock": list("abcd"), "user": "u"}, "no column of"),
+        (
+            Columns(),
+            {"price": list("abcd"), "stock": list("abcd"), "user": "u"},
+            "no other numeric",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(
@@ -78,7 +82,7 @@ def test_what_is_wrong_is_said_with_its_place(
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="does not exist"):
         read(tmp_path / "none.csv", Columns())
     for name, text in {"a.xlsx": "?", "b.parquet": "no parquet", "c.csv": 'a,b\n1,"2\n'}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

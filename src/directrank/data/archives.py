@@ -1,8 +1,8 @@
 """Members of an archive as streams: zip, tar (gz, bz2, xz), rar, or a folder; nothing is unpacked.
 
-An archive comes from elsewhere and is not trusted. Before anything is read, every member's name is
-looked at, and the archive is refused if one leads outside of it, is a link or a device, or occurs
-twice; while it is read, more bytes than the archive can honestly hold are refused.
+Archives are not trusted. Before anything is read, the names of all members are checked, and the
+archive is refused if one leads outside it, is a link or a device, or occurs twice. During reading,
+more bytes than the archive can plausibly contain are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Suffixes of the containers that :func:`open_archive` reads.
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".rar")
-#: Text compresses to a tenth or so; no honest data set comes near this ratio.
+#: Text compresses to about a tenth; no genuine data set comes near this ratio.
 LARGEST_RATIO = 250
 _FREE_BYTES = 64 << 20
 _MOST_MEMBERS = 100_000
@@ -50,21 +50,21 @@ class Archive(abc.ABC):
 
     @abc.abstractmethod
     def open(self, member: str) -> AbstractContextManager[io.RawIOBase]:
-        """A context that gives ``member`` as a stream of bytes, to be read once from the front.
+        """A context with ``member`` as a stream of bytes, which can be read once from the start.
 
         Raises:
-            DataError: the archive is damaged, or gives more bytes than it can honestly hold.
+            DataError: the archive is damaged, or yields more bytes than it can plausibly contain.
         """
 
     def _admit(self, name: str, size: int) -> None:
         if name in self.members:
-            raise self._refused(f"holds '{name}' twice")
+            raise self._refused(f"contains '{name}' twice")
         if len(self.members) >= _MOST_MEMBERS:
-            raise self._refused(f"holds more than {_MOST_MEMBERS} files")
+            raise self._refused(f"contains more than {_MOST_MEMBERS} files")
         self.members[name] = size
 
     def _safe_name(self, name: str) -> str:
-        """The normal form of a member's name, if it stays within the archive."""
+        """The normal form of a member's name, if it does not lead outside the archive."""
         path = PurePosixPath(name.replace("\\", "/"))
         if (
             path.is_absolute()
@@ -73,7 +73,7 @@ class Archive(abc.ABC):
             or not path.parts
             or (len(path.parts[0]) >= 2 and path.parts[0][1] == ":")
         ):
-            raise self._refused(f"holds the name {name!r}, which leads outside of it")
+            raise self._refused(f"contains the name {name!r}, which leads outside it")
         return str(path)
 
     def _refused(self, what: str) -> DataError:
@@ -83,23 +83,24 @@ class Archive(abc.ABC):
 
     def _damaged(self, error: BaseException) -> DataError:
         return DataError(
-            f"is damaged or not what its name says: {error}",
+            f"is damaged or is not of the kind that its name says: {error}",
             "get the archive again from its official page",
             file=self.path,
         )
 
 
 def open_archive(path: str | Path) -> Archive:
-    """Open a container by what its name says it is; a folder counts as one.
+    """Open a container of the kind that its name says; a folder counts as one.
 
     Raises:
-        DataError: unknown kind, damaged, hostile, or a rar without a program to read it.
+        DataError: it is of an unknown kind, damaged, hostile, or a rar without a program to read
+            it.
     """
     path = Path(path)
     if path.is_dir():
         return _Folder(path)
     if not path.is_file():
-        raise DataError("no such file", "check the raw folder", file=path)
+        raise DataError("the file does not exist", "check the raw folder", file=path)
     name = path.name.lower()
     if name.endswith(".zip"):
         return _Zip(path)
@@ -108,7 +109,7 @@ def open_archive(path: str | Path) -> Archive:
     if _is_tar(name):
         return _Tar(path)
     raise DataError(
-        "is no archive of a known kind", f"choose one of: {', '.join(SUFFIXES)}", file=path
+        "is not an archive of a known kind", f"choose one of: {', '.join(SUFFIXES)}", file=path
     )
 
 
@@ -116,7 +117,7 @@ class _Folder(Archive):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         for file in sorted(path.rglob("*")):
-            # A link in one's own folder is the owner's wish, unless it leads nowhere.
+            # Links in the user's own folder are accepted, unless they are broken.
             if file.is_file():
                 self._admit(file.relative_to(path).as_posix(), file.stat().st_size)
 
@@ -171,7 +172,7 @@ class _Zip(_Packed):
 
     def _is_special(self, info: zipfile.ZipInfo) -> bool:
         if info.flag_bits & 1 and not info.is_dir():
-            raise DataError("is encrypted", "unpack it to a folder beside it", file=self.path)
+            raise DataError("is encrypted", "unpack it into a folder beside it", file=self.path)
         mode = info.external_attr >> 16
         return bool(stat.S_IFMT(mode)) and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
@@ -184,17 +185,17 @@ class _Rar(_Packed):
         return not (info.is_dir() or info.is_file())
 
     def _damaged(self, error: BaseException) -> DataError:
-        elsewhere = f"elsewhere and put the folder '{self.path.stem}' beside it"
+        elsewhere = f"on another machine and put the folder '{self.path.stem}' beside it"
         if isinstance(error, rarfile.RarCannotExec):
             return DataError(
-                "needs a program that reads rar archives, and none is installed",
+                "needs a program that reads rar archives, but none is installed",
                 "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
                 f"{elsewhere}",
                 file=self.path,
             )
-        # Free programs that read rar archives cannot read all of them.
+        # Free programs for rar archives cannot read all of them.
         return DataError(
-            f"is damaged, or the program for rar archives here cannot read it: {error}",
+            f"is damaged, or the installed program for rar archives cannot read it: {error}",
             f"install unrar, or unpack the archive {elsewhere}; if that fails too, get the archive "
             "again",
             file=self.path,
@@ -202,7 +203,7 @@ class _Rar(_Packed):
 
 
 class _Tar(Archive):
-    """A tar, read from the front for every member; a tar within it is entered, one level deep."""
+    """A tar, which is read from the start for every member; a tar inside it is read, too."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -215,7 +216,7 @@ class _Tar(Archive):
             if name == member:
                 yield self._extracted(archive, info)
                 return
-        raise DataError(f"no longer holds '{member}'", "run again", file=self.path)
+        raise DataError(f"no longer contains '{member}'", "run the command again", file=self.path)
 
     def _files(self) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
         try:
@@ -228,18 +229,19 @@ class _Tar(Archive):
                         parent = PurePosixPath(name).parent
                         for inner_name, inner_info in self._regular(inner):
                             if _is_tar(inner_name.lower()):
-                                raise self._refused(f"'{name}' in it holds a third archive")
+                                raise self._refused(f"'{name}' in it contains a third archive")
                             yield str(parent / inner_name), inner_info, inner
         except _DAMAGE as error:
             raise self._damaged(error) from error
 
     def _extracted(self, archive: tarfile.TarFile, info: tarfile.TarInfo) -> _Guarded:
-        # A regular file has a stream; tarfile gives None for what is neither file nor link.
+        # A regular file has a stream; tarfile returns None for members that are neither file nor
+        # link.
         return _Guarded(cast(IO[bytes], archive.extractfile(info)), self, info.size)
 
     @contextmanager
     def _streamed(self, packed: io.RawIOBase) -> Iterator[tarfile.TarFile]:
-        # Unpacked here and not by tarfile, so that every byte is counted before tarfile sees it.
+        # It is unpacked here, not by tarfile, so that every byte is counted before tarfile sees it.
         file = io.BufferedReader(packed, 1 << 20)
         magic = file.peek(6)
         for start, unpack in _PACKERS.items():
@@ -260,7 +262,7 @@ class _Tar(Archive):
 
 
 class _Guarded(io.RawIOBase):
-    """A stream that gives ``size`` bytes, no more and no fewer, and never more than is honest."""
+    """A stream of exactly ``size`` bytes, which refuses more than is plausible."""
 
     def __init__(self, stream: SupportsRead[bytes], archive: Archive, size: int | None) -> None:
         self._stream = stream
@@ -293,7 +295,7 @@ class _Guarded(io.RawIOBase):
             self._read > self._size or (ended and self._read < self._size)
         ):
             raise self._archive._refused(
-                f"holds a file of {self._read} bytes of which it says that it has {self._size}"
+                f"contains a file of {self._read} bytes that is declared to have {self._size}"
             )
         return block
 

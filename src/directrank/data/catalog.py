@@ -1,4 +1,4 @@
-"""What each data set must be (``data/datasets.yaml``), and which archives are in the raw folder."""
+"""The catalogue of data sets (``data/datasets.yaml``), and the archives in the raw folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from directrank.system.schema import check, package_schema, read_yaml, suggest
 
 #: The suffix of the name of a generated data set in the shape of a real one.
 STANDIN = "_standin"
-#: What stands for a split where one file holds all queries.
+#: The name of the split if one file contains all queries.
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """An archive as it is published; what is not known is None."""
+    """An archive as published; unknown properties are None."""
 
     name: str
     bytes: int | None = None
@@ -36,7 +36,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where files lie in an archive: a path with ``{split}`` and, with folds, ``{fold}``."""
+    """The places of files in an archive: a path with ``{split}`` and, with folds, ``{fold}``."""
 
     path: str
     splits: Mapping[str, str]
@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def files(self) -> list[tuple[int | None, str]]:
-        """The (fold, split) of every file that the archive must hold."""
+        """The (fold, split) of every file that the archive must contain."""
         if self.one_file is not None:
             return [(None, ALL)]
         splits = [split for split in SPLITS if split != "vali" or self.vali_from_train is None]
@@ -97,29 +97,29 @@ def load(path: str | Path | None = None) -> dict[str, Entry]:
     """All entries of a catalogue, by name.
 
     Args:
-        path: the file; without it ``data/datasets.yaml`` below the working folder or, if that has
-            none, the repository's, a copy of which is part of every installed package.
+        path: the file; the default is ``data/datasets.yaml`` below the working folder or, if it
+            does not exist, the repository's, a copy of which is part of every installed package.
 
     Raises:
-        ConfigError: there is no such file, or it does not fit its schema.
+        ConfigError: the file does not exist or does not match its schema.
     """
     return dict(_load(Path(path) if path is not None else default_path()))
 
 
 def default_path() -> Path:
-    """Where the catalogue is, if nothing else is said."""
+    """The path of the default catalogue."""
     here = Path("data/datasets.yaml")
     if here.is_file():
         return here.resolve()
-    # In the repository a link to the file of the folder `data`.
+    # In the repository this is a link to the file in the folder `data`.
     return Path(__file__).with_name("datasets.yaml").resolve()
 
 
 def get(name: str, path: str | Path | None = None) -> Entry:
-    """The entry ``name``; that of a stand-in is made from the entry of the original.
+    """The entry ``name``; a stand-in's is derived from the entry of the original.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the name is unknown.
     """
     entries = load(path)
     if name in entries:
@@ -138,7 +138,7 @@ def get(name: str, path: str | Path | None = None) -> Entry:
 
 
 def fingerprint(entry: Entry) -> str:
-    """A digest of all that decides the prepared form of ``entry``; what is for people is left out.
+    """A digest of everything that decides the prepared form of ``entry``, without descriptions.
 
     For a stand-in this includes its profile.
     """
@@ -155,22 +155,22 @@ def fingerprint(entry: Entry) -> str:
 
 
 def raw_folder(raw: str | Path | None = None) -> Path:
-    """The folder of archives: ``raw``, else ``DIRECTRANK_RAW``, else ``data/raw``."""
+    """The folder of archives: ``raw``, or else ``DIRECTRANK_RAW``, or else ``data/raw``."""
     return Path(raw or os.environ.get("DIRECTRANK_RAW") or "data/raw")
 
 
 def is_plain_http(url: str) -> bool:
-    """Whether what comes from ``url`` can be changed on its way."""
+    """Whether content from ``url`` could be changed in transit."""
     return not url.lower().startswith("https://")
 
 
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     """The archive of ``entry`` in the folder ``raw``, or None.
 
-    One that is part of the repository lies in the folder ``embedded`` beside the catalogue; an
-    installed package does not carry it. A file as published is taken first, then the same name
-    with the suffix of another container, then an unpacked folder of that name; the data set's own
-    name stands beside the published one.
+    An archive that is part of the repository is in the folder ``embedded`` beside the catalogue; an
+    installed package does not contain it. A file as published comes first, then the same name with
+    the suffix of another container, then an unpacked folder of that name; the data set's own name
+    is accepted as well as the published one.
     """
     embedded = default_path().parent / "embedded"
     raw = embedded if entry.embedded and embedded.is_dir() else Path(raw)
@@ -196,10 +196,11 @@ def require(
     Args:
         entries: data sets; those that are generated need none.
         raw: the folder of archives.
-        failures: by name, why an archive could not be fetched; told with what is missing.
+        failures: by name, why an archive could not be fetched; this is reported with the missing
+            ones.
 
     Raises:
-        DataError: one message that lists every archive that is missing, and how to get it.
+        DataError: archives are missing; the message lists all of them and says how to get them.
     """
     archives, missing = {}, []
     for entry in entries:
@@ -227,7 +228,7 @@ def require(
 
 
 def describe_missing(entry: Entry) -> str:
-    """Where the archive of ``entry`` can be got, over several lines."""
+    """Lines that say where to get the archive of ``entry``."""
     lines = [f"  {entry.name}: {entry.title}"]
     if entry.page:
         lines.append(f"    page:    {entry.page}")
@@ -280,12 +281,12 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
         if archive.sha256 is None and any(is_plain_http(url) for url in archive.urls):
             raise ConfigError(
                 f"data set '{name}': '{archive.name}' has a plain http address and no sha256",
-                "give its sha256, which protects it whatever the way, an https address, or name "
+                "give its sha256, which protects its content, or an https address, or name "
                 "the address under 'by_hand'",
             )
     counted = {*entry.split_names, "total", "filtered", "active_features"}
     files = {split_name(fold, split) for fold, split in entry.files}
-    # An extractor reads other files than those of splits.
+    # An extractor reads files other than those of splits.
     digests = {} if entry.extractor else entry.sha256
     for keys, known in ((entry.expect, counted), (digests, files)):
         for key in keys:

@@ -1,8 +1,8 @@
 """The artificial data of Burges et al. (2006), section 6.3: labels from a random cubic polynomial.
 
-The paper points to the "prescription of RankNet" (Burges et al. 2005) and names 50 dimensions,
-50 documents per query, 10K/5K/10K queries and five levels with "a label distribution corresponding
-to real data sets". Everything else is a reading, and so a field of :class:`CubicSettings`.
+The paper points to the "prescription of RankNet" (Burges et al. 2005) and names 50 dimensions, 50
+documents per query, 10K/5K/10K queries and five levels with "a label distribution corresponding to
+real data sets". Everything else is our reading, and therefore a field of :class:`CubicSettings`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from directrank.system.errors import ConfigError
 from directrank.system.schema import refuse_unknown
 from directrank.system.seeds import numpy_stream
 
-#: Documents evaluated side by side; it has no influence on any value.
+#: Documents that are evaluated together; values do not depend on it.
 _BLOCK = 64
 
 
@@ -61,7 +61,7 @@ class CubicSettings:
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> CubicSettings:
-        """Settings from a configuration; what cannot be meant is a :class:`ConfigError`."""
+        """Settings from a configuration; raises :class:`ConfigError` if they are not valid."""
         refuse_unknown(settings, [entry.name for entry in fields(cls)], "cubic")
         values = dict(settings)
         for key in ("feature_range", "coefficient_range", "label_shares"):
@@ -76,7 +76,7 @@ class CubicSettings:
             if split not in SPLITS or count < 1:
                 raise ConfigError(
                     f"cubic: queries: {split}: {count}",
-                    f"splits are {', '.join(SPLITS)}, each >= 1",
+                    f"use the splits {', '.join(SPLITS)}, each with 1 or more",
                 )
         if self.documents_per_query < 1 or self.n_features < 1:
             raise ConfigError("cubic: documents_per_query and n_features must be at least 1")
@@ -92,12 +92,12 @@ class CubicSettings:
         for name, allowed in (("coefficients", COEFFICIENTS), ("quantiles", QUANTILES)):
             if getattr(self, name) not in allowed:
                 raise ConfigError(
-                    f"cubic: {name} '{getattr(self, name)}'", f"one of {', '.join(allowed)}"
+                    f"cubic: {name} '{getattr(self, name)}'", f"choose one of: {', '.join(allowed)}"
                 )
         if self.quantiles == "train" and "train" not in self.queries:
             raise ConfigError("cubic: quantiles from 'train' need a training split")
         if self.noise < 0:
-            raise ConfigError(f"cubic: noise must not be negative, is {self.noise}")
+            raise ConfigError(f"cubic: noise must not be negative, but is {self.noise}")
 
 
 COEFFICIENTS = ("monomial", "symmetric")
@@ -145,8 +145,8 @@ class Cubic:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values, float64 ``[N]``, at ``x`` ``[N, F]``.
 
-        Each value is one sum in one fixed order in float64, so it depends on its own row only, not
-        on the other rows, the number of threads or the vector width of the machine.
+        Each value is one sum in a fixed order in float64, so it depends only on its own row, not on
+        other rows, the number of threads or the machine's vector width.
         """
         return _evaluate(np.ascontiguousarray(x), self.linear, self.quadratic, self.cubic)
 
@@ -208,11 +208,11 @@ def generate(settings: Mapping[str, Any] | CubicSettings | None = None) -> dict[
         settings: a mapping of the fields of :class:`CubicSettings`, or the settings themselves.
 
     Returns:
-        one :class:`RankedLists` per split of ``settings.queries``; query ids count from 1 through
+        One :class:`RankedLists` per split of ``settings.queries``; query ids count from 1 through
         train, vali and test.
 
     Raises:
-        ConfigError: for a setting that is unknown or cannot be meant.
+        ConfigError: a setting is unknown or not valid.
     """
     if not isinstance(settings, CubicSettings):
         settings = CubicSettings.from_mapping(settings or {})

@@ -1,4 +1,4 @@
-"""Parts of a collection that has no split of its own, from which its folds are made."""
+"""Divide a collection without splits into parts, from which folds are made."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def deal(groups: np.ndarray, parts: int, name: str) -> np.ndarray:
     """Deal queries to parts at random, whole groups together, in about equal numbers.
 
     Groups are shuffled; then the largest go first, each to the part with the fewest queries. The
-    random stream is the data set's, so the same queries always lie in the same parts.
+    random stream is the data set's, so the same queries are always in the same parts.
 
     Args:
         groups: int64 ``[Q]``; queries with the same number stay together.
-        parts: how many.
+        parts: the number of parts.
         name: the data set's name.
 
     Returns:
@@ -31,8 +31,8 @@ def deal(groups: np.ndarray, parts: int, name: str) -> np.ndarray:
     names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if len(names) < parts:
         raise DataError(
-            f"has {len(names)} queries (or groups of them), too few for {parts} parts",
-            "lower 'folds', or give more queries",
+            f"has {len(names)} queries or groups of queries, which are too few for {parts} parts",
+            "lower 'folds', or add queries",
             file=name,
         )
     shuffled = numpy_stream("deal", name).permutation(len(names))

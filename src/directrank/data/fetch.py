@@ -1,7 +1,7 @@
-"""Fetching an archive unattended: from several mirrors, resumed, checked, and whole or absent.
+"""Download archives unattended from mirrors: resumable, verified, and complete or absent.
 
-Addresses are https. Some publishers offer plain http alone; that, also as the aim of a redirect, is
-taken only where the catalogue knows the file's sha256, which protects the content whatever the way.
+Addresses use https. Some publishers offer only plain http, which is accepted, also as the target of
+a redirect, only if the catalogue has the file's sha256, which protects the content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from directrank.system.progress import Progress
 
 ProgressCall = Callable[[int, int | None, str], None]
 
-#: What is lost when a connection breaks is less than one block.
+#: A broken connection loses less than one block.
 _BLOCK = 1 << 16
 _LONGEST_PAUSE = 30.0
 
@@ -41,21 +41,21 @@ def fetch(
 ) -> Path:
     """Fetch the archive of a data set into the folder ``raw``.
 
-    Bytes gather in ``.NAME.part``, which a later call goes on with. The file takes its name only
-    when its size and digest are those of the catalogue.
+    Bytes are collected in ``.NAME.part``, from which a later call resumes. The file gets its name
+    only once its size and digest match the catalogue.
 
     Args:
         entry: the data set.
         raw: the folder of archives.
         accept_licence: whether the user has accepted the data set's licence.
-        attempts: how often each mirror is asked before the next one.
-        timeout: seconds without a byte after which a connection counts as dead.
-        pause: seconds before a mirror is asked again, doubled each time.
-        progress: called as ``progress(bytes, of, text)``; ``of`` is None where nobody knows it.
+        attempts: the number of requests to each mirror before the next one is tried.
+        timeout: seconds without data after which a connection counts as dead.
+        pause: seconds before a request is repeated, doubled each time.
+        progress: called as ``progress(bytes, of, text)``; ``of`` is None if it is unknown.
 
     Raises:
-        DataError: it cannot be fetched unattended, the licence is not accepted, or no mirror gave
-            the right file; the message says what each of them did.
+        DataError: it cannot be fetched unattended, the licence is not accepted, or no mirror
+            returned the right file; the message gives the reason for each.
     """
     archive = next((item for item in entry.archives if item.urls), None)
     if archive is None:
@@ -75,7 +75,9 @@ def fetch(
     failures = []
     with open(part, "ab") as lock:
         if not locks.lock(lock, wait=False):
-            raise DataError("is being fetched by another process", "wait", file=target)
+            raise DataError(
+                "is being fetched by another process", "wait until it has finished", file=target
+            )
         for url in archive.urls:
             reason = _from_mirror(url, archive, part, attempts, timeout, pause, progress)
             if reason is None:
@@ -84,7 +86,9 @@ def fetch(
             failures.append(f"  {url}: {reason}")
         if part.stat().st_size == 0:
             part.unlink()
-    raise DataError(f"no mirror gave {archive.name}:\n" + "\n".join(failures), _by_hand(entry, raw))
+    raise DataError(
+        f"no mirror provided {archive.name}:\n" + "\n".join(failures), _by_hand(entry, raw)
+    )
 
 
 def fetch_missing(
@@ -96,13 +100,13 @@ def fetch_missing(
     """Fetch every archive that is missing, may be fetched unattended and has an accepted licence.
 
     Args:
-        entries: data sets; those that are generated or whose archive is there are passed over.
+        entries: data sets; those that are generated or whose archive is present are skipped.
         raw: the folder of archives.
         accepted: names of the data sets whose licence the user has accepted.
         options: ``attempts``, ``timeout`` and ``pause`` of :func:`fetch`.
 
     Returns:
-        For each data set whose archive could not be fetched, why.
+        The reason for each data set whose archive could not be fetched.
     """
     failures = {}
     for entry in entries:
@@ -127,11 +131,11 @@ def _by_hand(entry: Entry, raw: str | Path) -> str:
 
 
 class _WrongFileError(Exception):
-    """The mirror's file cannot be the right one; asking again does not help."""
+    """The mirror's file cannot be the right one, so another request would not help."""
 
 
 class _TryAgainError(Exception):
-    """Something that may pass."""
+    """A problem that may be temporary."""
 
 
 def _from_mirror(
@@ -143,8 +147,8 @@ def _from_mirror(
     pause: float,
     progress: ProgressCall,
 ) -> str | None:
-    """Get the file from one mirror; None, or why it could not be had."""
-    reason = "never asked"
+    """Get the file from one mirror; return None, or the reason why it failed."""
+    reason = "no request was made"
     for attempt in range(attempts):
         if attempt:
             time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
@@ -154,7 +158,8 @@ def _from_mirror(
             problem = _differs(archive, part)
             if problem is None:
                 return None
-            # A part from another time or mirror may be at fault: once more from the start.
+            # A part from an earlier call or another mirror may be at fault, so try again from the
+            # start.
             _empty(part)
             if not resumed:
                 return problem
@@ -164,20 +169,20 @@ def _from_mirror(
         except _TryAgainError as error:
             reason = str(error)
         except requests.TooManyRedirects:
-            return "redirects without end"
+            return "too many redirects"
         except requests.RequestException as error:
             reason = f"{type(error).__name__} after {part.stat().st_size} bytes"
-    return f"{reason} (asked {attempts} times)"
+    return f"{reason} ({attempts} requests)"
 
 
 def _transfer(
     url: str, archive: ArchiveFile, part: Path, timeout: float, progress: ProgressCall
 ) -> None:
-    """Append what is missing in ``part``, as far as the connection lasts."""
+    """Append missing bytes to ``part`` until the connection ends."""
     have = part.stat().st_size
     if archive.bytes is not None and have == archive.bytes:
         return
-    # Identity: digests are of the file, and ranges count the bytes of what is sent.
+    # Ask for the identity encoding, because digests are of the file, and ranges count sent bytes.
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -196,7 +201,7 @@ def _transfer(
             if not resumes:
                 if response.status_code == 206:
                     _empty(part)
-                    raise _TryAgainError("the server sent another range than was asked for")
+                    raise _TryAgainError("the server sent another range than the one requested")
                 _empty(part)
                 have = 0
             total = _total(response, have)
@@ -205,7 +210,7 @@ def _transfer(
             most = archive.bytes or total
             if most is not None and shutil.disk_usage(part.parent).free < most - have:
                 raise DataError(
-                    f"{most - have} more bytes do not fit on the disk", "make room", file=part
+                    f"{most - have} more bytes do not fit on the disk", "free some space", file=part
                 )
             with open(part, "ab") as file:
                 for block in response.iter_content(_BLOCK):
@@ -213,7 +218,7 @@ def _transfer(
                     have += len(block)
                     if archive.bytes is not None and have > archive.bytes:
                         file.truncate(0)
-                        raise _WrongFileError(f"sent more than the {archive.bytes} bytes expected")
+                        raise _WrongFileError(f"sent more than the expected {archive.bytes} bytes")
                     progress(have, most, archive.name)
             if most is not None and have < most:
                 raise _TryAgainError(f"the connection ended after {have} of {most} bytes")
@@ -221,7 +226,9 @@ def _transfer(
 
 def _refuse_plain_http(archive: ArchiveFile, urls: Iterable[str]) -> None:
     if archive.sha256 is None and any(catalog.is_plain_http(url) for url in urls):
-        raise _WrongFileError("plain http, and no sha256 is known that would protect the file")
+        raise _WrongFileError(
+            "the address is plain http, and no sha256 is known that would protect the file"
+        )
 
 
 def _range_start(response: requests.Response) -> int | None:
@@ -231,7 +238,7 @@ def _range_start(response: requests.Response) -> int | None:
 
 
 def _total(response: requests.Response, have: int) -> int | None:
-    """The size of the whole file, as far as the server says it."""
+    """The size of the whole file, if the server states it."""
     of = response.headers.get("Content-Range", "").rpartition("/")[2]
     if of.isdigit():
         return int(of)
@@ -240,7 +247,7 @@ def _total(response: requests.Response, have: int) -> int | None:
 
 
 def _differs(archive: ArchiveFile, part: Path) -> str | None:
-    """Why ``part`` is not the archive, or None."""
+    """The reason why ``part`` is not the archive, or None."""
     size = part.stat().st_size
     if archive.bytes is not None and size != archive.bytes:
         return f"the file has {size} bytes, expected {archive.bytes}"
@@ -252,7 +259,7 @@ def _differs(archive: ArchiveFile, part: Path) -> str | None:
             if digest != expected:
                 return f"its {kind} is {digest}, expected {expected}"
             return None
-    return "the catalogue has no digest of it, so it cannot be told from another file"
+    return "the catalogue has no digest of it, so it cannot be verified"
 
 
 def _empty(part: Path) -> None:

@@ -1,4 +1,4 @@
-"""Leaving queries out, as Yu2020 does in every split (its code: min_docs 10, min_rele 1)."""
+"""Filter queries, as Yu2020 does in every split (its code: min_docs 10, min_rele 1)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.schema import refuse_unknown
 
-#: Settings that leave every query in.
+#: Settings that keep every query.
 DEFAULTS = {"min_documents": 1, "min_relevant": 0}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Queries of lists in their order, read block by block; they are never held as a whole.
+    """Queries of lists in their order, which are read block by block and never held as a whole.
 
     Attributes:
-        lists: where they come from; may be memory-mapped.
-        queries: their positions, int64 ``[Q]``, rising.
+        lists: the lists of the queries; may be memory-mapped.
+        queries: their positions, int64 ``[Q]``, ascending.
     """
 
     lists: RankedLists
@@ -31,7 +31,7 @@ class Selection:
 
     @classmethod
     def of_all(cls, lists: RankedLists) -> Selection:
-        """Every query."""
+        """A selection of every query."""
         return cls(lists, np.arange(lists.n_queries))
 
     @cached_property
@@ -55,7 +55,7 @@ class Selection:
         return self.lists.n_features
 
     def blocks(self, documents: int) -> Iterator[RankedLists]:
-        """The queries, as many at a time as have ``documents`` documents together, at least one."""
+        """Blocks of queries with up to ``documents`` documents together, but at least one query."""
         offsets, first = self.offsets, 0
         while first < self.n_queries:
             last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
@@ -67,7 +67,7 @@ class Selection:
         begin, end = int(queries[0]), int(queries[-1]) + 1
         if end - begin > len(queries):
             return self.lists.select(queries)
-        # Neighbours all: a view does.
+        # All are neighbours, so a view is enough.
         offsets = self.lists.offsets[begin : end + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
         return RankedLists(
@@ -80,12 +80,12 @@ class Selection:
 
 
 def check(settings: Mapping[str, Any]) -> None:
-    """Raise a :class:`ConfigError` for a setting that :func:`kept` does not have."""
+    """Raise :class:`ConfigError` for a setting that :func:`kept` does not have."""
     refuse_unknown(settings, DEFAULTS, "filter")
 
 
 def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
-    """Which queries have enough documents, and enough of them relevant; bool ``[Q]``.
+    """Whether each query has enough documents and enough relevant ones, bool ``[Q]``.
 
     >>> features, labels = np.zeros((5, 1), np.float32), np.array([0, 1, 0, 0, 0], np.float32)
     >>> lists = RankedLists(features, labels, np.array([0, 3, 4, 5]), np.array([7, 8, 9]))

@@ -1,9 +1,9 @@
-"""Scaling of features, as each paper has it.
+"""Scaling of features, as in each paper.
 
-Per-query normalisations need no statistics. Global ones take theirs from the training split alone;
-the one exception is printed where it is made (:func:`log_standardise`). Everything is computed in
-float64 by blocks of whole queries and becomes float32. Runs read stored copies of what is computed
-here (:mod:`directrank.data.normalised`).
+Per-query normalisations need no statistics. Global ones take theirs from the training split only,
+with one documented exception (:func:`log_standardise`). Everything is computed in float64 by blocks
+of whole queries and stored as float32. Runs read stored copies of the results
+(:mod:`directrank.data.normalised`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
 from directrank.system.schema import refuse_unknown, suggest
 
-#: Rows that are scaled together; a block holds whole queries and at least one.
+#: Rows that are scaled together; a block contains whole queries, at least one.
 ROWS = 1 << 14
 
 Splits = Mapping[str, Selection]
 Transform = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From float64 features ``[n, F]`` and the starts of their queries to scaled features."""
+"""Maps float64 features ``[n, F]`` and the starts of their queries to scaled features."""
 
 # Pobrotyn2021 on Web30K (allRank's normalize_features.py): 0-based columns.
-#: Columns of MSLR that hold negative values and are negated first: BM25-like and language models.
+#: Columns of MSLR that are negative and are negated first: BM25-like and language models.
 MSLR_NEGATED = (*range(110, 121), 123, 124)
-#: Columns of MSLR that stay as they are.
+#: Columns of MSLR that are left unchanged.
 MSLR_WITHOUT_LOG = (
     *(5, 6, 7, 8, 9, 15, 19, 57, 58, 62, 75, 79, 85),
     *range(95, 105),
@@ -39,11 +39,11 @@ MSLR_WITHOUT_LOG = (
 
 
 def fit(settings: Mapping[str, Any], splits: Splits) -> Transform | None:
-    """What scales the features of the splits; None where they stay as they are.
+    """The transform that scales the features of the splits; None if they are left unchanged.
 
     Args:
         settings: ``name``, a key of :data:`NORMALISATIONS`, and that function's settings.
-        splits: ``train`` and any others; none is needed where :func:`is_local`.
+        splits: ``train`` and any others; none is needed if :func:`is_local`.
 
     Raises:
         ConfigError: see :func:`check`.
@@ -105,12 +105,12 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def is_local(settings: Mapping[str, Any]) -> bool:
-    """Whether a query's scaled features depend on that query alone, so on no split and no fold."""
+    """Whether a query's scaled features depend only on that query, not on a split or fold."""
     return settings["name"] in _LOCAL
 
 
 def none(splits: Splits, clip: float | None = None) -> Transform | None:
-    """Features as they are, limited to ``[-clip, clip]`` where ``clip`` is given."""
+    """Unscaled features, limited to ``[-clip, clip]`` if ``clip`` is given."""
     if clip is None:
         return None
     return lambda block, starts: np.clip(block, -clip, clip)
@@ -136,7 +136,7 @@ def query_zscore(splits: Splits, clip: float | None = None) -> Transform:
 
 
 def query_minmax(splits: Splits, clip: float | None = None) -> Transform:
-    """(x - min) / (max - min) within each query, LETOR's QueryLevelNorm; 0 where constant."""
+    """(x - min) / (max - min) within each query, LETOR's QueryLevelNorm; 0 if constant."""
 
     def transform(block: np.ndarray, starts: np.ndarray) -> np.ndarray:
         block = _clipped(block, clip)
@@ -164,11 +164,11 @@ def log_standardise(
     """Pobrotyn2021 on Web30K: log of most columns, then :func:`standardise`.
 
     The columns ``negate`` change their sign. Then x becomes ln(x + offset) in every column that is
-    not in ``without_log`` and not negative in any split given; so does the paper's code, which
-    looks at validation and test for that one decision. Columns are counted from 0.
+    not in ``without_log`` and not negative in any given split. The paper's code does the same and
+    uses validation and test for this decision only. Columns are counted from 0.
 
     Raises:
-        ConfigError: a column that the data do not have.
+        ConfigError: the data lack a column.
     """
     n_features = splits["train"].n_features
     for column in (*negate, *without_log):
@@ -199,7 +199,7 @@ def signed_log_standardise(
     epsilon: float = 1e-6,
     clip: float | None = 1e6,
 ) -> Transform:
-    """For Istella, for which Pobrotyn2021 gives no list: sign(x) ln(1 + |x|), then standardise.
+    """For Istella, without a list in Pobrotyn2021: sign(x) ln(1 + |x|), then standardise.
 
     The logarithm is taken of the columns whose skewness in the training split exceeds ``skewness``.
     """
@@ -222,7 +222,7 @@ def signed_log_standardise(
     return _standardised(splits, prepare, epsilon)
 
 
-#: By the name that a run's specification gives them.
+#: Normalisations by their names in a run's specification.
 NORMALISATIONS: dict[str, Callable[..., Transform | None]] = {
     function.__name__: function
     for function in (
@@ -256,7 +256,8 @@ def _moments(
         total += block.sum(axis=0)
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
-    # A constant column is its own mean exactly; a rounded mean would leave noise to be scaled up.
+    # A constant column must equal its mean exactly; a rounded mean would leave noise that is scaled
+    # up.
     mean = np.where(low == high, low, total / selection.n_documents)
     squares = np.zeros(selection.n_features)
     for block in _features(selection):
@@ -275,5 +276,5 @@ def _clipped(block: np.ndarray, clip: float | None) -> np.ndarray:
 
 
 def _scale(spread: np.ndarray) -> np.ndarray:
-    """``spread`` with 1 in the place of 0, so that what is constant becomes 0."""
+    """``spread`` with 1 instead of 0, so that constant columns become 0."""
     return np.where(spread > 0, spread, 1.0)

@@ -1,13 +1,13 @@
-"""The splits that a run reads: queries left out and features scaled once, stored, memory-mapped.
+"""The splits that a run reads, filtered and scaled once, stored and memory-mapped.
 
-A copy is itself a prepared data set, in ``normalised/<key>`` of the one that it was made from. Its
-key is a digest of all that decides its content, so runs with the same data, filter and
-normalisation share one, and nothing that was made otherwise is ever taken for it. Normalisations
-within each query are the same in every fold: one copy of the whole store serves all folds. Those
-with statistics of a training split have a copy for each fold.
+A copy is itself a prepared data set, in ``normalised/<key>`` of the original. Its key is a digest
+of everything that decides its content, so runs with the same data, filter and normalisation share
+it, and it cannot be confused with another copy. Normalisations within each query are the same in
+every fold, so one copy of the whole store serves all folds. Those with statistics of a training
+split have a copy for each fold.
 
-The first run that wants a copy makes it, block by block, while others that want the same one wait;
-a lock that ends with its process sees to that. It appears whole or not at all.
+The first run that needs a copy makes it, block by block, while others that need it wait for a lock,
+which ends with its process. The copy appears complete or not at all.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from directrank.lists.packed import RankedLists
 from directrank.system import io, locks, sources
 from directrank.system.errors import DataError
 
-#: What a copy takes over from the record of the data set that it was made from.
+#: The keys that a copy takes over from the record of the original data set.
 _TAKEN = ("name", "title", "origin", "standin", "label_levels", "folds", "feature_numbers")
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A stored copy: its folder, the size of all its files, and what it was made from."""
+    """A stored copy: its folder, the size of all its files, and the settings that made it."""
 
     folder: Path
     bytes: int
@@ -52,24 +52,24 @@ def open_splits(
     normalisation: Mapping[str, Any],
     train_on: str = "train",
 ) -> dict[str, RankedLists]:
-    """Training, validation and test split as a run sees them, memory-mapped.
+    """The training, validation and test split of a run, memory-mapped.
 
     Args:
         data: the prepared data set's folder (of all folds).
-        fold: counted from 1; None where there are no folds.
-        filter_settings: of :func:`directrank.data.filters.kept`.
-        normalisation: of :func:`directrank.data.normalise.fit`; its statistics are those of the
-            training split alone.
-        train_on: ``train``, or ``train_and_vali``: the training split then holds the queries of
-            the validation split too.
+        fold: counted from 1; None if there are no folds.
+        filter_settings: settings of :func:`directrank.data.filters.kept`.
+        normalisation: settings of :func:`directrank.data.normalise.fit`; its statistics are those
+            of the training split only.
+        train_on: ``train``, or ``train_and_vali``, which adds the queries of the validation split
+            to the training split.
 
     Returns:
-        The splits by name. They are the prepared ones where no query is left out and nothing is
-        scaled, else those of a copy, which is made now if it is missing or damaged.
+        The splits by name. They are the prepared ones if nothing is filtered or scaled, and
+        otherwise those of a copy, which is made now if it is missing or damaged.
 
     Raises:
-        ConfigError: a setting that cannot be meant.
-        DataError: there is no such split, no query of one is left, or the data set is damaged.
+        ConfigError: a setting is not valid.
+        DataError: a split does not exist or has no query left, or the data set is damaged.
     """
     data = Path(data)
     filters.check(filter_settings)
@@ -94,12 +94,12 @@ def open_splits(
         "normalisation": dict(normalisation),
         **_arithmetic(),
     }
-    made_from = json.loads(io.json_text(described))  # as it is read again
+    made_from = json.loads(io.json_text(described))  # in the form in which it will be read
     folder = data / prepared.COPIES / io.digest_of(made_from)[:16]
     with contextlib.suppress(DataError):
         return _opened_copy(folder, made_from, fold, train_on)
     with locks.locked(folder.with_name(f".{folder.name}.lock")):
-        # Another job may have made it meanwhile.
+        # Another job may have made it in the meantime.
         with contextlib.suppress(DataError):
             return _opened_copy(folder, made_from, fold, train_on)
         prepared.verify(data)
@@ -134,16 +134,16 @@ def _opened(folder: Path, fold: int | None, train_on: str = "train") -> dict[str
 def _opened_copy(
     folder: Path, made_from: Mapping[str, Any], fold: int | None, train_on: str
 ) -> dict[str, RankedLists]:
-    """The splits of a copy; a :class:`DataError` if it is missing, damaged or another one."""
+    """The splits of a copy; raises :class:`DataError` if it is missing, damaged or another one."""
     record = prepared.read_record(folder)
     if record.get("made_from") != made_from:
-        raise DataError("is another copy", "remove it", file=folder)
+        raise DataError("is a different copy", "remove it", file=folder)
     prepared.verify(folder)
     return _opened(folder, fold, train_on)
 
 
 def _arithmetic() -> dict[str, str]:
-    """What decides the last digits: the code, NumPy, and the instructions that it may use."""
+    """What decides the last digits: the code, NumPy, and the instructions that NumPy may use."""
     modules = (filters, lists, normalise)
     code = b"\0".join(sources.text_of(module.__name__) for module in modules)
     return {
@@ -160,7 +160,7 @@ def _write(
     made_from: Mapping[str, Any],
     fold: int | None,
 ) -> None:
-    """Make a copy: of the whole store where the scaling is local, else of one fold's splits."""
+    """Make a copy of the whole store if the scaling is local, else of one fold's splits."""
     local = normalise.is_local(made_from["normalisation"])
     with prepared.replacing(folder) as target:
         with Store(target / "store", record["n_features"]) as store:
@@ -180,9 +180,10 @@ def _write_store(
     made_from: Mapping[str, Any],
     fold: int | None,
 ) -> dict[str, tuple[int, int]]:
-    """Every query of the store that is kept, repeated parts included; the splits' ranges.
+    """Write every query of the store that is kept, including repeated parts; return the splits'
+    ranges.
 
-    Another fold may have a split of which nothing is left; this one's must not.
+    Splits of other folds may be empty, but not those of this one.
     """
     everything, ranges = prepared.open_store(data), {}
     keep = filters.kept(everything, **made_from["filter"])
@@ -195,7 +196,7 @@ def _write_store(
         if name not in ranges:
             raise filters.nothing_left(f"split '{name}'", **made_from["filter"])
     transform = normalise.fit(made_from["normalisation"], {})
-    # Under one name, so that the queries repeated for later folds are counted once.
+    # They have one name, so that queries repeated for later folds are counted once.
     distinct = np.arange(len(keep)) < record["total"]["queries"]
     for part in (keep & distinct, keep & ~distinct):
         if part.any():
@@ -211,7 +212,7 @@ def _write_fold(
     made_from: Mapping[str, Any],
     fold: int | None,
 ) -> dict[str, tuple[int, int]]:
-    """The splits of one fold, scaled with statistics of its training split; their ranges."""
+    """Write one fold's splits, scaled by statistics of its training split; return their ranges."""
     splits = {}
     for split, opened in _opened(data, fold).items():
         name = prepared.split_name(fold, split)

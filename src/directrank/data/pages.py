@@ -1,4 +1,4 @@
-"""A page per prepared data set, and the table of all of them: what is in the data, at a glance."""
+"""Write a page that summarises each prepared data set, and a table of all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
 
     Args:
         folders: prepared data sets.
-        out: where the files go: ``NAME.md``, ``NAME.csv`` (counts of every split),
+        out: the folder of the files: ``NAME.md``, ``NAME.csv`` (counts of every split),
             ``NAME.png`` and ``.svg`` (label shares, list lengths, feature ranges), and the table.
 
     Returns:
@@ -124,7 +124,7 @@ def _page(record: dict[str, Any], table: pd.DataFrame, features: list[dict[str, 
 def _draw(
     folder: Path, record: dict[str, Any], features: list[dict[str, str]], target: Path
 ) -> None:
-    # Here and not above, as they take longer to import than everything else of this module.
+    # Imported here because they take longer to import than everything else in this module.
     from matplotlib.figure import Figure
 
     from directrank.system import look

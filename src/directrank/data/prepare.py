@@ -1,4 +1,4 @@
-"""From an archive, or a generator, to a prepared data set; everything is checked."""
+"""Prepare a data set from an archive or a generator, and check everything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 #: Queries that are copied together.
 _QUERIES = 1000
-#: Split by name to its range of queries in the store.
+#: Split by name → its range of queries in the store.
 Ranges = dict[str, tuple[int, int]]
 
 
@@ -49,24 +49,26 @@ def prepare(
     """Prepare a data set.
 
     Args:
-        name: of the catalogue, or of a stand-in.
+        name: the name of a catalogue entry or of a stand-in.
         raw: the folder of archives.
         out: the folder of the prepared data set; an earlier one is replaced.
-        fold: this fold alone, and those of the same data set that ``out`` holds already; all
-            without it. All folds together share their stored parts, single ones do not.
-        settings: of a generated data set; see its generator.
-        catalogue: another file than ``data/datasets.yaml``.
-        quarantine: malformed lines go to this file instead of stopping; they are counted.
-        threads: how many threads parse.
-        note: is told, in a few words, what is being done.
+        fold: prepare only this fold, beside those of the same data set that ``out`` already
+            contains; None prepares all. All folds together share their stored parts, single ones do
+            not.
+        settings: settings of a generated data set; see its generator.
+        catalogue: a file to use instead of ``data/datasets.yaml``.
+        quarantine: malformed lines are written to this file and counted, instead of raising an
+            error.
+        threads: the number of threads that parse.
+        note: a function that is called with a short description of each step.
 
     Returns:
         The content of ``prepared.json``.
 
     Raises:
-        ConfigError: the name, the fold or a setting cannot be meant.
+        ConfigError: the name, the fold or a setting is not valid.
         DataError: the archive is missing, damaged, hostile or not what the catalogue says, or a
-            line is malformed. ``out`` is then what it was before.
+            line is malformed. ``out`` is then unchanged.
     """
     entry = catalog.get(name, catalogue)
     if entry.generator is not None:
@@ -121,7 +123,7 @@ def verify(
     """Read every file of an archive and compare digests, without parsing.
 
     Returns:
-        The archive, and size and digest of every file.
+        The archive, and the size and digest of every file.
 
     Raises:
         DataError: a digest differs from the catalogue's, or the archive is missing or damaged.
@@ -160,12 +162,12 @@ class _Reader:
         self.groups: dict[int, int] | None = None
 
     def where(self, fold: int | None, split: str) -> str:
-        """A file's name for messages."""
+        """The name of a file in messages."""
         return f"{self.archive.path.name}/{self.members[fold, split]}"
 
     @contextlib.contextmanager
     def open(self, fold: int | None, split: str) -> Iterator[RawIOBase]:
-        """The file as a stream; when it was read to its end, its digest is compared."""
+        """Open the file as a stream; its digest is compared once it has been read to its end."""
         member = self.members[fold, split]
         self.note(f"reading {member}")
         with self.archive.open(member) as raw_stream:
@@ -176,14 +178,14 @@ class _Reader:
         expected = self.entry.sha256.get(name)
         if expected is not None and digest != expected:
             raise DataError(
-                f"is not the file as published: sha256 is {digest}, expected {expected}",
+                f"differs from the published file: its sha256 is {digest}, expected {expected}",
                 f"get the archive again from {self.entry.page}",
                 file=self.where(fold, split),
             )
         self.files[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
 
     def blocks(self, stream: RawIOBase, fold: int | None, split: str) -> Iterator[Block]:
-        """The documents of a file that :meth:`open` gave."""
+        """The documents of a file that :meth:`open` opened."""
         where = self.where(fold, split)
         handler = self.quarantine.handler(where)
         return parse(stream, self.format, where, threads=self.threads, on_error=handler)
@@ -204,7 +206,7 @@ class _Reader:
         store.end_part(name, offsets, ids, self._groups_of(ids), order=rows)
 
     def _groups_of(self, query_ids: np.ndarray) -> np.ndarray | None:
-        """The group of every query, int64 ``[Q]``; None where the collection names none."""
+        """The group of every query, int64 ``[Q]``; None if the collection has no groups."""
         if self.entry.groups is None:
             return None
         where = f"{self.archive.path.name}/{self.entry.groups}"
@@ -214,22 +216,22 @@ class _Reader:
         missing = [query for query in query_ids.tolist() if query not in self.groups]
         if missing:
             raise DataError(
-                f"names no group of {len(missing)} queries, {missing[0]} among them",
-                "give every query a line: its id, a tab, the number of its group",
+                f"names no group for {len(missing)} queries, such as {missing[0]}",
+                "add a line for every query: its id, a tab, and the number of its group",
                 file=where,
             )
         return np.array([self.groups[query] for query in query_ids.tolist()], np.int64)
 
     def record(self) -> dict[str, Any]:
-        """Which archive was used, and every file that was read."""
+        """A record of the archive that was used and of every file that was read."""
         return {"archive": _archive_record(self.entry, self.archive.path), "files": self.files}
 
 
 def read_groups(stream: RawIOBase, where: str) -> dict[int, int]:
-    """Query id → the number of its group, from lines of both with a tab between.
+    """Query id → the number of its group, from lines with both, separated by a tab.
 
     Raises:
-        DataError: a line that is not so, or a query that has two.
+        DataError: a line has another form, or a query has two lines.
     """
     found: dict[int, int] = {}
     text = stream.read().decode("utf-8", errors="replace")
@@ -240,13 +242,16 @@ def read_groups(stream: RawIOBase, where: str) -> dict[int, int]:
         except ValueError as error:
             raise DataError(
                 f"does not name a query and a group: {line[:60]!r}",
-                "write a query's id, a tab, the number of its group",
+                "write a query's id, a tab, and the number of its group",
                 file=where,
                 line=number,
             ) from error
         if query in found:
             raise DataError(
-                f"names the group of query {query} twice", "keep one line", file=where, line=number
+                f"names the group of query {query} twice",
+                "keep only one line",
+                file=where,
+                line=number,
             )
         found[query] = group
     return found
@@ -258,19 +263,19 @@ def _ending_with(end: str, archive: Archive) -> list[str]:
 
 
 def _member(end: str, archive: Archive) -> str:
-    """The one path in the archive that ends with the name ``end``."""
+    """The only path in the archive that ends with the name ``end``."""
     fits = _ending_with(end, archive)
     if len(fits) != 1:
         raise DataError(
-            f"holds {len(fits) or 'no'} files '{end}', which names the groups of queries",
-            "keep one in it",
+            f"contains {len(fits) or 'no'} files '{end}' with the groups of queries",
+            "keep exactly one of them",
             file=archive.path,
         )
     return fits[0]
 
 
 def _archive_record(entry: Entry, path: Path) -> dict[str, Any]:
-    """Which archive was used."""
+    """A record of the archive that was used."""
     if not path.is_file():
         return {"name": path.name, "kind": "folder"}
     digest = io.sha256_of(path)
@@ -285,7 +290,7 @@ def _archive_record(entry: Entry, path: Path) -> dict[str, Any]:
 
 
 class _Hashing(RawIOBase):
-    """A stream that hashes what is read from it."""
+    """A stream that hashes the bytes that are read from it."""
 
     def __init__(self, stream: RawIOBase) -> None:
         self._stream = stream
@@ -303,7 +308,7 @@ class _Hashing(RawIOBase):
 
 
 def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]:
-    """The member of every file, by the first layout of which all files are there."""
+    """The member of every file, by the first layout of which all files exist."""
     missing: list[str] = []
     for layout in entry.layouts:
         members: dict[tuple[int | None, str], str] = {}
@@ -313,8 +318,8 @@ def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]
             fits = _ending_with(end, archive) if end else []
             if len(fits) > 1:
                 raise DataError(
-                    f"holds '{end}' in several places: {', '.join(sorted(fits)[:4])}",
-                    "keep one version of the data in it",
+                    f"contains '{end}' in several places: {', '.join(sorted(fits)[:4])}",
+                    "keep only one version of the data in it",
                     file=archive.path,
                 )
             if fits:
@@ -328,15 +333,15 @@ def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]
     shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
     inside = ", ".join(sorted(archive.members)[:3]) or "nothing"
     raise DataError(
-        f"does not hold {entry.title}: there is no {shown}; it holds {inside}"
+        f"does not contain {entry.title}: there is no {shown}; it contains {inside}"
         + (" …" if len(archive.members) > 3 else ""),
-        "check that this is the right archive; other layouts can be added to the catalogue",
+        "check that this is the right archive, or add its layout to the catalogue",
         file=archive.path,
     )
 
 
 def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
-    """The folds to prepare: all, or ``fold`` and those that ``out`` holds already."""
+    """The folds to prepare: all, or ``fold`` and those that ``out`` already contains."""
     if entry.folds is None:
         if fold is not None:
             raise ConfigError(f"data set '{entry.name}' has no folds", "leave --fold out")
@@ -362,7 +367,7 @@ def _folds(entry: Entry, fold: int | None, out: str | Path) -> list[int] | None:
 
 
 def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ranges:
-    """Every split by itself, one after the other."""
+    """Write each split separately."""
     ranges: Ranges = {}
     numbers: Sequence[int | None] = folds or [None]
     for fold in numbers:
@@ -382,9 +387,9 @@ def _write_splits(reader: _Reader, store: Store, folds: list[int] | None) -> Ran
 
 
 def _write_ring(reader: _Reader, store: Store) -> Ranges:
-    """The disjoint parts once, in cyclic order; then every other file is compared with them.
+    """Write the disjoint parts once, in cyclic order, and compare all other files with them.
 
-    Where the archive has test sets only there is no other file.
+    If the archive has only test sets, there are no other files.
     """
     n_folds = cast(int, reader.entry.folds)
     tested_in = {ring_split(fold, "test", n_folds)[0]: fold for fold in range(1, n_folds + 1)}
@@ -403,7 +408,7 @@ def _write_ring(reader: _Reader, store: Store) -> Ranges:
 
 
 def _write_dealt(reader: _Reader, store: Store) -> Ranges:
-    """The queries of the one file, dealt to the parts that folds are made of."""
+    """Write the queries of the only file, dealt to the parts of which folds consist."""
     entry = reader.entry
     n_folds = cast(int, entry.folds)
     aside = store.folder.with_name("one_file")
@@ -432,7 +437,7 @@ def _check_same(
 ) -> None:
     """Raise unless a file holds exactly the documents ``queries`` of the store, in their order.
 
-    They are those of ``parts``, one after the other.
+    They are those of ``parts``, in that order.
     """
     expected = store.queries(*queries)
     names = ", ".join(f"S{part}" for part in parts)
@@ -443,7 +448,7 @@ def _check_same(
 
     def differs(line: int | None) -> DataError:
         return DataError(
-            f"is not the parts {names}, one after the other, as the test files have them",
+            f"does not consist of the parts {names} of the test files, in this order",
             "get the archive again, or set 'cyclic: false' if its folds are not related",
             file=where,
             line=line,
@@ -472,7 +477,7 @@ def _check_same(
 
 
 def _drop_unused(entry: Entry, store: Store) -> list[int] | None:
-    """Leave out columns that are 0 everywhere, if the catalogue says so; the numbers that stay."""
+    """Drop columns of zeros, if the catalogue says so; return the numbers of the others."""
     if not entry.drop_unused_features:
         return None
     used = np.flatnonzero(store.non_zero)
@@ -503,14 +508,14 @@ def _check_counts(entry: Entry, record: Mapping[str, Any], store: Store, whole: 
     ]
     if wrong:
         raise DataError(
-            "is not what the catalogue says:\n  " + "\n  ".join(wrong),
+            "differs from the catalogue:\n " + "\n  ".join(wrong),
             f"check the archive against {entry.page}" if entry.page else "correct 'expect'",
             file=entry.name,
         )
 
 
 def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
-    """Counts of what a filter leaves; from labels and offsets alone, features are not touched."""
+    """Counts after a filter, from labels and offsets only; features are not read."""
     lists = prepared.open_store(store.folder.parent)
     keep = filters.kept(lists, **{key: limits[key] for key in filters.DEFAULTS})
     keep[store.n_distinct :] = False
@@ -520,10 +525,10 @@ def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
 def _extract(
     entry: Entry, path: Path, fold: int | None, out: str | Path, note: Note
 ) -> dict[str, Any]:
-    """Write what an extractor makes of an archive whose files are no lists with features.
+    """Write what an extractor makes of an archive whose files are not lists with features.
 
     It takes the archive, the number of parts and ``note``; it returns the lists of each part and
-    what is to be on record.
+    the content of the record.
     """
     if fold is not None:
         raise ConfigError(
@@ -560,7 +565,7 @@ def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
     """Size and digest of every file of an archive.
 
     Raises:
-        DataError: one that the catalogue has a digest of is not there, or another one.
+        DataError: a file for which the catalogue has a digest is missing or different.
     """
     files: dict[str, dict[str, Any]] = {}
     for member in sorted(archive.members):
@@ -573,11 +578,13 @@ def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
     for name, expected in entry.sha256.items():
         if name not in files:
             raise DataError(
-                f"holds no file {name}", f"get it again: {entry.page}", file=archive.path
+                f"contains no file {name}",
+                f"get the archive again from {entry.page}",
+                file=archive.path,
             )
         if files[name]["sha256"] != expected:
             raise DataError(
-                f"is not the file as published: sha256 is {files[name]['sha256']}, expected "
+                f"differs from the published file: its sha256 is {files[name]['sha256']}, expected "
                 f"{expected}",
                 f"get the archive again from {entry.page}",
                 file=archive.path / files[name]["path"],
@@ -588,7 +595,7 @@ def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
 def _generate(
     entry: Entry, settings: Mapping[str, Any], out: str | Path, note: Note
 ) -> dict[str, Any]:
-    """Write what a generator makes, of which no more than a chunk is held at a time.
+    """Write the output of a generator, holding at most one chunk of it at a time.
 
     A generator returns, for each split by name, its lists or an iterator over chunks of them.
     """

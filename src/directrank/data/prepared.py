@@ -2,20 +2,17 @@
 
 A prepared data set is a folder::
 
-    prepared.json               what it is: counts, digests, origin; written last
-    features.csv                range of every feature
-    store/features.npy          float32 [N, F]
-    store/labels.npy            float32 [N]
-    store/offsets.npy           int64 [Q + 1]
-    store/query_ids.npy         int64 [Q]
+    prepared.json               counts, digests, origin; written last features.csv
+    range of every feature store/features.npy          float32 [N, F] store/labels.npy
+    float32 [N] store/offsets.npy           int64 [Q + 1] store/query_ids.npy         int64 [Q]
     store/groups.npy            int64 [Q], queries that are not independent; their own ids otherwise
     Fold1/train/split.json      the store and the range of queries that is this split
 
-or ``train/split.json`` where there are no folds. A split is a contiguous range of the store, so it
+or ``train/split.json`` if there are no folds. A split is a contiguous range of the store, so it
 opens as slices of memory-mapped arrays, whatever its size. Five-fold data sets are five disjoint
 parts S1 … S5; fold k trains on S_k, S_k+1, S_k+2, validates on the next and tests on the one after,
-going round. Stored as S1 S2 S3 S4 S5 S1 S2, every one of the fifteen splits is contiguous: seven
-parts on disk, two more than the least, instead of the 25 that copies of all folds would take.
+cyclically. Stored as S1 S2 S3 S4 S5 S1 S2, all fifteen splits are contiguous. This takes seven
+parts on disk, two more than the minimum, while copies of all folds would take 25.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from directrank.system.errors import DataError
 
 FORMAT = 2
 SPLITS = ("train", "vali", "test")
-#: Rows that are copied or looked at together.
+#: Rows that are copied or read together.
 ROWS = 1 << 14
 
 _RECORD = "prepared.json"
@@ -45,7 +42,7 @@ _STORE = "store"
 _RANGES = "features.csv"
 #: In the folder of each split.
 SPLIT_FILE = "split.json"
-#: The files of every prepared data set, the record first; those of its splits come on top.
+#: The files of every prepared data set, the record first, without those of its splits.
 FILES = (
     _RECORD,
     *(f"{_STORE}/{name}.npy" for name in ("features", "labels", "offsets", "query_ids", "groups")),
@@ -70,11 +67,11 @@ def open_dataset(folder: str | Path, through: str | Path | None = None) -> Ranke
 
     Args:
         folder: the split's folder, such as ``prepared/ohsumed/Fold1/train``.
-        through: the folder of the split that is stored right after it; both are opened as one.
+        through: the folder of the split that is stored directly after it; both are opened as one.
 
     Raises:
-        DataError: it is not a split of a prepared data set, the store is damaged, or the two
-            splits do not lie side by side.
+        DataError: it is not a split of a prepared data set, the store is damaged, or the two splits
+            are not adjacent.
     """
     folder = Path(folder)
     first, last = split_range(folder)
@@ -82,8 +79,8 @@ def open_dataset(folder: str | Path, through: str | Path | None = None) -> Ranke
         begin, end = split_range(through)
         if begin != last:
             raise DataError(
-                "does not lie right before the other split, so that the two cannot be one",
-                "train on the training split alone",
+                "is not stored directly before the other split, so the two cannot be opened as one",
+                "train only on the training split",
                 file=folder,
             )
         last = end
@@ -91,7 +88,7 @@ def open_dataset(folder: str | Path, through: str | Path | None = None) -> Ranke
 
 
 def open_store(folder: str | Path) -> RankedLists:
-    """All that the prepared data set in ``folder`` stores, repeated parts included, memory-mapped.
+    """The whole store of the prepared data set in ``folder``, with repeated parts, memory-mapped.
 
     Raises:
         DataError: the store is damaged.
@@ -100,7 +97,7 @@ def open_store(folder: str | Path) -> RankedLists:
 
 
 def split_range(folder: str | Path) -> tuple[int, int]:
-    """The range of the store's queries that is the split in ``folder``.
+    """The range of the store's queries that the split in ``folder`` covers.
 
     Raises:
         DataError: it is not a split of a prepared data set.
@@ -149,17 +146,17 @@ def read_record(folder: str | Path) -> dict[str, Any]:
 
 
 def verify(folder: str | Path, arrays: bool = True) -> None:
-    """Compare what is stored with the digests on record.
+    """Compare the stored files with the recorded digests.
 
-    A data set that is damaged loses its record: what it holds is of no use, and a workflow that is
-    started again prepares it anew.
+    The record of a damaged data set is removed, because its content is of no use, and a restarted
+    workflow then prepares it again.
 
     Args:
-        folder: of the data set.
-        arrays: whether the arrays are read too; else only the record and the splits are.
+        folder: the folder of the data set.
+        arrays: whether to read the arrays, too, and not only the record and the splits.
 
     Raises:
-        DataError: it is no prepared data set, or damaged; naming the file.
+        DataError: it is not a prepared data set, or it is damaged; the message names the file.
     """
     folder = Path(folder)
     damaged = _damaged(folder, arrays)
@@ -167,16 +164,16 @@ def verify(folder: str | Path, arrays: bool = True) -> None:
         with contextlib.suppress(OSError):
             (folder / _RECORD).unlink(missing_ok=True)
         raise DataError(
-            "is damaged: it is not what its digest says",
-            "start again: the workflow prepares the data set anew (by hand: directrank prepare)",
+            "is damaged: it does not match its digest",
+            "start again, and the workflow will prepare the data set (by hand: directrank prepare)",
             file=damaged,
         )
 
 
 def _damaged(folder: Path, read_arrays: bool) -> Path | None:
-    """The first file of a data set that is not what the record says, if there is one."""
+    """The first file of a data set that does not match the record, if there is one."""
     if not (folder / _RECORD).is_file():
-        read_record(folder)  # says so
+        read_record(folder)  # raises if it is not
     try:
         record = io.read_json(folder / _RECORD)
         arrays, names, digest = record["arrays"], list(record["splits"]), record["digest"]
@@ -187,7 +184,7 @@ def _damaged(folder: Path, read_arrays: bool) -> Path | None:
         if not path.is_file() or io.sha256_of(path) != expected:
             return path
     ranges = {}
-    # A job on a machine of its own may have been given the splits of its fold alone.
+    # A job on another machine may have received only the splits of its fold.
     for name in filter(lambda name: (folder / name / SPLIT_FILE).is_file(), names):
         try:
             ranges[name] = list(split_range(folder / name))
@@ -199,7 +196,7 @@ def _damaged(folder: Path, read_arrays: bool) -> Path | None:
 
 
 def split_folder(folder: str | Path, fold: int | None, split: str) -> Path:
-    """Where a split of the data set in ``folder`` lies; ``fold`` is None where it has none."""
+    """The folder of a split of the data set in ``folder``; ``fold`` is None if it has no folds."""
     return Path(folder) / split_name(fold, split)
 
 
@@ -225,7 +222,7 @@ def ring_split(fold: int, split: str, parts: int = 5) -> tuple[int, ...]:
 
 
 def ring_order(parts: int = 5) -> list[str]:
-    """The parts as they lie in the store, so that every split of every fold is one range."""
+    """The order of the parts in the store, in which every split of every fold is one range."""
     names = [f"S{part}" for part in range(1, parts + 1)]
     return names + names[: parts - 3]
 
@@ -247,21 +244,21 @@ def write_prepared(
     meta: Mapping[str, Any],
     folds: int | None = None,
 ) -> dict[str, Any]:
-    """Write lists that are in memory as a prepared data set.
+    """Write lists in memory as a prepared data set.
 
     Args:
-        out: the folder; a prepared data set that is there is replaced, anything else refused.
-        splits: the lists of ``train``, ``vali`` and ``test``, or, where there are folds, of the
-            parts ``S1``, ``S2``, … in cyclic order.
-        meta: what ``prepared.json`` says beside the statistics; ``name``, ``origin``
+        out: the folder; an existing prepared data set is replaced, anything else refused.
+        splits: the lists of ``train``, ``vali`` and ``test``, or, if there are folds, of the parts
+            ``S1``, ``S2``, … in cyclic order.
+        meta: the content of ``prepared.json`` beside the statistics; ``name``, ``origin``
             (``real``, ``standin`` or ``generated``) and ``label_levels`` are required.
-        folds: the number of folds, where there are folds.
+        folds: the number of folds, if any.
 
     Returns:
         The content of ``prepared.json``.
 
     Raises:
-        DataError: ``out`` holds something else, or the lists contradict ``meta`` or each other.
+        DataError: ``out`` contains something else, or the lists contradict ``meta`` or each other.
     """
     with replacing(out) as folder:
         with Store(folder / _STORE, next(iter(splits.values())).n_features) as store:
@@ -283,7 +280,7 @@ def write_ring(
 
     Args:
         store: still open.
-        folds: how many there are, and parts.
+        folds: the number of folds, which is that of parts.
         write: writes the part of this name; called once for each.
 
     Returns:
@@ -304,13 +301,13 @@ def write_ring(
 def replacing(out: str | Path) -> Iterator[Path]:
     """A temporary folder that becomes ``out`` on success.
 
-    What killed predecessors left is removed, recognised by their lock being free. A folder that is
-    neither empty nor a prepared data set is never replaced.
+    Folders that killed processes left, whose locks are free, are removed. A folder that is neither
+    empty nor a prepared data set is never replaced.
     """
     out = Path(out)
     if out.exists() and not _may_be_replaced(out):
         raise DataError(
-            "exists and is not a prepared data set", "name another folder with --out", file=out
+            "exists but is not a prepared data set", "name another folder with --out", file=out
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     for pattern in (f".{out.name}.*.part", f".{out.name}.*.old"):
@@ -328,7 +325,7 @@ def replacing(out: str | Path) -> Iterator[Path]:
 def _may_be_replaced(out: Path) -> bool:
     """Whether ``out`` is an empty folder or a prepared data set, perhaps without its record.
 
-    A workflow deletes its outputs, which are all files but copies, before it makes them again.
+    A workflow deletes its outputs, which are all files except copies, before it makes them again.
     """
     if not out.is_dir():
         return False
@@ -339,7 +336,7 @@ def _may_be_replaced(out: Path) -> bool:
 
 
 def _is_hollow_or_stored(out: Path) -> bool:
-    """Whether arrays are left of a data set, or its folders without a file but copies."""
+    """Whether only arrays of a data set are left, or its folders without files except copies."""
     if any((out / _STORE).glob("*.npy")):
         return True
     others = (path for path in out.rglob("*") if path.relative_to(out).parts[0] != COPIES)
@@ -359,17 +356,16 @@ def _remove_unless_locked(folder: Path) -> None:
 
 
 class Store:
-    """Writes the arrays of a data set, part after part; a context that closes the files.
+    """Writes the arrays of a data set, part by part; as a context it closes the files.
 
     Attributes:
-        parts: for each part by name, the range of queries that holds it (the first one, if it is
-            repeated).
+        parts: the range of queries of each part, by name (the first one, if it is repeated).
         bounds: the positions in the store's queries at which the parts begin, and the end.
-        highest_label: of the documents written so far.
+        highest_label: the highest label of the documents written so far.
     """
 
     def __init__(self, folder: Path, n_features: int) -> None:
-        # Here and not above: opening prepared data must not wait for numba.
+        # Imported here, because opening prepared data must not wait for numba.
         from directrank.data.ranges import gather_ranges
 
         self._gather_ranges = gather_ranges
@@ -403,12 +399,12 @@ class Store:
 
     @property
     def n_documents(self) -> int:
-        """Documents written so far, repetitions included."""
+        """The number of documents written so far, including repetitions."""
         return self._labels.rows
 
     @property
     def n_distinct(self) -> int:
-        """Queries without repetitions; repeated parts come last."""
+        """The number of queries without repetitions; repeated parts come last."""
         return max((last for _, last in self.parts.values()), default=0)
 
     def append(self, features: np.ndarray, labels: np.ndarray) -> None:
@@ -432,11 +428,11 @@ class Store:
         """End the part ``name``.
 
         Args:
-            name: of the part.
+            name: the name of the part.
             offsets: int64 ``[Q + 1]``, counted from the part's first document.
             query_ids: int64 ``[Q]``.
-            groups: int64 ``[Q]``; None where each query is its own.
-            order: a permutation, int64 ``[n]``, in which the part's documents are to lie instead.
+            groups: int64 ``[Q]``; None if each query is its own group.
+            order: a permutation, int64 ``[n]``, of the part's documents.
         """
         start = self._part_start
         self._part_start = self.n_documents
@@ -451,10 +447,10 @@ class Store:
         self.parts.setdefault(name, (self.bounds[-2], self.bounds[-1]))
 
     def write_part(self, name: str, chunks: Iterable[RankedLists]) -> None:
-        """Write the part ``name`` from lists that follow one another; they are not kept.
+        """Write the part ``name`` from a sequence of lists, which are not kept.
 
         Raises:
-            DataError: there is no list, or lists differ in their number of features.
+            DataError: there is no list, or the lists differ in their number of features.
         """
         lengths, query_ids, groups = [np.zeros(1, np.int64)], [], []
         for lists in chunks:
@@ -473,7 +469,7 @@ class Store:
             query_ids.append(lists.query_ids)
             groups.append(lists.query_ids if lists.groups is None else lists.groups)
         if not query_ids:
-            raise DataError("holds no query", "check the input and the filters", file=name)
+            raise DataError("contains no query", "check the input and the filters", file=name)
         self.end_part(
             name,
             np.cumsum(np.concatenate(lengths)),
@@ -482,12 +478,12 @@ class Store:
         )
 
     def part(self, name: str) -> RankedLists:
-        """A part that was ended, memory-mapped."""
+        """A finished part, memory-mapped."""
         first, last = self.parts[name]
         return self.queries(first, last)
 
     def queries(self, first: int, last: int) -> RankedLists:
-        """The queries ``first:last`` of the parts that were ended, memory-mapped."""
+        """The queries ``first:last`` of the finished parts, memory-mapped."""
         self.flush()
         offsets = np.concatenate(self._offsets)[first : last + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
@@ -500,7 +496,7 @@ class Store:
         )
 
     def repeat(self, name: str) -> None:
-        """Write the part ``name`` once more."""
+        """Write the part ``name`` again."""
         lists = self.part(name)
         for start in range(0, lists.n_documents, ROWS):
             self._features.append(lists.features[start : start + ROWS])
@@ -508,7 +504,7 @@ class Store:
         self.end_part(name, lists.offsets, lists.query_ids, lists.groups)
 
     def keep_columns(self, columns: np.ndarray) -> None:
-        """Rewrite the features with the columns ``columns`` (int ``[G]``) alone."""
+        """Rewrite the features with only the columns ``columns`` (int ``[G]``)."""
         self.flush()
         source = self._features
         target = _NpyWriter(self.folder / "kept.npy", np.dtype("<f4"), (len(columns),))
@@ -525,7 +521,7 @@ class Store:
         self.non_zero = self.non_zero[columns]
 
     def flush(self) -> None:
-        """Bring what was appended into the files."""
+        """Write the headers of the files."""
         self._features.flush()
         self._labels.flush()
 
@@ -536,7 +532,7 @@ def finish(
     """Write the splits, the statistics and, last, ``prepared.json``.
 
     Args:
-        folder: the data set's folder, which holds the closed ``store``.
+        folder: the data set's folder, which contains the closed ``store``.
         store: the arrays.
         splits: for each split its range of queries in the store.
         meta: see :func:`write_prepared`.
@@ -590,11 +586,11 @@ def describe(
         (documents per label), ``list_length`` (shortest, median, mean, longest).
     """
     if len(offsets) < 2:
-        raise DataError("holds no query", "check the input and the filters", file=where)
+        raise DataError("contains no query", "check the input and the filters", file=where)
     labels = np.asarray(labels[offsets[0] : offsets[-1]])
     lengths = np.diff(offsets)
     if lengths.min() < 1:
-        raise DataError("a query has no document", "leave such queries out", file=where)
+        raise DataError("a query has no document", "remove such queries", file=where)
     whole = labels.astype(np.int64)
     if not (np.array_equal(whole, labels) and whole.min() >= 0 and whole.max() < label_levels):
         strange = labels[(whole != labels) | (labels < 0) | (labels >= label_levels)][0]
@@ -634,7 +630,7 @@ def _write_ranges(path: Path, store: Store, numbers: Sequence[int] | None) -> No
 
 
 class _NpyWriter:
-    """A ``.npy`` file that grows; its header has the same length whatever the number of rows."""
+    """A ``.npy`` file that grows; its header's length does not depend on the number of rows."""
 
     HEADER = 128
 
@@ -654,7 +650,7 @@ class _NpyWriter:
         self.rows += len(block)
 
     def flush(self) -> None:
-        """Write the header for the rows that are there."""
+        """Write the header for the present number of rows."""
         header = repr(
             {"descr": self.dtype.str, "fortran_order": False, "shape": (self.rows, *self.row)}
         )
@@ -692,5 +688,5 @@ def _no_split(folder: Path) -> DataError:
         shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
         return DataError("is a whole data set", f"open one of its splits: {shown}", file=folder)
     if not folder.is_dir():
-        return DataError("no such folder", _AGAIN, file=folder)
+        return DataError("the folder does not exist", _AGAIN, file=folder)
     return DataError("is not a split of a prepared data set", _AGAIN, file=folder)

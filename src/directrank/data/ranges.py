@@ -1,4 +1,4 @@
-"""The range of every feature, gathered while a data set is written."""
+"""The range of every feature, collected while a data set is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def gather_ranges(
 ) -> None:
     """Update ``minimum``, ``maximum`` (float32 ``[F]``) and ``non_zero`` (int64 ``[F]``) in place.
 
-    One pass over ``features`` ``[n, F]``, where NumPy would take three.
+    This takes one pass over ``features`` ``[n, F]``, where NumPy would take three.
     """
     for row in range(features.shape[0]):
         for column in range(features.shape[1]):

@@ -1,5 +1,4 @@
-"""Random queries of a data set: in splits of one's own, as Burges2006 made them (section 6), or a
-part of the training set."""
+"""Random queries of a data set: new splits as in Burges2006 (section 6), or smaller ones."""
 
 from __future__ import annotations
 
@@ -23,23 +22,23 @@ def draw(
     queries: Mapping[str, int],
     max_documents: int | None = None,
 ) -> dict[str, RankedLists]:
-    """Draw queries from all splits together, without replacement, and divide them anew.
+    """Draw queries from all splits together, without replacement, and divide them into new splits.
 
-    The draw depends on the data set alone: every fold has the same queries with the same
-    documents. Folds go round, so that the test sets of as many folds as fit are disjoint.
+    The draw depends only on the data set: every fold has the same queries with the same documents.
+    Folds rotate, so that the test sets of as many folds as possible are disjoint.
 
     Args:
         splits: ``train``, ``vali`` and ``test`` of a fold; together the same queries in every fold.
         name: the data set's name; it names the random streams.
-        fold: counted from 1; None where there are no folds.
-        queries: how many for each split.
-        max_documents: longer lists are cut to so many random documents, in the data's order.
+        fold: counted from 1; None if there are no folds.
+        queries: the number for each split.
+        max_documents: longer lists are reduced to this many random documents, in the data's order.
 
     Returns:
         The new splits, in memory.
 
     Raises:
-        DataError: there are fewer queries than are to be drawn.
+        DataError: there are too few queries.
     """
     pool = sorted(
         (int(query), split, place)
@@ -49,7 +48,7 @@ def draw(
     total = sum(queries.values())
     if len(pool) < total:
         raise DataError(
-            f"'{name}' has {len(pool)} queries, and {total} are to be drawn",
+            f"'{name}' has {len(pool)} queries, but {total} are to be drawn",
             "lower the numbers of the run's 'sample'",
         )
     drawn = numpy_stream("sample", name).permutation(len(pool))[:total]
@@ -62,10 +61,10 @@ def draw(
 
 
 def fewer(lists: RankedLists, stream: tuple[str | int, ...], queries: int) -> RankedLists:
-    """Random queries of lists, in their order, copied; all of them where there are no more.
+    """Copy random queries of lists, in their order; all of them if there are no more.
 
     Args:
-        lists: of a training or validation set.
+        lists: those of a training or validation set.
         stream: names the random stream.
         queries: how many.
     """
@@ -81,7 +80,7 @@ def _lists(
     name: str,
     max_documents: int | None,
 ) -> RankedLists:
-    """The named queries, copied; no more is read of the splits than is kept."""
+    """Copy the named queries; only those are read from the splits."""
     rows = [
         _rows(splits[split], place, (name, query), max_documents) for query, split, place in queries
     ]
@@ -103,7 +102,7 @@ def _lists(
 def _rows(
     lists: RankedLists, place: int, stream: tuple[str, int], max_documents: int | None
 ) -> np.ndarray:
-    """The rows of a query's documents that are kept, rising."""
+    """The rows of a query's documents that are kept, ascending."""
     begin, end = int(lists.offsets[place]), int(lists.offsets[place + 1])
     if max_documents is None or end - begin <= max_documents:
         return np.arange(begin, end)

@@ -1,4 +1,4 @@
-"""Prepared data on a node's own disk: copied there once, checked, shared by the node's jobs."""
+"""Copy prepared data to a node's own disk once, verify it, and share it among the node's jobs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def staged(
     spec: Mapping[str, Any],
     note: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> Path:
-    """Where a run should read its data from: a copy in ``stage``, or ``data`` itself.
+    """The folder from which a run should read its data: a copy in ``stage``, or ``data`` itself.
 
-    The first job of a node makes the copy while others wait; it appears whole or not at all. The
-    run's scaled copy (:mod:`directrank.data.normalised`) is made beside it at once, so that a disk
-    that is full is noticed here. Where the disk has no room or cannot be written, the run reads
-    ``data``: staging never makes a run fail.
+    The first job of a node makes the copy while others wait; it appears complete or not at all. The
+    run's scaled copy (:mod:`directrank.data.normalised`) is made beside it at once, so that a full
+    disk is noticed here. If the disk is full or cannot be written, the run reads ``data``, so
+    staging never makes a run fail.
 
     Args:
         data: a prepared data set's folder (of all folds).
-        stage: a folder on the node's disk; made if it is not there.
+        stage: a folder on the node's disk, created if need be.
         spec: the run's specification.
-        note: told why data are not staged.
+        note: a function that is called with the reason if data are not staged.
 
     Raises:
-        ConfigError: settings of the run that cannot be meant.
-        DataError: ``data`` is no prepared data set.
+        ConfigError: the settings of the run are not valid.
+        DataError: ``data`` is not a prepared data set.
     """
     data, stage = Path(data), Path(stage)
     record = prepared.read_record(data)
@@ -45,7 +45,7 @@ def staged(
                 _copy(data, folder, record)
         normalised.open_splits(folder, spec["fold"], spec["filter"], spec["normalisation"])
     except (OSError, DataError) as error:
-        note(f"data are read from {data}, not staged: {error}")
+        note(f"data are read from {data} and not staged: {error}")
         return data
     return folder
 
@@ -59,11 +59,11 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _copy(data: Path, folder: Path, record: Mapping[str, Any]) -> None:
-    """Copy what a prepared data set is made of, without the scaled copies beside it."""
+    """Copy the files of a prepared data set, without its scaled copies."""
     splits = [f"{split}/{prepared.SPLIT_FILE}" for split in record["splits"]]
     with prepared.replacing(folder) as temporary:
         for name in (*prepared.FILES, *splits):
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(data / name, temporary / name)
         if not _is_whole(temporary):
-            raise OSError(f"what arrived in {folder.parent} is not what was sent")
+            raise OSError(f"the copy in {folder.parent} differs from the original")

@@ -1,14 +1,15 @@
-"""Stand-ins: generated data sets in the shape of collections that cannot be had without a form.
+"""Stand-ins: generated data sets in the shape of collections that cannot be obtained without a
+form.
 
 A stand-in has the columns, label shares, list lengths and empty queries of the real set and a
 signal that separates classes of models in the same order. It is **not** the real set: no number
-measured on it is a measurement on the real one, and every name ends in ``_standin`` so that this
-shows wherever the number goes. The signal was shaped without looking at losses (see
+measured on it is a measurement on the real one, and every name ends in ``_standin`` so that this is
+visible wherever the number is used. The signal was shaped without looking at losses (see
 :mod:`directrank.data.standin_relevance`).
 
-Profiles, with the reason of every number, are in ``standins.yaml`` beside this module. Every query
-is drawn from its own random stream and computed on its own, so it is the same whatever the number
-of queries or the size of the chunks.
+Profiles, with the reason for every number, are in ``standins.yaml`` beside this module. Every query
+has its own random stream and is computed separately, so it does not depend on the number of queries
+or the size of the chunks.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
 from directrank.system.schema import refuse_unknown, suggest
 
-#: What the real sets' missing marker (1.797e308) is clipped to when it is read.
+#: The value to which the real sets' marker of missing values (1.797e308) is clipped when read.
 HUGE = 1e6
 _CALIBRATION_QUERIES = 400
 
@@ -66,7 +67,7 @@ def names() -> list[str]:
 
 
 def profile(name: str) -> Mapping[str, Any]:
-    """The profile of the stand-in ``name``; an unknown one is a :class:`ConfigError`."""
+    """The profile of the stand-in ``name``; raises :class:`ConfigError` if it is unknown."""
     profiles = _document()["profiles"]
     if name not in profiles:
         raise ConfigError(f"unknown stand-in '{name}'", suggest(name, profiles))
@@ -74,10 +75,10 @@ def profile(name: str) -> Mapping[str, Any]:
 
 
 def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSettings:
-    """``settings`` with the profile's demo values in the place of what is not given.
+    """``settings``, completed by the profile's demo values.
 
     Raises:
-        ConfigError: for a stand-in or a setting that is unknown or cannot be meant.
+        ConfigError: the stand-in is unknown, or a setting is unknown or not valid.
     """
     shape = profile(name)
     refuse_unknown(settings or {}, [entry.name for entry in fields(StandinSettings)], name)
@@ -94,14 +95,14 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
     ):
         raise ConfigError(
             f"{name}: queries: {result.queries}",
-            f"'full', or a number for some of {', '.join(SPLITS)}",
+            f"use 'full', or a number for some of {', '.join(SPLITS)}",
         )
     if not any(result.queries.values()):
-        raise ConfigError(f"{name}: no split has a query", "name a number under 'queries'")
+        raise ConfigError(f"{name}: no split has a query", "set a number under 'queries'")
     if not result.mean_length >= 1 or result.max_length < 1:
         raise ConfigError(f"{name}: mean_length and max_length must be at least 1")
     if result.noise < 0:
-        raise ConfigError(f"{name}: noise must not be negative, is {result.noise}")
+        raise ConfigError(f"{name}: noise must not be negative, but is {result.noise}")
     return result
 
 
@@ -145,11 +146,11 @@ def generate_chunks(
 ) -> Iterator[RankedLists]:
     """The queries of one split in order, at most ``queries`` at a time.
 
-    Memory is that of one chunk (up to 12 KB per document while it is made), so a set of millions of
-    documents can be written without being held. Chunks joined are equal to :func:`generate`.
+    Only one chunk is held in memory (up to 12 KB per document while it is made), so a set of
+    millions of documents can be written. Chunks joined are equal to :func:`generate`.
 
     Raises:
-        ConfigError: as :func:`resolve`, and for an unknown split.
+        ConfigError: see :func:`resolve`; or the split is unknown.
     """
     if split not in SPLITS:
         raise ConfigError(f"{name}: no split '{split}'", suggest(split, SPLITS))
@@ -184,7 +185,7 @@ def _lengths(name: str, mean_length: float, max_length: int) -> Lengths:
 def _calibration(
     name: str, mean_length: float, max_length: int, noise: float
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Label cuts, and the distribution functions of the columns where they are normalised.
+    """Label cuts, and the distribution functions of the columns if they are normalised.
 
     Both are quantiles of a sample that does not depend on the settings' seed or size, so that a
     stand-in can be made query by query.
@@ -195,7 +196,7 @@ def _calibration(
         (name, "calibration"), range(_CALIBRATION_QUERIES), lengths, 0.0, shape["pages"]
     )
     values = utility(pages, shape["relevance"], noise)
-    # Failed queries hold their share of zeros already; the rest is cut so that the whole fits.
+    # Failed queries already have their share of zeros; the rest is cut so that the total is right.
     shares = np.array(shape["label_shares"])
     shares[0] = (shares[0] - shape["empty_share"]) / (1 - shape["empty_share"])
     shares[1:] /= 1 - shape["empty_share"]

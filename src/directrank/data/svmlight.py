@@ -1,4 +1,4 @@
-"""LETOR/svmlight text as arrays: streamed, on several threads, exact, and strict.
+"""Read LETOR/svmlight text into arrays: streaming, multi-threaded, exact and strict.
 
 A line is ``label qid:Q i:v i:v ... # comment``. Accepted beyond that: CRLF, blank lines, lines that
 are only a comment, any bytes in comments (latin-1 among them), features that are absent (0) or out
@@ -9,7 +9,7 @@ Numbers equal ``numpy.float32(float(text))`` to the last bit, as in scikit-learn
 Everything else is an error with file, line number and the offending text, never a guess: a value
 that is not a finite number or does not fit in float32 (unless ``clip`` is given), an index below
 the first or above ``n_features``, an index that occurs twice, a missing query id, a query whose
-lines do not lie together.
+lines are not contiguous.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ ErrorHandler = Callable[[int, bytes, str], None]
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How lines are to be read.
+    """How to read lines.
 
     Attributes:
         n_features: F, the number of columns of the result.
         lines: ``svmlight``, or ``table`` for lines ``label qid v1 ... vF``.
-        first_index: the index that the file gives to the first feature, 0 or 1.
+        first_index: the index of the first feature in the file, 0 or 1.
         clip: values are limited to ``[-clip, clip]`` as float64, before they become float32.
     """
 
@@ -93,13 +93,14 @@ def read_svmlight(
 
     Args:
         source: the text file.
-        n_features: columns of the result; where it is None the file is read twice, the first time
-            for its largest feature index.
+        n_features: columns of the result; if None, the file is read twice, the first time to find
+            its largest feature index.
         lines, first_index, clip: see :class:`TextFormat`.
-        split_queries: what to do with a query whose lines do not lie together: ``error``, or
-            ``merge`` them at the place of its first line. Nothing is guessed, because two files put
-            one after the other, in which the same number means two queries, look the same.
-        quarantine: malformed lines go to this file, the reason above each, instead of raising.
+        split_queries: what to do with a query whose lines are not contiguous: ``error``, or
+            ``merge`` them at the place of its first line. Nothing is guessed, because two
+            concatenated files that use the same number for different queries look the same.
+        quarantine: malformed lines are written to this file, each below its reason, instead of
+            raising.
         threads: how many threads parse.
 
     Raises:
@@ -150,16 +151,16 @@ def parse(
 ) -> Iterator[Block]:
     """Parse ``stream`` into blocks, in the order of the file.
 
-    Memory is bounded by a few times ``threads * piece``, whatever the length of the stream.
+    Memory is bounded by a small multiple of ``threads * piece``, whatever the length of the stream.
 
     Args:
-        stream: bytes, read once from front to back by ``readinto``.
+        stream: bytes, read once from start to end by ``readinto``.
         text_format: how lines are to be read.
         where: the name for error messages.
-        threads: how many threads parse; another one reads.
+        threads: the number of threads that parse; another one reads.
         piece: bytes per thread at a time.
-        on_error: called with line number, text and reason of a malformed line, which is then left
-            out; without it such a line raises.
+        on_error: called with the line number, text and reason for a malformed line, which is then
+            skipped; without it, such a line raises.
 
     Raises:
         DataError: at the first malformed line.
@@ -171,7 +172,7 @@ def parse(
         pending: deque[Future[_Piece]] = deque()
         try:
             while pending or next_chunk is not None:
-                # Two pieces per thread are under way, so that no thread waits for the consumer.
+                # Two pieces per thread are in progress, so that no thread waits for the consumer.
                 while next_chunk is not None and len(pending) < 2 * threads:
                     chunk = next_chunk.result()
                     if chunk is None:
@@ -197,7 +198,7 @@ def parse(
 
 
 def count_features(stream: io.RawIOBase, first_index: int = 1) -> int:
-    """The number of features that the largest index in ``stream`` asks for."""
+    """The number of features according to the largest index in ``stream``."""
     largest = first_index - 1
     for chunk in _chunks(stream, PIECE, "the file"):
         largest = max(largest, _largest_index(np.frombuffer(chunk, np.uint8)))
@@ -205,7 +206,7 @@ def count_features(stream: io.RawIOBase, first_index: int = 1) -> int:
 
 
 class QueryIndex:
-    """Where queries begin, gathered while blocks go by; notices queries that lie in two places."""
+    """Collects where queries begin from blocks, and detects queries that are in two places."""
 
     def __init__(self, where: str, merge: bool = False) -> None:
         self.where = where
@@ -217,10 +218,10 @@ class QueryIndex:
         self.split: set[int] = set()
 
     def add(self, block: Block) -> None:
-        """Take note of the next block's queries.
+        """Record the queries of the next block.
 
         Raises:
-            DataError: a query occurs again after another one, unless queries are to be merged.
+            DataError: a query occurs again after another one, unless queries are merged.
         """
         ids = block.query_ids
         starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
@@ -231,8 +232,8 @@ class QueryIndex:
             if query in self._first:
                 if not self.merge:
                     raise DataError(
-                        f"query {query} goes on here, but began at line {self._first[query]} and "
-                        "other queries lie between",
+                        f"query {query} continues here, but began at line {self._first[query]} and "
+                        "other queries are in between",
                         "put each query's lines together, or set 'split_queries: merge' if the two "
                         "places really are one query",
                         file=self.where,
@@ -272,7 +273,7 @@ class QueryIndex:
 
 @dataclass
 class Quarantine:
-    """A file for malformed lines, made when the first one comes; ``path`` None holds nothing."""
+    """A file for malformed lines, created with the first one; there is none if ``path`` is None."""
 
     path: str | Path | None
     count: int = 0
@@ -300,7 +301,7 @@ class Quarantine:
         return put
 
 
-# What the kernels say of a line; 0 is a good one.
+# Codes of the kernels for malformed lines; 0 means a valid line.
 _HARD_FULL = -1
 _REASONS = {
     1: "the label is not a number",
@@ -341,7 +342,8 @@ def _chunks(stream: io.RawIOBase, piece: int, where: str) -> Iterator[bytearray]
     rest = b""
     first = True
     while True:
-        # Read where it is parsed: another copy of everything would be a tenth of the work.
+        # Text is read into the buffer in which it is parsed, since copying would add a tenth of the
+        # work.
         chunk = bytearray(len(rest) + piece)
         chunk[: len(rest)] = rest
         with memoryview(chunk) as view:
@@ -360,7 +362,7 @@ def _chunks(stream: io.RawIOBase, piece: int, where: str) -> Iterator[bytearray]
         elif len(rest) > LONGEST_LINE:
             raise DataError(
                 f"a line is longer than {LONGEST_LINE >> 20} MiB",
-                "this is not LETOR text; check what the archive holds",
+                "this is not LETOR text; check the content of the archive",
                 file=where,
             )
     if rest:
@@ -385,7 +387,7 @@ class _Piece(NamedTuple):
 
 
 def _parse_piece(text: bytearray, text_format: TextFormat) -> _Piece:
-    """Parse whole lines. The kernel stops at a malformed line and is sent on behind it."""
+    """Parse whole lines. The kernel stops at a malformed line and is restarted after it."""
     buffer = np.frombuffer(text, np.uint8)
     n_lines = _count_newlines(buffer)
     features = np.empty((n_lines, text_format.n_features), np.float32)
@@ -393,7 +395,7 @@ def _parse_piece(text: bytearray, text_format: TextFormat) -> _Piece:
     query_ids = np.empty(n_lines, np.int64)
     lines = np.empty(n_lines, np.int64)
     seen = np.full(text_format.n_features, -1, np.int64)
-    # Always room for every value of one line; a line is begun only if there is.
+    # There is always room for every value of one line; otherwise no line is begun.
     hard = np.empty((1024 + text_format.n_features, 4), np.int64)
     state = np.zeros(4, np.int64)  # position, line, row, number of hard cases
     clip = np.inf if text_format.clip is None else text_format.clip
@@ -432,7 +434,7 @@ def _settle_hard_cases(
     features: np.ndarray,
     labels: np.ndarray,
 ) -> None:
-    """Let Python read the numbers that the kernel could not round for certain."""
+    """Let Python read the numbers that the kernel could not round with certainty."""
     for row, column, start, stop in hard[: int(state[3])].tolist():
         value = min(max(float(text[start:stop]), -clip), clip)
         if column < 0:
@@ -460,7 +462,7 @@ def _count_newlines(buffer):
 
 @compiled
 def _largest_index(buffer):
-    """The largest number that stands before a colon, outside of comments."""
+    """The largest number before a colon, outside comments."""
     largest = -1
     number = 0
     comment = False
@@ -493,14 +495,14 @@ def _ends_token(byte):
 
 @compiled
 def _number(buffer, p):
-    """Read the number at ``p``: (status, value, position behind it).
+    """Read the number at ``p``: (status, value, position after it).
 
     Status 0: not a number; 1: the value is correctly rounded; 2: it is within 2^-51 of the number,
-    relatively; 3: too near the ends of double precision to say.
+    relatively; 3: too near the limits of double precision to say.
 
-    Up to 19 digits are gathered in an integer. If it is below 2^53 and the power of ten at most 22,
-    both are exact doubles and one operation rounds correctly (Clinger 1990); else three operations,
-    each off by 2^-53 at most, and cut digits, off by 10^-18, give the bound.
+    Up to 19 digits are collected in an integer. If it is below 2^53 and the power of ten at most
+    22, both are exact doubles and one operation rounds correctly (Clinger 1990); otherwise three
+    operations, each off by 2^-53 at most, and cut digits, off by 10^-18, give the bound.
     """
     negative = buffer[p] == 45
     if negative or buffer[p] == 43:
@@ -564,9 +566,9 @@ def _number(buffer, p):
 
 @compiled
 def _single(status, value, clip):
-    """(sure, float32 of the number): rounding is monotonic, so equal bounds leave one answer.
+    """(sure, float32 of the number): rounding is monotonic, so equal bounds determine the result.
 
-    What may round to infinity counts as infinite.
+    A number that may round to infinity counts as infinite.
     """
     if status == 1:
         return True, np.float32(min(max(value, -clip), clip))
@@ -602,9 +604,8 @@ def _parse_lines(
 ):
     """Parse whole lines from ``state[0]`` on; ``buffer`` ends with a newline.
 
-    A newline ends every token, so a look at the next bytes stays within the buffer. Returns 0 at
-    the end, else a code, with ``state`` at the start of the line that could not be read, whose row
-    is used again.
+    A newline ends every token, so reading ahead stays within the buffer. Returns 0 at the end, and
+    otherwise a code, with ``state`` at the start of the malformed line, whose row is reused.
     """
     n_features = features.shape[1]
     stop = len(buffer)
@@ -664,7 +665,7 @@ def _parse_lines(
             query = np.uint64(0)
             digits = 0
             while 48 <= buffer[p] <= 57:
-                # Nineteen digits cannot overflow 64 bits; more than that cannot be meant.
+                # Nineteen digits cannot overflow 64 bits; more are not valid.
                 query = query * _TEN + np.uint64(buffer[p] - 48)
                 digits += 1
                 p += 1
@@ -717,7 +718,7 @@ def _parse_lines(
                     code = 9
                     break
                 seen[column] = start
-            # Half of MSLR's values are one digit: nothing to gather and nothing to round.
+            # Half of MSLR's values are a single digit, which needs no collecting or rounding.
             if digits_fit and 48 <= buffer[p] <= 57 and buffer[p + 1] == 32:
                 features[row, column] = np.float32(buffer[p] - 48)
                 p += 2

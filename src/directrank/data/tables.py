@@ -1,7 +1,7 @@
-"""One's own data in common formats, as the study takes them: a row per document, whole labels.
+"""Read a user's own data in common formats: a row per document, with labels as grades.
 
-CSV, TSV and Parquet have a column of queries and one of labels; other columns of numbers are
-features. LETOR's text is read too. Rows of a query need not lie together.
+CSV, TSV and Parquet have a column of queries and one of labels; other numeric columns are features.
+LETOR's text format is read, too. Rows of a query need not be contiguous.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import pandas as pd
 from directrank.data.svmlight import read_svmlight
 from directrank.system.errors import DataError
 
-#: How the columns are called where nothing is said.
+#: The usual names of the columns.
 QUERY = ("query", "query_id", "qid")
 LABEL = ("label", "relevance", "rel", "grade")
 
-#: Separator of each kind of text with columns, by the file's ending.
+#: The separator of columns, by the file's suffix.
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 LETOR = (".txt", ".letor", ".svmlight", ".svm", ".dat")
 
-#: Gains are 2 ** label - 1: labels above it are no grades.
+#: Gains are 2 ** label - 1, so labels above this are not grades.
 HIGHEST_GRADE = 15
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns that are no features; None takes the usual names (no groups)."""
+    """Names of the columns that are not features; None means the usual names (no groups)."""
 
     query: str | None = None
     label: str | None = None
@@ -40,16 +40,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class Table:
-    """Documents, the rows of a query together, queries in the order of their first rows.
+    """Documents, with the rows of each query together, and queries in the order of their first
+    rows.
 
     Attributes:
         features: float32 ``[N, F]``.
         labels: float64 ``[N]``.
-        queries: ``[N]``, the query of each row: numbers or texts.
-        groups: ``[N]``, the group of each row's query; None where there are none.
-        names: of the features.
-        left_out: columns that hold no numbers.
-        missing: values that are missing; they are 0 in ``features``.
+        queries: ``[N]``, the query of each row, as numbers or strings.
+        groups: ``[N]``, the group of each row's query; None if there are no groups.
+        names: the names of the features.
+        left_out: columns that are not numeric.
+        missing: the number of missing values, which are 0 in ``features``.
     """
 
     features: np.ndarray
@@ -62,21 +63,21 @@ class Table:
 
 
 def read(path: str | Path, columns: Columns) -> Table:
-    """Read a file whose ending tells its format.
+    """Read a file whose suffix determines its format.
 
     Raises:
-        DataError: the file is missing, of no known ending or damaged, lacks a column, or has a
-            label or value that is no finite number.
+        DataError: the file is missing or damaged, its suffix is unknown, it lacks a column, or a
+            label or value is not a finite number.
     """
     path = Path(path)
     if not path.is_file():
-        raise DataError("there is no such file", "check the path", file=path)
+        raise DataError("the file does not exist", "check the path", file=path)
     ending = path.suffix.lower()
     if ending in LETOR:
         return _letor(path, columns)
     if ending not in (*SEPARATORS, *PARQUET):
         raise DataError(
-            f"'{ending}' is no known ending",
+            f"the suffix '{ending}' is unknown",
             f"choose one of: {', '.join((*LETOR, *SEPARATORS, *PARQUET))}",
             file=path,
         )
@@ -85,22 +86,22 @@ def read(path: str | Path, columns: Columns) -> Table:
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, sep=SEPARATORS[ending], low_memory=False)
-    except (ValueError, OSError) as error:  # pandas' and pyarrow's errors are kinds of these
+    except (ValueError, OSError) as error:  # includes the errors of pandas and pyarrow
         raise DataError(
-            f"cannot be read: {str(error).strip()}", "mend or write it again", file=path
+            f"cannot be read: {str(error).strip()}", "correct the file or write it again", file=path
         ) from None
     return _from_frame(frame, columns, path)
 
 
 def grades(labels: np.ndarray, levels: int) -> np.ndarray:
-    """Whole labels, from 0 to at most 15, as they are; others cut into ``levels`` grades.
+    """Keep integer labels from 0 to at most 15; cut others into ``levels`` grades.
 
-    The lowest value is grade 0; what is above it is cut at quantiles into the other grades, of
-    about equal size. A value is always in one grade.
+    The lowest value is grade 0; higher values are cut at quantiles into the other grades, of about
+    equal size. Equal values always have the same grade.
 
     Args:
         labels: ``[N]``.
-        levels: how many grades, 2 or more.
+        levels: the number of grades, 2 or more.
 
     Returns:
         int64 ``[N]``.
@@ -123,8 +124,8 @@ def grades(labels: np.ndarray, levels: int) -> np.ndarray:
 def _letor(path: Path, columns: Columns) -> Table:
     if columns != Columns():
         raise DataError(
-            "LETOR's text names no columns",
-            "leave out the options that do",
+            "LETOR's text format has no column names",
+            "omit the options that name columns",
             file=path,
         )
     lists = read_svmlight(path, split_queries="merge")
@@ -146,15 +147,15 @@ def _from_frame(frame: pd.DataFrame, columns: Columns, path: Path) -> Table:
         raise DataError("has no rows", "give at least a few queries", file=path)
     for name in (query, label, *(() if group is None else (group,))):
         _refuse_missing(frame[name], name, path)
-    # Stable: documents of a query stay in their order, which breaks ties.
+    # The sort is stable, because the order of a query's documents breaks ties.
     frame = frame.iloc[np.argsort(pd.factorize(frame[query])[0], kind="stable")]
     others = frame.drop(columns=[name for name in (query, label, group) if name is not None])
     numbers = others.select_dtypes(include=["number", "bool"])
     if numbers.shape[1] == 0:
-        raise DataError("has no column of numbers besides", "add features", file=path)
+        raise DataError("has no other numeric column", "add features", file=path)
     features = numbers.to_numpy(np.float64, na_value=np.nan)
     missing = np.isnan(features)
-    with np.errstate(over="ignore"):  # what is too large is refused below
+    with np.errstate(over="ignore"):  # values that are too large are refused below
         features = np.where(missing, 0.0, features).astype(np.float32)
     _refuse_infinite(features, numbers, path)
     return Table(
@@ -171,13 +172,13 @@ def _from_frame(frame: pd.DataFrame, columns: Columns, path: Path) -> Table:
 def _column(
     frame: pd.DataFrame, name: str | None, usual: Sequence[str], what: str, path: Path
 ) -> str:
-    """The column that is named, or the one with a usual name."""
+    """The column with the given name, or with a usual name."""
     known = [str(column) for column in frame.columns]
     found = [name] if name is not None else [column for column in known if column in usual]
     if len(found) != 1 or found[0] not in known:
         wanted = f"'{name}'" if name is not None else f"one of {', '.join(usual)}"
         raise DataError(
-            f"the column of the {what} should be {wanted}; there are {', '.join(known)}",
+            f"the column of the {what} should be {wanted}, but the columns are {', '.join(known)}",
             f"name it: --{what}-column NAME",
             file=path,
         )
@@ -189,9 +190,9 @@ def _labels(values: pd.Series, path: Path) -> np.ndarray:
     strange = np.flatnonzero(~np.isfinite(numbers))
     if len(strange):
         raise DataError(
-            f"the label '{values.iloc[strange[0]]}' of row {values.index[strange[0]] + 1} is no "
+            f"the label '{values.iloc[strange[0]]}' of row {values.index[strange[0]] + 1} is not a "
             "finite number",
-            "labels are numbers, 0 where a document is not relevant",
+            "use numbers as labels, and 0 for documents that are not relevant",
             file=path,
         )
     return numbers
@@ -202,7 +203,7 @@ def _refuse_missing(values: pd.Series, name: str, path: Path) -> None:
     if len(empty):
         raise DataError(
             f"row {empty[0] + 1} has no value in the column '{name}' ({len(empty)} rows in all)",
-            "fill it in, or leave the rows out",
+            "fill it in, or remove the rows",
             file=path,
         )
 

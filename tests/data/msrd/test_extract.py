@@ -69,9 +69,9 @@ def test_another_version_of_a_file_is_refused_before_it_is_read(world):
     content["datasets"]["msrd"]["sha256"] = {"movies-corpus.jsonl.gz": "0" * 64}
     (world / "datasets.yaml").write_text(yaml.safe_dump(content))
     catalog._load.cache_clear()
-    with pytest.raises(DataError, match="is not the file as published"):
+    with pytest.raises(DataError, match="differs from the published file"):
         made(world)
-    with pytest.raises(DataError, match="is not the file as published"):
+    with pytest.raises(DataError, match="differs from the published file"):
         verify("msrd", world / "raw", catalogue=world / "datasets.yaml")
     assert not (world / "out").exists()
 
