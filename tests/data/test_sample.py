@@ -92,7 +92,7 @@ def test_a_normalisation_that_is_fitted_to_the_old_parts_is_refused() -> None:
         "evaluation": [{"name": "ndcg"}],
         "trials": 1,
     }
-    with pytest.raises(ConfigError, match="divides anew"):
+    with pytest.raises(ConfigError, match="divides again"):
         validate(spec)
     validate(spec | {"normalisation": {"name": "query_zscore"}})
 
@@ -137,5 +137,5 @@ def test_two_ways_to_say_how_many_queries_there_are_are_refused(key: str) -> Non
         "evaluation": [{"name": "ndcg"}],
         "trials": 1,
     }
-    with pytest.raises(ConfigError, match=f"and so does '{key}'"):
+    with pytest.raises(ConfigError, match=f"both 'sample' and '{key}' set"):
         validate(spec)

@@ -1,7 +1,7 @@
-"""The error of a mean over values of which some belong together, as queries of one topic do.
+"""The error of a mean over values that form groups, such as queries of one topic.
 
-Values of different groups are independent, those of one group need not be. Taking all of them as
-independent makes errors too small and finds differences that are none.
+Values of different groups are independent, those of the same group need not be. Treating all of
+them as independent makes errors too small and finds spurious differences.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from directrank.stats.tests import paired_randomisation
 def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
     """The mean of values whose groups are independent of each other.
 
-    The variance is that of Bell and McCaffrey (Survey Methodology 28, 2002), of an intercept alone:
+    The variance is that of Bell and McCaffrey (Survey Methodology 28, 2002), for an intercept only:
     ``Σ_g S_g² / (1 - n_g / n) / n²`` with ``S_g`` the sum of a group's distances from the mean. The
-    degrees of freedom are theirs, too: of a t distribution that this variance would have if values
-    of a group had the correlation that is found in them. Groups of one value each give ``s / √n``
-    and ``n - 1``.
+    degrees of freedom are theirs, too: those of a t distribution if values of a group had the
+    estimated correlation. Groups of one value each give ``s / √n`` and ``n - 1``.
 
     Args:
         values: float ``[n]``, finite.
         groups: ``[n]``, a number or name for each.
 
     Returns:
-        The mean with its error, NaN where there is a single group; ``n`` is the number of values.
+        The mean with its error, which is NaN for a single group; ``n`` is the number of values.
 
     Raises:
-        ValueError: no value, one that is not finite, or another number of groups.
+        ValueError: there are no values, a value is not finite, or the number of groups differs.
 
     >>> estimate = clustered_mean(np.array([0.1, 0.2, 0.6, 0.5]), np.array([1, 1, 2, 2]))
     >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.freedom, 2)
@@ -69,7 +68,7 @@ def flips_by_group(
 
     Args:
         differences: ``[n]``, of paired values.
-        groups: ``[n]``; None where all are independent.
+        groups: ``[n]``; None if all are independent.
         generator, n_resamples: see :func:`directrank.stats.tests.paired_randomisation`.
     """
     flipped = differences if groups is None else group_sums(differences, groups)
@@ -93,9 +92,9 @@ def _freedom(size: np.ndarray, weight: np.ndarray, correlation: float) -> float:
     """Satterthwaite's degrees of freedom of the variance.
 
     A group's sum has the variance ``v_g = n_g + ρ n_g (n_g - 1)``, in units of a value's. The sums
-    of distances from the mean then have the covariance ``C = M diag(v) Mᵀ``, where M takes the mean
-    off; the degrees of freedom are ``tr(WC)² / tr(WCWC)``. The traces are worked out in terms of
-    sums over groups, so that a thousand groups cost no more than their number.
+    of distances from the mean then have the covariance ``C = M diag(v) Mᵀ``, where M subtracts the
+    mean; the degrees of freedom are ``tr(WC)² / tr(WCWC)``. The traces are computed by sums over
+    groups, so the cost is linear in the number of groups.
     """
     share = size / size.sum()
     variance = size + correlation * size * (size - 1)

@@ -1,7 +1,7 @@
-"""A mean or a difference with its standard error, and how it lies to a bound or within a range.
+"""A mean or a difference with its standard error, and tests against a bound or a range.
 
-What a test against zero cannot say follows from an estimate: whether a difference is smaller than a
-margin (two one-sided tests, Schuirmann 1987), and whether a number that somebody claims agrees.
+An estimate also answers questions that a test against zero cannot: whether a difference is smaller
+than a margin (two one-sided tests, Schuirmann 1987), and whether it agrees with a claimed number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import stats
 
 from directrank.stats.intervals import Interval
 
-#: By so much numbers that are equal may differ in floating point: a smaller difference is a tie.
+#: Floating-point tolerance: a smaller difference is a tie.
 TIE = 1e-9
 
 Values = Sequence[float] | np.ndarray
@@ -27,9 +27,9 @@ class Estimate:
 
     Attributes:
         mean: the estimate.
-        error: its standard error; 0 where nothing is left to chance, NaN where it is not known.
+        error: its standard error; 0 if it is exact, NaN if it is unknown.
         freedom: degrees of freedom of the error; infinite for a normal distribution.
-        n: number of values behind it, the smaller number of two samples.
+        n: number of values, or the smaller number of two samples.
     """
 
     mean: float
@@ -49,8 +49,8 @@ class Estimate:
     def p_above(self, bound: float) -> float:
         """One-sided p value of the hypothesis that the quantity is at most ``bound``.
 
-        NaN where the error is not known. Without any error it is 0 for an estimate above the bound
-        and 1 else; by less than :data:`TIE` above is not above.
+        It is NaN if the error is unknown. If the error is 0, it is 0 for an estimate more than
+        :data:`TIE` above the bound, and 1 otherwise.
         """
         if math.isinf(bound):
             return 0.0 if bound < 0 else 1.0
@@ -72,11 +72,11 @@ class Estimate:
         return float(np.minimum(1.0, 2 * np.minimum(self.p_above(bound), self.p_below(bound))))
 
     def p_within(self, low: float, high: float) -> float:
-        """p value of two one-sided tests: of the hypothesis that the quantity is not in the range.
+        """p value of two one-sided tests: the hypothesis is that the quantity is not in the range.
 
-        It is the larger of the two, which is why no correction is needed for making both. Below a
-        level of 5 % it says that the 90 % interval lies within the range. Without any error it is 0
-        for an estimate within the range, ends included, and 1 else.
+        It is the larger of the two, so no correction for making both is needed. A value below 5 %
+        means that the 90 % interval lies within the range. If the error is 0, it is 0 for an
+        estimate within the range, including its ends, and 1 otherwise.
 
         Args:
             low, high: ends of the range; one may be infinite.
@@ -95,7 +95,7 @@ def of_mean(values: Values) -> Estimate:
     For values of two methods on the same queries, pass their differences.
 
     Raises:
-        ValueError: no values, or one that is not finite.
+        ValueError: there are no values, or a value is not finite.
     """
     values = _finite(values)
     n = len(values)
@@ -106,7 +106,7 @@ def of_mean(values: Values) -> Estimate:
 def of_difference(a: Values, b: Values) -> Estimate:
     """Mean of a minus mean of b, two independent samples with unequal variances (Welch).
 
-    The error is NaN where either sample is a single value.
+    The error is NaN if either sample is a single value.
 
     Raises:
         ValueError: as :func:`of_mean`.
@@ -115,14 +115,14 @@ def of_difference(a: Values, b: Values) -> Estimate:
     variances = np.array([of_a.error**2, of_b.error**2])
     error, freedom = float(np.sqrt(variances.sum())), 1.0
     if error > 0:
-        # Satterthwaite's, of which Welch's test makes use.
+        # Satterthwaite's degrees of freedom, as in Welch's test.
         parts = variances**2 / np.array([of_a.freedom, of_b.freedom])
         freedom = float(variances.sum() ** 2 / parts.sum())
     return Estimate(of_a.mean - of_b.mean, error, freedom, min(of_a.n, of_b.n))
 
 
 def of_ratio(a: Values, b: Values) -> Estimate:
-    """How many times as large a is as b, of geometric means of positive values such as times.
+    """The ratio of a to b by geometric means of positive values such as times.
 
     The error is that of the difference of logarithms, times the ratio (the delta method).
 
@@ -141,7 +141,7 @@ def of_ratio(a: Values, b: Values) -> Estimate:
 
 
 def of_paired_ratio(a: Values, b: Values) -> Estimate:
-    """Mean of a over mean of b, of values that belong together by their order.
+    """Mean of a divided by mean of b, where values at the same position belong together.
 
     The error is that of a linearised ratio (the delta method): of ``(a - r b) / b̄``.
 

@@ -1,8 +1,8 @@
 """Confidence intervals of a mean.
 
-Bruch2019 prints "95% confidence intervals" over 10 trials without the formula: Student's t, since
-ten values do not make s a known constant. Intervals that hold for other starts and other queries at
-once are in :mod:`directrank.stats.two_way`, those of queries in groups in
+Bruch2019 prints "95% confidence intervals" over 10 trials without the formula: we use Student's t,
+since ten values do not determine s exactly. Intervals for other starts and other queries at once
+are in :mod:`directrank.stats.two_way`, those of queries in groups in
 :mod:`directrank.stats.clusters`.
 """
 
@@ -22,8 +22,8 @@ class Interval:
 
     Attributes:
         mean: arithmetic mean of the values.
-        half_width: ``mean ± half_width`` is the interval; NaN for a single value, whose spread is
-            unknown.
+        half_width: ``mean ± half_width`` is the interval; it is NaN for a single value, whose
+            spread is unknown.
         n: number of values.
         level: confidence level, e.g. 0.95.
     """
@@ -45,14 +45,14 @@ class Interval:
 
 
 def mean_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> Interval:
-    """Student's t interval, ``mean ± t_{(1+level)/2, n-1} · s / √n`` (the study's for trials).
+    """Student's t interval, ``mean ± t_{(1+level)/2, n-1} · s / √n`` (used for trials).
 
     Args:
         values: ``[n]``, independent repetitions such as one mean per trial.
         level: confidence level in (0, 1).
 
     Raises:
-        ValueError: no values, a value that is not finite, or a level outside (0, 1).
+        ValueError: there are no values, a value is not finite, or the level is outside (0, 1).
 
     >>> interval = mean_interval([0.42, 0.44, 0.43])
     >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"

@@ -1,7 +1,7 @@
 """Means over queries and folds, and the three conventions for queries without a relevant document.
 
-Result files hold one value per query, NaN where the query is *empty* (no relevant document). What
-an empty query counts is chosen here, when the mean is taken:
+Result files hold one value per query, NaN where the query is *empty* (no relevant document). The
+value of an empty query is chosen here, when the mean is computed:
 
 =========== ======================= ==========================================================
 ``exclude`` left out                Bruch2019; Yu2020 (which removes such queries beforehand)
@@ -9,9 +9,9 @@ an empty query counts is chosen here, when the mean is taken:
 ``one``     1                       Pobrotyn2021; LightGBM and XGBoost
 =========== ======================= ==========================================================
 
-With N queries of which E are empty, ``m_one = (m_exclude (N - E) + E) / N`` and
-``m_zero = m_exclude (N - E) / N``: increasing affine maps, so a choice between models by their mean
-on one fixed set is the same under all three.
+With N queries of which E are empty, ``m_one = (m_exclude (N - E) + E) / N`` and ``m_zero =
+m_exclude (N - E) / N``: these are increasing affine maps, so a choice between models by their means
+on a fixed set is the same under all three.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mean_over_queries(values: np.ndarray, empty: str = "exclude") -> float:
         empty: ``exclude``, ``zero`` or ``one``.
 
     Returns:
-        The mean; NaN where no query is left to average.
+        The mean; NaN if no query is left to average.
 
     Raises:
         ConfigError: an unknown convention.
@@ -56,7 +56,7 @@ def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> 
     """Mean of one metric per trial and split.
 
     Args:
-        per_query: rows per trial, split and query, as a run leaves them.
+        per_query: one row per trial, split and query, as runs write them.
         label: the metric's column, e.g. ``ndcg@5``.
         empty: ``exclude``, ``zero`` or ``one``.
 
@@ -75,8 +75,8 @@ def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> 
     _check_convention(empty)
     if label not in per_query:
         raise DataError(
-            f"these results hold no metric '{label}'",
-            f"add it to the run's evaluation; they hold {', '.join(map(str, per_query.columns))}",
+            f"these results have no metric '{label}'",
+            f"add it to the run's evaluation; they have {', '.join(map(str, per_query.columns))}",
         )
     column = per_query[label].to_numpy()
     rows = []
@@ -88,7 +88,7 @@ def mean_metric(per_query: pd.DataFrame, label: str, empty: str = "exclude") -> 
 
 
 def rows_of_trials(per_query: pd.DataFrame) -> dict[tuple[int, str], np.ndarray]:
-    """Where the rows of each trial and split are, int ``[Q]``, sorted by trial and split."""
+    """The rows of each trial and split, int ``[Q]``, sorted by trial and split."""
     return dict(sorted(per_query.groupby(["trial", "split"]).indices.items()))
 
 
@@ -97,7 +97,7 @@ def mean_of_fold_means(
 ) -> pd.DataFrame:
     """LETOR's published number: the mean over the folds of the mean over each fold's queries.
 
-    It is not the mean over the queries of all folds, unless the folds are of one size.
+    It differs from the mean over the queries of all folds, unless the folds have the same size.
 
     Args:
         folds: one table of per-query results per fold, with the same trials and splits in each.
@@ -108,7 +108,7 @@ def mean_of_fold_means(
         Columns ``trial``, ``split``, ``value``, ``n_folds``, ``n_queries`` and ``n_empty``.
 
     Raises:
-        DataError: no folds, folds that differ in their trials or splits, or a metric that was not
+        DataError: there are no folds, they differ in their trials or splits, or the metric was not
             evaluated.
         ConfigError: an unknown convention.
 
@@ -140,11 +140,11 @@ def mean_of_fold_means(
 def convert_mean(
     value: float | np.ndarray, n_queries: int, n_empty: int, source: str, target: str
 ) -> float | np.ndarray:
-    """A mean under one convention as it would be under another.
+    """Convert a mean from one convention for empty queries to another.
 
     Args:
         value: mean(s) in [0, 1] under ``source``. For means in per cent divide by 100 first.
-        n_queries: N, number of queries of the set, the empty ones included.
+        n_queries: N, number of queries of the set, including empty ones.
         n_empty: E, number of empty queries.
         source: convention of ``value``.
         target: convention of the result.
@@ -154,7 +154,7 @@ def convert_mean(
 
     Raises:
         ConfigError: an unknown convention.
-        ValueError: counts that cannot be, or no query that is not empty.
+        ValueError: the counts are impossible, or all queries are empty.
 
     >>> convert_mean(0.75, n_queries=3, n_empty=1, source="exclude", target="zero")
     0.5

@@ -1,7 +1,7 @@
-"""What a sample could have shown: the smallest difference, and the smallest margin.
+"""The smallest difference and the smallest margin that a sample could have shown.
 
-Both follow from the standard error that was found. They say what a sample of this size and spread
-can tell, and nothing of the difference that was found in it.
+Both follow from the estimated standard error. They describe samples of this size and spread, and do
+not depend on the observed difference.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 from scipy import optimize, special, stats
 
-#: Beyond so many degrees of freedom the t distribution is taken as normal.
+#: The t distribution is treated as normal beyond this many degrees of freedom.
 _MANY = 1e5
 
 
@@ -19,19 +19,19 @@ def smallest_difference(
 ) -> float:
     """The smallest true difference that a two-sided t test finds with probability ``power``.
 
-    To find it is to be significant and to have its sign.
+    Finding it means a significant result with the right sign.
 
     Args:
-        error: standard error of the estimated difference; NaN where it is not known.
+        error: standard error of the estimated difference; NaN if it is unknown.
         freedom: its degrees of freedom; may be infinite.
-        level: of the test, after any correction for several tests.
+        level: that of the test, after any correction for several tests.
         power: probability of finding it, above ``level``.
 
     Returns:
-        The difference, in the unit of ``error``; NaN where that is NaN.
+        The difference, in the unit of ``error``; NaN if that is NaN.
 
     Raises:
-        ValueError: a level outside (0, 1), or a power that is not between level and 1.
+        ValueError: the level is outside (0, 1), or the power is not between level and 1.
 
     >>> round(smallest_difference(1.0, math.inf), 3)
     2.802
@@ -56,10 +56,10 @@ def smallest_difference(
 def smallest_margin(error: float, freedom: float, level: float = 0.05, power: float = 0.8) -> float:
     """The smallest margin within which equivalence is shown with probability ``power``.
 
-    Where there is no difference in truth, two one-sided t tests at ``level`` each show with this
+    If there is truly no difference, two one-sided t tests at ``level`` each show with this
     probability that it is smaller than ``(t_{1-level} + t_{(1+power)/2})`` standard errors. The sum
-    of quantiles takes the error as it was found: with few degrees of freedom the margin is
-    somewhat too large, so that it promises no more than can be kept.
+    of quantiles treats the estimated error as exact; with few degrees of freedom the margin is
+    somewhat too large, and therefore conservative.
 
     Args, Raises:
         As for :func:`smallest_difference`.
@@ -76,4 +76,4 @@ def smallest_margin(error: float, freedom: float, level: float = 0.05, power: fl
 
 def _check(level: float, power: float) -> None:
     if not 0 < level < power < 1:
-        raise ValueError(f"no test at level {level} with power {power}")
+        raise ValueError(f"there is no test at level {level} with power {power}")

@@ -1,7 +1,7 @@
-"""Many methods over many blocks: Friedman's test, Nemenyi's, and all pairs by Wilcoxon's.
+"""Compare many methods over many blocks: Friedman's test, Nemenyi's, and Wilcoxon's for all pairs.
 
 Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7 (2006), section
-3.2. His blocks are data sets; whatever blocks are taken here must be independent of each other.
+3.2. His blocks are data sets; the blocks used here must be independent of each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from directrank.stats.tests import holm, wilcoxon
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test that all methods are alike.
+    """Friedman's test of equal performance of all methods.
 
     Attributes:
         mean_ranks: float64 ``[k]``, the mean over the blocks of each method's rank; 1 is the best.
@@ -44,7 +44,7 @@ def friedman(values: np.ndarray) -> Friedman:
         values: ``[n, k]``, one row per block, one column per method; more is better.
 
     Raises:
-        ValueError: fewer than three methods or two blocks, or a value that is not finite.
+        ValueError: there are fewer than three methods or two blocks, or a value is not finite.
 
     >>> result = friedman([[0.5, 0.4, 0.3], [0.6, 0.5, 0.5], [0.4, 0.3, 0.1]])
     >>> result.mean_ranks.round(2), round(result.p_value, 3)
@@ -57,7 +57,7 @@ def friedman(values: np.ndarray) -> Friedman:
         raise ValueError("Friedman's test needs finite values: leave out blocks without a value")
     ranks = stats.rankdata(-values, axis=1)
     if (np.ptp(values, axis=1) == 0).all():
-        # Nothing but ties: SciPy's correction divides by zero.
+        # If all values are tied, SciPy's correction divides by zero.
         return Friedman(ranks.mean(axis=0), 0.0, 1.0, len(values))
     result = stats.friedmanchisquare(*values.T)
     return Friedman(ranks.mean(axis=0), float(result.statistic), float(result.pvalue), len(values))
@@ -67,7 +67,7 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
     """Nemenyi's critical difference of two mean ranks: ``q_α √(k (k + 1) / (6 n))`` (Demšar 2006).
 
     ``q_α`` is the quantile of the studentised range over √2, for k methods and infinitely many
-    degrees of freedom; all pairs together are wrong with probability ``level`` at the most.
+    degrees of freedom; the probability of any error among all pairs is at most ``level``.
 
     Args:
         methods: k, at least 2.
@@ -75,7 +75,7 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
         level: α in (0, 1).
 
     Raises:
-        ValueError: numbers outside these ranges.
+        ValueError: a number is outside these ranges.
 
     >>> round(critical_difference(methods=5, blocks=30), 2)
     1.11
@@ -113,8 +113,8 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
 
     Args:
         values: one row per block, one column per method; more is better.
-        groups: of the blocks; None where they are independent, as Wilcoxon's test asks for. With
-            groups p is that of a t test with errors by group
+        groups: groups of blocks; None if they are independent, as Wilcoxon's test requires. With
+            groups, p is that of a t test with errors by group
             (:func:`directrank.stats.clusters.clustered_mean`).
 
     Returns:
@@ -123,7 +123,7 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
         correlation), ``p_value`` and ``p_holm``.
 
     Raises:
-        ValueError: a single method, no block, or a value that is not finite.
+        ValueError: there is a single method or no block, or a value is not finite.
 
     >>> values = pd.DataFrame({"x": [0.5, 0.6, 0.7], "y": [0.1, 0.5, 0.4], "z": [0.2, 0.6, 0.3]})
     >>> all_pairs(values)[["a", "b", "p_holm"]].values.tolist()
@@ -148,10 +148,10 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
 def equivalence(pairs: pd.DataFrame, margin: float) -> np.ndarray:
     """p of two one-sided t tests that a pair's difference is within ``±margin``, by Holm's method.
 
-    Differences and equivalences are two families of tests: each is corrected by itself.
+    Differences and equivalences are two families of tests, and each is corrected separately.
 
     Args:
-        pairs: of :func:`all_pairs`.
+        pairs: the result of :func:`all_pairs`.
         margin: above zero, in the unit of the values.
 
     >>> rng = np.random.default_rng(0)

@@ -1,9 +1,9 @@
 """Significance tests between two methods, correction for many of them, and effect sizes.
 
-Bruch2019 says "statistically significant" without naming a test: Welch's t test over trials, and
-the paired randomisation test over queries. Yu2020 uses Wilcoxon's signed-rank test at p < 0.01
-against the best method of a table: paired per query, pooled over the five test folds.
-All tests are two-sided.
+Bruch2019 says "statistically significant" without naming a test; we use Welch's t test over trials
+and the paired randomisation test over queries. Yu2020 uses Wilcoxon's signed-rank test at p < 0.01
+against the best method of a table: paired per query, pooled over the five test folds. All tests are
+two-sided.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import stats
 #: Up to this many non-zero differences all sign patterns are enumerated (2^16 of them).
 EXACT_LIMIT = 16
 
-#: Signs drawn at a time; bounds the memory of the randomisation test (8 bytes each).
+#: The number of signs drawn at a time, which bounds the memory of the randomisation test.
 _SIGNS_PER_CHUNK = 1 << 22
 
 Values = Sequence[float] | np.ndarray
@@ -34,7 +34,7 @@ class Comparison:
         statistic: the test's statistic.
         p_value: probability of a statistic at least as extreme if there were no difference.
         effect: effect size, named by ``effect_name``.
-        effect_name: which effect size.
+        effect_name: the name of the effect size.
         n_a: values of a.
         n_b: values of b.
     """
@@ -57,11 +57,11 @@ def welch(a: Values, b: Values) -> Comparison:
         b: ``[n_b]``, at least two values.
 
     Returns:
-        The statistic is t; the effect is Hedges' g. Two samples without any spread give p = 1 where
-        their means are equal and p = 0 where they differ.
+        The statistic is t; the effect is Hedges' g. Two samples without any spread give p = 1 if
+        their means are equal and p = 0 if they differ.
 
     Raises:
-        ValueError: fewer than two values, or one that is not finite.
+        ValueError: there are fewer than two values, or a value is not finite.
 
     >>> round(welch([0.42, 0.44, 0.43], [0.40, 0.41, 0.40]).p_value, 3)
     0.025
@@ -85,17 +85,16 @@ def paired_randomisation(
 ) -> Comparison:
     """Fisher's paired randomisation (sign-flip) test of the mean difference.
 
-    Under the null hypothesis the two values of a query could as well be swapped, so each
-    difference has a random sign. With up to 16 non-zero differences all sign patterns are counted;
-    beyond that ``n_resamples`` are drawn and the observed one is counted among them, which keeps
-    the test valid: ``p = (1 + #extreme) / (1 + n_resamples)``.
+    Under the null hypothesis the two values of a query are exchangeable, so each difference has a
+    random sign. With up to 16 non-zero differences all sign patterns are counted; beyond that
+    ``n_resamples`` are drawn and the observed one is counted among them, which keeps the test
+    valid: ``p = (1 + #extreme) / (1 + n_resamples)``.
 
     Args:
         a: ``[n]``, per-query values of one method.
         b: ``[n]``, those of the other, in the same order.
-        generator: from :func:`directrank.system.seeds.numpy_stream`; not used where the test is
-            exact.
-        n_resamples: sign patterns drawn.
+        generator: from :func:`directrank.system.seeds.numpy_stream`; not used if the test is exact.
+        n_resamples: the number of sign patterns that are drawn.
 
     Returns:
         The statistic is the mean difference; the effect is Cohen's d_z.
@@ -111,7 +110,7 @@ def paired_randomisation(
     differences = a - b
     nonzero = differences[differences != 0]
     observed = abs(float(nonzero.sum()))
-    # Sums of the same numbers in another order differ by rounding: equal ones must count.
+    # Sums of the same numbers in another order differ by rounding, but equal ones must count.
     threshold = observed - 1e-12 * float(np.abs(nonzero).sum())
     if len(nonzero) <= EXACT_LIMIT:
         patterns = np.arange(2 ** len(nonzero))
@@ -154,7 +153,7 @@ def wilcoxon(a: Values, b: Values) -> Comparison:
     a, b = _paired(a, b)
     differences = (a - b)[a != b]
     if len(differences):
-        # SciPy takes the normal limit where it sees a zero: dropped here, small samples stay exact.
+        # SciPy uses the normal limit if there are zeros; without them, small samples stay exact.
         result = stats.wilcoxon(differences, alternative="two-sided")
         statistic, p_value = float(result.statistic), float(result.pvalue)
     else:
@@ -172,17 +171,17 @@ def wilcoxon(a: Values, b: Values) -> Comparison:
 
 
 def holm(p_values: Values) -> np.ndarray:
-    """Holm's step-down adjusted p values, which bound the chance of any false rejection.
+    """Holm's step-down adjusted p values, which bound the probability of any false rejection.
 
     Args:
         p_values: ``[m]``, one per comparison.
 
     Returns:
         Float64 ``[m]`` in the order given: ``max_{j ≤ i} min(1, (m - j + 1) p_(j))`` for the i-th
-        smallest. A hypothesis is rejected at level α where its adjusted value is at most α.
+        smallest. A hypothesis is rejected at level α if its adjusted value is at most α.
 
     Raises:
-        ValueError: a value outside [0, 1].
+        ValueError: a value is outside [0, 1].
 
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
@@ -201,10 +200,10 @@ def hedges_g(a: Values, b: Values) -> float:
     """Hedges' g: the difference of means in pooled standard deviations, corrected for small n.
 
     ``g = (ā - b̄) / s_pooled · (1 - 3 / (4 (n_a + n_b) - 9))`` (Hedges 1981). Without spread it is
-    0 for equal means, else infinite.
+    0 for equal means and infinite otherwise.
 
     Raises:
-        ValueError: fewer than two values, or one that is not finite.
+        ValueError: there are fewer than two values, or a value is not finite.
 
     >>> round(hedges_g([0.42, 0.44, 0.43], [0.40, 0.41, 0.40]), 2)
     2.61
@@ -219,7 +218,7 @@ def hedges_g(a: Values, b: Values) -> float:
 def cohens_dz(a: Values, b: Values) -> float:
     """Cohen's d_z of paired values: mean difference in standard deviations of the differences.
 
-    NaN for a single pair; without spread 0 for equal values, else infinite.
+    It is NaN for a single pair; without spread it is 0 for equal values and infinite otherwise.
 
     Raises:
         ValueError: as the paired tests.
@@ -237,7 +236,7 @@ def cohens_dz(a: Values, b: Values) -> float:
 def rank_biserial(a: Values, b: Values) -> float:
     """Matched-pairs rank-biserial correlation: ``(R+ - R-) / (R+ + R-)`` (Kerby 2014), in [-1, 1].
 
-    R+ and R- are the rank sums of the positive and negative differences; 0 where all are zero.
+    R+ and R- are the rank sums of the positive and negative differences; it is 0 if all are zero.
 
     Raises:
         ValueError: as the paired tests.
@@ -257,9 +256,9 @@ def rank_biserial(a: Values, b: Values) -> float:
 def _extreme_flips(
     differences: np.ndarray, threshold: float, generator: np.random.Generator, n_resamples: int
 ) -> int:
-    """How many of ``n_resamples`` random sign patterns give a sum of at least ``threshold``.
+    """Count the random sign patterns, of ``n_resamples``, whose sum is at least ``threshold``.
 
-    A byte decides about the signs of eight differences, so their sums are looked up by it.
+    A byte decides the signs of eight differences, so their sums are looked up by byte.
     """
     n, total, extreme = len(differences), differences.sum(), 0
     chunk = max(1, _SIGNS_PER_CHUNK // n)

@@ -1,11 +1,11 @@
-"""Means over queries and starts, whose errors hold for other queries and for other starts.
+"""Means over queries and starts, with errors that cover other queries and other starts.
 
 Every start of a method is evaluated on the same queries, so values are crossed: ``v = μ + start +
-query + rest``. The variance of their mean is taken as ``s²_Q / Q + s²_T / T - s²_R / (Q T)``: of
-the queries' means over the T starts, of the starts' means over the Q queries, and of the rest,
-which is in both. It is no smaller than either of the first two. Degrees of freedom are
-Satterthwaite's (Biometrics Bulletin 2, 1946), as few starts say little of their variance. Where
-queries form groups, the queries' part is that of groups (:mod:`directrank.stats.clusters`).
+query + rest``. The variance of their mean is estimated by ``s²_Q / Q + s²_T / T - s²_R / (Q T)``,
+from the queries' means over the T starts, the starts' means over the Q queries, and the rest, which
+is part of both. It is at least as large as either of the first two. Degrees of freedom are
+Satterthwaite's (Biometrics Bulletin 2, 1946), because few starts determine their variance poorly.
+If queries form groups, the queries' part is that of groups (:mod:`directrank.stats.clusters`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def over_queries_and_starts(values: np.ndarray, groups: np.ndarray | None = None
 
     Args:
         values: ``[T, Q]``, one row per start. With a single row the starts' variance is unknown,
-            and the error is over queries alone.
-        groups: ``[Q]``, of queries that are not independent; None where all are.
+            and the error is over queries only.
+        groups: ``[Q]``, groups of dependent queries; None if all are independent.
 
     Raises:
-        ValueError: fewer than two queries, or values that are not finite.
+        ValueError: there are fewer than two queries, or values are not finite.
 
     >>> values = np.array([[0.0, 0.5, 1.0, 0.5], [0.1, 0.6, 1.0, 0.7]])
     >>> interval = over_queries_and_starts(values).interval()
@@ -47,7 +47,7 @@ def difference_over_queries_and_starts(
 
     Args:
         a, b: ``[T, Q]`` and ``[S, Q]``, one row per start; columns are the same queries. Starts of
-            the two are independent of each other. Of a single row the starts' variance is unknown
+            the two are independent of each other. With a single row the starts' variance is unknown
             and left out.
         groups: as for :func:`over_queries_and_starts`.
 
@@ -71,7 +71,7 @@ def _of_queries(means: np.ndarray, groups: np.ndarray | None) -> tuple[float, fl
 
 
 def _of_starts(values: np.ndarray) -> list[tuple[float, float]]:
-    """The variance that starts add; none is known of a single one."""
+    """The variance that starts add; it is unknown for a single start."""
     return [_variance(values.mean(axis=1))] if len(values) > 1 else []
 
 
@@ -102,7 +102,7 @@ def _estimate(mean: float, parts: Sequence[tuple[float, float]], rest: float, n:
 def _checked(values: np.ndarray) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not len(values) or values.shape[1] < 2:
-        raise ValueError("values must be a table of starts and of two queries at least")
+        raise ValueError("values must be a table of starts and at least two queries")
     if not np.isfinite(values).all():
         raise ValueError("values must be finite: leave queries without a value out first")
     return values

@@ -1,1 +1,1 @@
-"""A run: its specification, its execution, its result files and where they come from."""
+"""A run: its specification, its execution, its result files and their provenance."""

@@ -1,4 +1,4 @@
-"""Trained runs as run files with judgements, for the evaluation tools of information retrieval."""
+"""Export trained runs as TREC run files with judgements, for other evaluation tools."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from directrank.study.specification import candidates, run_name
 from directrank.study.trec import write_qrels, write_run
 from directrank.system.errors import ConfigError, DataError
 
-#: By so much a metric of the same ranking may differ.
+#: The tolerance for a metric of the same ranking.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """The result of an export.
 
     Attributes:
-        files: a run file per trial, and the judgements last.
-        values: how many values per query the run has of its test set, over trials and metrics.
-        differing: how many of them the written rankings do not have. None on the machine and with
-            the versions that trained the run; elsewhere other last digits may change places.
+        files: one run file per trial, and the judgements last.
+        values: the number of the run's values per query of its test set, over trials and metrics.
+        differing: how many of them differ from those of the written rankings. There are none on the
+            machine and with the versions that trained the run; elsewhere, different last digits may
+            change the order.
     """
 
     files: list[Path]
@@ -46,13 +47,13 @@ def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> 
 
     Args:
         folders: the run's result folder; or those of a method's runs on several folds, whose test
-            sets then stand in one file.
+            sets are then written to one file.
         data: the prepared data set's folder (of all folds).
         out: the folder for ``<name>.trial<number>.run`` and ``<name>.qrels``.
 
     Raises:
-        ConfigError: runs that differ in more than their fold.
-        DataError: a run that is not complete, or was trained on other data.
+        ConfigError: the runs differ in more than their fold.
+        DataError: a run is not complete, or was trained on other data.
     """
     runs = [load_run(folder) for folder in folders]
     name = _name(runs)
@@ -86,10 +87,10 @@ def export_qrels(data: str | Path, out: str | Path) -> tuple[int, int]:
         out: the file.
 
     Returns:
-        How many queries and documents it has.
+        The numbers of queries and documents.
 
     Raises:
-        DataError: it is no prepared data set, or damaged.
+        DataError: it is not a prepared data set, or it is damaged.
     """
     prepared.verify(data)
     names = [name for name in prepared.read_record(data)["splits"] if name.split("/")[-1] == "test"]
@@ -99,14 +100,14 @@ def export_qrels(data: str | Path, out: str | Path) -> tuple[int, int]:
 
 
 def _name(runs: Sequence[RunResult]) -> str:
-    """What the files are called: as the run, or after what the runs of several folds share."""
+    """The name of the files: that of the run, or the part that the runs of several folds share."""
     specs = [{**run.spec, "fold": None} for run in runs]
     folds = [run.spec["fold"] for run in runs]
     for run, spec, fold in zip(runs, specs, folds, strict=True):
         if spec != specs[0] or folds.count(fold) > 1:
             raise ConfigError(
                 f"'{run.name}' is not the method of '{runs[0].name}' on another fold",
-                "export runs of one file together that differ in their fold alone",
+                "export only runs together that differ in nothing but their fold",
             )
     return runs[0].record["name"] if len(runs) == 1 else run_name(specs[0])
 
@@ -123,7 +124,7 @@ def _test_set(run: RunResult, data: str | Path) -> RankedLists:
 
 
 def _chosen(run: RunResult, trial: int) -> Mapping[str, Any]:
-    """The specification of the candidate whose model the trial has kept."""
+    """The specification of the candidate whose model the trial kept."""
     fits = run.fits
     (number,) = fits.loc[(fits["trial"] == trial) & fits["selected"], "candidate"]
     return list(candidates(run.spec))[number]
@@ -150,7 +151,7 @@ def _same(run: RunResult, trial: int, lists: RankedLists, scores: np.ndarray) ->
 
 
 def _page(name: str) -> str:
-    """The page of a data set of the catalogue; empty for one that the catalogue does not have."""
+    """The web page of a data set, from the catalogue; empty if it is not in the catalogue."""
     try:
         return catalog.get(name).page
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The header of a run file that says how the run came about: ir_metadata, version 0.1.
+"""The header of a run file that records its provenance: ir_metadata, version 0.1.
 
 Breuer, Keller and Schaer, "ir_metadata: An extensible metadata schema for IR experiments", SIGIR
 2022 (https://www.ir-metadata.org): YAML in comments, in six parts, called PRIMAD for their initials
@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-#: Sections of a run's specification that say what its method is.
+#: Sections of a run's specification that describe its method.
 _METHOD = ("model", "loss", "training", "normalisation", "selection")
 
 
@@ -28,12 +28,12 @@ def header(
 
     Args:
         tag: the run's name in its lines.
-        fits: of each fold the run's record (:attr:`directrank.study.results.RunResult.record`), and
-            the specification of the candidate that was chosen.
+        fits: for each fold, the run's record (:attr:`directrank.study.results.RunResult.record`)
+            and the specification of the chosen candidate.
         trial: number of the repetition.
         qrels: name of the file of judgements beside it.
-        source: where the collection comes from; empty where that is not known.
-        measures: what the run was evaluated by.
+        source: the origin of the collection; empty if it is unknown.
+        measures: the metrics by which the run was evaluated.
     """
     record = fits[0][0]
     environment = record["environment"]

@@ -1,4 +1,4 @@
-"""Where a result comes from: code, versions, machine; and which code a run depends on."""
+"""The provenance of results (code, versions, machine), and the code on which a run depends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ RECORDED = (
 
 
 def code_digest(modules: Iterable[str]) -> str:
-    """A digest of the source of ``modules`` and of the directrank modules they import, in turn.
+    """A digest of the source of ``modules`` and of the directrank modules that they import,
+    directly or not.
 
     Packages' ``__init__`` (the registries) and imports inside functions do not count, unless they
     are among ``modules``: see :func:`directrank.system.sources.dependencies`.
@@ -42,8 +43,7 @@ def _code_digest(modules: frozenset[str]) -> str:
 def run_digest(spec: Mapping[str, Any]) -> str:
     """A digest of the code that decides the results of the run ``spec``.
 
-    It covers the learner, loss, scorer, metrics and monitored quantities that the run names, and
-    none of the others.
+    It covers only the learner, loss, scorer, metrics and monitored quantities that the run names.
     """
     modules = ["directrank.study.run", "directrank.metrics.evaluation"]
     modules.append(learners.get(spec["learner"]).module)
@@ -86,7 +86,7 @@ def _processor() -> str:
 
 
 def _revision() -> str | None:
-    """The commit, with ``+changes`` where the package's files differ from it; None outside git."""
+    """The commit, with ``+changes`` if the package's files differ from it; None outside git."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(

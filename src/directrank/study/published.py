@@ -1,7 +1,7 @@
-"""Published values per query: a file for each collection, from which differences can be tested.
+"""Published values per query, in one file per collection, with which differences can be tested.
 
-The file is Parquet, with a row per method, fold, trial and query of the test set. What the values
-are of stands in the file's own metadata.
+The file is Parquet, with a row per method, fold, trial and query of the test set. The file's
+metadata describe the values.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import pandas as pd
 from directrank.system.errors import DataError
 from directrank.system.io import atomic_path
 
-#: Ending of such a file.
+#: The suffix of such a file.
 SUFFIX = ".parquet"
 
-#: What every row is of, before its metrics.
+#: The columns that identify a row, before its metrics.
 KEYS = ("method", "scorer", "fold", "trial", "query_id")
 
-#: Where the file's metadata say what the values are of.
+#: The key of the description in the file's metadata.
 _ABOUT = b"directrank"
 
-#: Columns that need few bytes, and how they are stored.
+#: The types of columns that need few bytes.
 _TYPES = {"method": "category", "scorer": "category", "fold": "int8", "trial": "int8"}
 
 
@@ -34,16 +34,16 @@ def write_results(path: str | Path, values: pd.DataFrame, about: Mapping[str, An
 
     Args:
         path: the file.
-        values: a row per method, fold, trial and query: the columns :data:`KEYS`, ``group`` where
-            queries form groups, and one per metric, missing where a query has no relevant document.
-        about: what they are of, for JSON.
+        values: a row per method, fold, trial and query: the columns :data:`KEYS`, ``group`` if
+            queries form groups, and one per metric, missing if a query has no relevant document.
+        about: a description of the values, for JSON.
     """
     import pyarrow
     from pyarrow import parquet
 
     metrics = [name for name in values if name not in (*KEYS, "group")]
     values = values.astype(_TYPES | dict.fromkeys(metrics, "float32"))
-    # Methods rank a query much alike: side by side their values take the least space.
+    # Methods have similar values for a query, which compress best side by side.
     values = values.sort_values(["fold", "query_id", "scorer", "method", "trial"], kind="stable")
     table = pyarrow.Table.from_pandas(values, preserve_index=False)
     metadata = {**table.schema.metadata, _ABOUT: json.dumps(about, sort_keys=True).encode()}
@@ -64,12 +64,12 @@ def open_results(path: str | Path) -> pd.DataFrame:
 
     Returns:
         A row per method, fold, trial and query of the test set, with the columns ``method``,
-        ``scorer``, ``fold`` (0 where there are none), ``trial``, ``query_id``, ``group`` (where
-        queries form groups, which alone are independent) and one per metric; a query without a
-        relevant document has none. ``attrs`` says what they are of.
+        ``scorer``, ``fold`` (0 if there are none), ``trial``, ``query_id``, ``group`` (if queries
+        form groups, and only groups are independent) and one per metric, which is missing for a
+        query without a relevant document. ``attrs`` describes the values.
 
     Raises:
-        DataError: no such file, or one that holds something else.
+        DataError: the file does not exist or contains something else.
 
     >>> from tempfile import TemporaryDirectory
     >>> row = {"method": "A", "scorer": "linear", "fold": 1, "trial": 0, "query_id": 7}
@@ -86,18 +86,18 @@ def open_results(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     if not path.is_file():
         raise DataError(
-            "there is no such file",
+            "the file does not exist",
             "name a file per_query_<collection>.parquet of an edition's tables",
             file=path,
         )
     try:
         table = parquet.read_table(path)
     except pyarrow.ArrowInvalid as error:
-        raise DataError(f"is no Parquet file: {error}", "get it again", file=path) from error
+        raise DataError(f"is not a Parquet file: {error}", "get it again", file=path) from error
     about = (table.schema.metadata or {}).get(_ABOUT)
     if about is None or not set(KEYS) <= set(table.column_names):
         raise DataError(
-            "holds no values per query of directrank",
+            "contains no values per query of directrank",
             "name a file per_query_<collection>.parquet of an edition's tables",
             file=path,
         )

@@ -1,4 +1,4 @@
-"""A run's result files: how they are written and read. Everything downstream starts here."""
+"""Write and read a run's result files, from which everything downstream starts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PER_QUERY = "per_query.parquet"
 HISTORY = "history.csv"
 FITS = "fits.csv"
 RECORD = "run.json"
-#: Every file that the rest of the study reads of a run.
+#: The files of a run that the rest of the study reads.
 FILES = (PER_QUERY, HISTORY, FITS, RECORD)
-#: The folder of trained models, which nothing of the study reads again.
+#: The folder of trained models, which the study does not read again.
 MODELS = "models"
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result files of one run, read when asked for.
+    """The result files of one run, which are read on demand.
 
     Attributes:
-        folder: where they lie; its name is the run's name.
+        folder: the folder of the files; its name is the run's name.
     """
 
     folder: Path
@@ -64,7 +64,7 @@ class RunResult:
 
 
 def load_run(folder: str | Path) -> RunResult:
-    """The results in ``folder``; a :class:`DataError` where the run is absent or not complete."""
+    """The results in ``folder``; raises :class:`DataError` if the run is not complete."""
     folder = Path(folder)
     for name in FILES:
         if not (folder / name).is_file():
@@ -81,7 +81,7 @@ def write_run(
     fits: pd.DataFrame,
     record: dict[str, Any],
 ) -> None:
-    """Write a run's result files, each atomically; the record is last and marks them complete."""
+    """Write a run's result files atomically; the record comes last and marks them as complete."""
     folder = Path(folder)
     with atomic_path(folder / PER_QUERY) as temporary:
         per_query.to_parquet(temporary, index=False, compression="zstd")

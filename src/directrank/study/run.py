@@ -1,4 +1,4 @@
-"""Executing a run: prepared lists and a specification in, tidy result files out."""
+"""Execute a run: from prepared lists and a specification to tidy result files."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ def execute(
 ) -> None:
     """Train and evaluate the run ``spec`` and write its result files into ``out``.
 
-    Unfinished work is kept in ``<out>.checkpoint``: a run that was killed goes on from there, to
-    the same result. The folder is removed when the run is complete.
+    Unfinished work is kept in ``<out>.checkpoint``, from which a killed run resumes and reaches the
+    same result. The folder is removed when the run is complete.
 
     Args:
         spec: the run's specification; see ``schemas/run.schema.yaml``.
         data: the prepared data set's folder (of all folds).
         out: the run's result folder; files appear in it one by one, ``run.json`` last.
-        threads: how many threads may be used; results may depend on it in the last digits.
-        device: ``cpu``, ``cuda`` or ``auto``, which takes a GPU where one is available.
+        threads: the number of threads; the last digits of results may depend on it.
+        device: ``cpu``, ``cuda`` or ``auto``, which uses a GPU if one is available.
         progress: called as ``progress(done, total, text)``.
-        checkpoint_minutes: how long the work of a network may remain unsaved.
-        stop: called regularly; the run saves its work and ends where it returns a signal's name.
+        checkpoint_minutes: the longest time for which the training of a network may remain unsaved.
+        stop: called regularly; if it returns the name of a signal, the run saves its work and ends.
 
     Raises:
-        ConfigError, DataError, TrainingError: with what to do about it.
+        ConfigError, DataError, TrainingError: the message says what to do about it.
     """
     validate(spec)
     began = time.time()
@@ -98,7 +98,7 @@ def execute(
 
     learner = learners.get(spec["learner"])
     fit = learner.load()
-    threadpool_limits(threads, user_api="blas")  # of the libraries that are loaded, so not before
+    threadpool_limits(threads, user_api="blas")  # it affects only libraries that are already loaded
     try:
         trials = list(_trials(spec, splits, learner.neural, fit, job, checkpoints, progress))
     except NotFiniteError as error:
@@ -134,7 +134,7 @@ def execute(
 
 
 def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict[str, Any]]:
-    """The run's filtered and normalised splits, and the facts that its record keeps of the data."""
+    """The run's filtered and normalised splits, and the facts about the data for its record."""
     splits = normalised.open_splits(
         data,
         spec["fold"],
@@ -160,7 +160,7 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
 
 
 def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:
-    """A digest of all that decides what a run's unfinished work goes on to."""
+    """A digest of everything that decides how a run's unfinished work continues."""
     versions = environment()["packages"]
     return digest_of([spec, data, threads, device, versions, run_digest(spec)])
 
@@ -174,7 +174,7 @@ def _trials(
     checkpoints: Checkpoints,
     progress: Progress,
 ) -> Iterator[Trial]:
-    """Fit and evaluate every trial of the run, all its tuning candidates each."""
+    """Fit and evaluate every trial of the run, each with all tuning candidates."""
     plan = list(candidates(spec))
     if together:
         jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in plan]
@@ -291,7 +291,7 @@ def _device(device: str) -> str:
     if device.startswith("cuda") and not torch.cuda.is_available():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         raise ConfigError(
-            "device 'cuda' was asked for, but PyTorch sees no GPU",
+            "device 'cuda' was requested, but PyTorch finds no GPU",
             "use --device cpu"
             + (f", or check CUDA_VISIBLE_DEVICES={hidden!r}" if hidden is not None else ""),
         )

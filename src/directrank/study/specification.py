@@ -1,4 +1,4 @@
-"""A run's specification: the one document that says what is trained, and names it."""
+"""A run's specification, which describes what is trained and determines the run's name."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NEURAL_SECTIONS = ("loss", "training")
 
 
 def validate(spec: Mapping[str, Any], where: str = "run") -> None:
-    """Raise :class:`ConfigError` where ``spec`` is not a run that could be trained.
+    """Raise :class:`ConfigError` if ``spec`` is not a run that can be trained.
 
-    Beyond the schema it checks that learner, loss and metrics exist and take the settings given.
+    Beyond the schema, it checks that learner, loss and metrics exist and accept their settings.
     """
     check(spec, package_schema("run"), where)
     learner = learners.get(spec["learner"])
@@ -33,21 +33,21 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
             raise ConfigError(f"{where}: learner '{spec['learner']}' needs a section '{section}'")
         if not learner.neural and section in spec:
             raise ConfigError(
-                f"{where}: learner '{spec['learner']}' takes no section '{section}'",
+                f"{where}: learner '{spec['learner']}' accepts no section '{section}'",
                 "put its settings under 'model'",
             )
     normalise.check(spec["normalisation"])
     if "sample" in spec and not normalise.is_local(spec["normalisation"]):
         raise ConfigError(
             f"{where}: normalisation '{spec['normalisation']['name']}' is fitted to splits that "
-            "'sample' divides anew",
-            "scale per query, or not at all",
+            "'sample' divides again",
+            "use a normalisation per query, or none",
         )
     for key in ("train_queries", "vali_queries"):
         if "sample" in spec and key in spec:
             raise ConfigError(
-                f"{where}: 'sample' says how many queries there are, and so does '{key}'",
-                "take one of the two",
+                f"{where}: both 'sample' and '{key}' set the number of queries",
+                "use only one of the two",
             )
     if spec.get("train_on") == "train_and_vali":
         _check_nothing_is_chosen(spec, where)
@@ -89,7 +89,7 @@ def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> d
 
 
 def plain_copy(document: Any) -> Any:
-    """A deep copy of what JSON can hold, many times faster than :func:`copy.deepcopy`."""
+    """A deep copy of what JSON can represent, much faster than :func:`copy.deepcopy`."""
     if isinstance(document, dict):
         return {key: plain_copy(value) for key, value in document.items()}
     if isinstance(document, list):
@@ -115,24 +115,24 @@ def run_name(spec: Mapping[str, Any]) -> str:
 
 
 def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:
-    """Raise where a choice would look at queries that the model is fitted to."""
+    """Raise ConfigError if a choice would use queries to which the model is fitted."""
     training = spec.get("training", {})
     if training.get("keep") != "last" or training.get("patience") or "tune" in spec:
         raise ConfigError(
-            f"{where}: 'train_on: train_and_vali' leaves no validation set to choose by",
+            f"{where}: 'train_on: train_and_vali' leaves no validation set for choices",
             "train a fixed number of epochs (training.keep: last, patience: null) without 'tune'",
         )
     if "sample" in spec:
         raise ConfigError(
-            f"{where}: 'sample' divides the splits anew", "take 'train_on' or 'sample', not both"
+            f"{where}: 'sample' divides the splits again", "use 'train_on' or 'sample', not both"
         )
 
 
 @cache
 def _settings(module: str, function: str) -> tuple[str, ...]:
-    """What a loss or metric takes beyond scores, labels and mask."""
+    """The parameters of a loss or metric beyond scores, labels and mask."""
     signature = sources.signature_of(module, function)
-    if signature is None:  # not made by a `def`
+    if signature is None:  # not defined by a `def`
         signature = inspect.signature(getattr(import_module(module), function))
     return tuple(signature.parameters)[3:]
 
@@ -140,7 +140,7 @@ def _settings(module: str, function: str) -> tuple[str, ...]:
 def _check_options(
     registry: Mapping[str, str], mapping: Mapping[str, Any], kind: str, where: str
 ) -> None:
-    """Raise where ``mapping`` names no loss or metric, or a setting that it does not have."""
+    """Raise ConfigError if ``mapping`` names no loss or metric, or a setting that it lacks."""
     name = mapping["name"]
     known = _settings(*target_of(registry, name, kind))
     for option in mapping:

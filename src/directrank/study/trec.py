@@ -1,8 +1,9 @@
-"""Runs and judgements in TREC's text formats, as other evaluation tools read and write them.
+"""Runs and judgements in TREC's text formats, which other evaluation tools read and write.
 
 A run has a line ``query Q0 document rank score tag`` per document, judgements (*qrels*) a line
-``query 0 document label``. Documents of prepared data have no names: here their id is the query's
-and their place in its list, which is the place of their line in the collection's file, from 1 on.
+``query 0 document label``. Documents of prepared data have no names, so their ids consist of the
+query's and their position in its list, which is that of their line in the collection's file,
+counted from 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from directrank.system.io import atomic_path
 
 Value = TypeVar("Value", int, float)
 
-#: What LETOR writes before the number of a query, which is left out.
+#: LETOR's prefix of a query's number, which is left out.
 PREFIX = "qid:"
 
 _GZIP = b"\x1f\x8b"
@@ -45,15 +46,15 @@ class Run:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a run: text, or text packed by gzip.
+    """Read a run from text, which may be compressed with gzip.
 
-    Ranks are by score, as in trec_eval: the column of ranks is not looked at, and documents with
-    the same score are ordered by their ids, the last in the alphabet first. Blank lines, and lines
-    that begin with ``#``, are passed over. A query's lines need not lie together.
+    Ranks are by score, as in trec_eval: the column of ranks is ignored, and documents with the same
+    score are ordered by their ids, the last in the alphabet first. Blank lines, and lines that
+    begin with ``#``, are skipped. A query's lines need not be contiguous.
 
     Raises:
-        DataError: no such file, a line of another form, a score that is no finite number, or a
-            document that a query has twice; with file and line.
+        DataError: the file does not exist, a line has another form, a score is not a finite number,
+            or a query has a document twice; the message names file and line.
     """
     scores: dict[str, dict[str, float]] = {}
     for number, (query, _, document, _, score, _) in _rows(path, _RUN):
@@ -63,8 +64,8 @@ def read_run(path: str | Path) -> Run:
             value = math.nan
         if not math.isfinite(value):
             raise DataError(
-                f"the score '{score}' is no finite number",
-                "the fifth field of a line is the score",
+                f"the score '{score}' is not a finite number",
+                "write the score as the fifth field of a line",
                 file=path,
                 line=number,
             )
@@ -76,13 +77,13 @@ def read_run(path: str | Path) -> Run:
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """Read judgements: query → document → label; text, or text packed by gzip.
+    """Read judgements from text, which may be compressed with gzip: query → document → label.
 
-    A label below 0, which some collections give to spam, is read as 0.
+    Labels below 0, which some collections use for spam, are read as 0.
 
     Raises:
-        DataError: no such file, a line of another form, a label that is no whole number, or a
-            document that is judged twice; with file and line.
+        DataError: the file does not exist, a line has another form, a label is not a whole number,
+            or a document is judged twice; the message names file and line.
     """
     judged: dict[str, dict[str, int]] = {}
     for number, (query, _, document, label) in _rows(path, _QRELS):
@@ -90,8 +91,8 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
             value = int(label)
         except ValueError:
             raise DataError(
-                f"the label '{label}' is no whole number",
-                "the fourth field of a line is the label",
+                f"the label '{label}' is not a whole number",
+                "write the label as the fourth field of a line",
                 file=path,
                 line=number,
             ) from None
@@ -107,19 +108,19 @@ def write_run(
 ) -> None:
     """Write a run of prepared lists.
 
-    The order is that of the study: by score, ties in the order of the lists. Evaluation tools read
-    scores in single precision and break ties in their own ways, so the scores that are written are
-    the single precision numbers next to the model's that fall strictly within each query.
+    The order is that of the study: by score, with ties in the order of the lists. Evaluation tools
+    read scores in single precision and break ties in their own ways, so the written scores are the
+    single-precision numbers nearest to the model's that strictly decrease within each query.
 
     Args:
         path: the file.
-        ranked: lists, each with the scores of its documents, ``[N]``; such as the test sets of all
-            folds, which have no query in common.
+        ranked: lists, each with the scores of its documents, ``[N]``, such as the test sets of all
+            folds, which share no query.
         tag: the run's name in every line, without white space.
-        header: text to begin with, whose every line begins with ``#``.
+        header: text to write first, of which every line begins with ``#``.
 
     Raises:
-        DataError: scores of another number, or one that is not finite in single precision.
+        DataError: the number of scores is wrong, or a score is not finite in single precision.
     """
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         file.write(header)
@@ -136,7 +137,7 @@ def write_run(
 
 
 def write_qrels(path: str | Path, parts: Sequence[RankedLists]) -> None:
-    """Write the judgements of prepared lists; documents are called as in :func:`write_run`."""
+    """Write the judgements of prepared lists; documents have the ids of :func:`write_run`."""
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for lists in parts:
             for query, begin, end in _queries(lists):
@@ -147,14 +148,14 @@ def write_qrels(path: str | Path, parts: Sequence[RankedLists]) -> None:
 
 
 def lines_of(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Number, from 1, and text of every line of a file, unpacked where gzip has packed it.
+    """The number, from 1, and text of every line of a file, which may be compressed with gzip.
 
     Raises:
-        DataError: no such file, or one that is damaged or no text.
+        DataError: the file does not exist, is damaged or is not text.
     """
     path = Path(path)
     if not path.is_file():
-        raise DataError("there is no such file", "check the path", file=path)
+        raise DataError("the file does not exist", "check the path", file=path)
     try:
         with open(path, "rb") as raw:
             packed = raw.read(len(_GZIP)) == _GZIP
@@ -163,7 +164,7 @@ def lines_of(path: str | Path) -> Iterator[tuple[int, str]]:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"is damaged: {error}", "get it again", file=path) from None
     except UnicodeDecodeError as error:
-        raise DataError(f"is no text: {error}", "name a text file in UTF-8", file=path) from None
+        raise DataError(f"is not text: {error}", "name a text file in UTF-8", file=path) from None
 
 
 def _rows(path: str | Path, form: str) -> Iterator[tuple[int, list[str]]]:
@@ -176,7 +177,7 @@ def _rows(path: str | Path, form: str) -> Iterator[tuple[int, list[str]]]:
         if len(row) != fields:
             raise DataError(
                 f"has {len(row)} fields, expected {fields}: {form}",
-                "separate fields by blanks or tabs, and have none within a field",
+                "separate fields by blanks or tabs, and use none within a field",
                 file=path,
                 line=number,
             )
@@ -192,12 +193,12 @@ def _add(
     path: str | Path,
     line: int,
 ) -> None:
-    """Note what a line says of a document, of which no line has said anything before."""
+    """Record a line's value of a document; raise if there is one already."""
     of_query = queries.setdefault(query, {})
     if document in of_query:
         raise DataError(
-            f"query {query} has document {document} a second time",
-            "keep one of the lines",
+            f"query {query} has document {document} twice",
+            "keep only one of the lines",
             file=path,
             line=line,
         )
@@ -220,21 +221,21 @@ def _document(query: int, place: int) -> str:
 
 
 def _narrow(lists: RankedLists, scores: np.ndarray) -> np.ndarray:
-    """The scores in single precision, where they are as many as there are documents, and finite."""
+    """The scores in single precision; raise unless there is a finite one for each document."""
     if np.shape(scores) != (lists.n_documents,):
         raise DataError(
-            f"{np.size(scores)} scores of {lists.n_documents} documents",
+            f"there are {np.size(scores)} scores for {lists.n_documents} documents",
             "give one score for each document, in the order of the lists",
         )
     with np.errstate(over="ignore"):
         narrow = np.asarray(scores).astype(np.float32)
     if not np.isfinite(narrow).all():
-        raise DataError("a score is no finite number in single precision", "scale the scores")
+        raise DataError("a score is not finite in single precision", "scale the scores")
     return narrow
 
 
 def _falling(scores: np.ndarray, narrow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The order of a query's documents, and the scores in it, each below the one before."""
+    """The order of a query's documents, and their scores in it, strictly decreasing."""
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
     falling = narrow[order]
     for place in range(1, len(falling)):

@@ -317,7 +317,7 @@ def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None
     ("content", "message"),
     [
         (None, "no such file"),
-        (b"nonsense", "no Parquet file"),
+        (b"nonsense", "not a Parquet file"),
         ("frame", "no values per query"),
     ],
 )
