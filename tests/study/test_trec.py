@@ -56,7 +56,7 @@ def test_labels_below_0_are_read_as_0(tmp_path):
         (read_run, "7 Q0 a 1 0.5 t\n7 Q0 b 2 0.4\n", ":2: has 5 fields, expected 6"),
         (read_run, "7 Q0 a 1 high t\n", ":1: the score 'high' is not a finite number"),
         (read_run, "7 Q0 a 1 nan t\n", ":1: the score 'nan' is not a finite number"),
-        (read_run, "7 Q0 a 1 2 t\n8 Q0 a 1 2 t\n7 Q0 a 2 1 t\n", ":3: query 7 has document a a"),
+        (read_run, "7 Q0 a 1 2 t\n8 Q0 a 1 2 t\n7 Q0 a 2 1 t\n", ":3: query 7 has document a twice"),
         (read_qrels, "7 0 a 1.5\n", ":1: the label '1.5' is not a whole number"),
         (read_qrels, "7 0 a 1\n7 0 a 1\n", ":2: query 7 has document a twice"),
         (read_qrels, "7 Q0 a 1 0.5 t\n", ":1: has 6 fields, expected 4"),
@@ -78,7 +78,7 @@ def test_a_file_that_is_missing_damaged_or_no_text_is_one_error(tmp_path):
     with pytest.raises(DataError, match="damaged"):
         read_run(damaged)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00 1")
-    with pytest.raises(DataError, match="no text"):
+    with pytest.raises(DataError, match="not text"):
         read_run(tmp_path / "binary")
 
 
@@ -109,7 +109,7 @@ def test_a_written_run_has_the_studys_order_and_no_ties_in_single_precision(tmp_
 
 @pytest.mark.parametrize(
     ("scores", "message"),
-    [([1.0, 2.0], "2 scores for 3 documents"), ([1.0, 2.0, 1e40], "no finite number")],
+    [([1.0, 2.0], "2 scores for 3 documents"), ([1.0, 2.0, 1e40], "not finite in single")],
 )
 def test_scores_that_no_run_can_hold_are_refused(tmp_path, scores, message):
     with pytest.raises(DataError, match=message):
