@@ -50,7 +50,7 @@ def checkpoint(world: World) -> Row:
             harm(path)
         problems += world.finishes(folder)
         logs = "".join(log.read_text() for log in (folder / "logs").rglob("fit/*.log"))
-        if saved and "is of no use" not in logs:
+        if saved and "cannot be used" not in logs:
             problems.append(f"no log names the damaged checkpoint: {logs}")
         row.count(1, problems)
     return row

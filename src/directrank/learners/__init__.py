@@ -1,4 +1,4 @@
-"""What a run can train: the registry of learners."""
+"""The registry of learners, which runs can train."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from directrank.system.schema import suggest
 
 @dataclass(frozen=True)
 class Learner:
-    """Where a learner is, and what it reads.
+    """The location of a learner, and what it reads.
 
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
-    ``training`` of a run and trains many models in one call, every other one reads ``model`` and
-    trains one. The module of one that is not neural has ``SETTINGS``, the JSON schema of its
-    ``model``, as a literal; ``external`` says that it runs a program that may not be installed, and
-    that its module has ``available(settings)``.
+    ``training`` of a run and trains many models in one call; other learners read ``model`` and
+    train one. The module of a learner that is not neural has ``SETTINGS``, the JSON schema of its
+    ``model``, as a literal; ``external`` means that it runs a program that may not be installed,
+    and that its module has ``available(settings)``.
     """
 
     target: str
@@ -43,7 +43,7 @@ class Learner:
         return getattr(import_module(self.module), self.target.split(":")[1])
 
     def missing(self, settings: Mapping[str, Any]) -> str | None:
-        """Why the learner cannot run here; None where it can."""
+        """The reason why the learner cannot run on this machine; None if it can."""
         if not self.external:
             return None
         program = import_module(self.module).available(settings)
@@ -71,7 +71,7 @@ REGISTRY: dict[str, Learner] = {
 
 
 def get(name: str) -> Learner:
-    """The learner ``name``; an unknown one is a :class:`ConfigError`."""
+    """The learner ``name``; raises :class:`ConfigError` if it is unknown."""
     if name not in REGISTRY:
         raise ConfigError(f"unknown learner '{name}'", suggest(name, REGISTRY))
     return REGISTRY[name]

@@ -1,7 +1,7 @@
-"""What a learner is given and what it returns.
+"""The contract of learners: their arguments and results.
 
 A *learner* is a function ``fit(data: Splits, settings: Mapping, job: FitJob) -> Fitted``. Networks,
-trees and hand-written trainers share this one form, so that a run treats them alike.
+trees and linear baselines share this form, so that runs treat them alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from directrank.lists.packed import RankedLists
 
 Progress = Callable[[int, int, str], None]
-"""``progress(done, total, text)``: how far a fit has come."""
+"""``progress(done, total, text)``, which reports the progress of a fit."""
 
 
 def no_progress(done: int, total: int, text: str) -> None:
@@ -26,13 +26,13 @@ def no_progress(done: int, total: int, text: str) -> None:
 
 @dataclass(frozen=True)
 class Splits:
-    """The three splits of a data set (of one fold, where there are folds).
+    """The three splits of a data set (of one fold, if there are folds).
 
     Attributes:
-        train: what the model is fitted to.
-        vali: what chooses between epochs, rounds and hyper-parameters.
-        test: what is reported; no learner reads its labels, unless ``training.select_on`` asks for
-            an epoch that is chosen on it, to show what that does to a result.
+        train: the queries to which the model is fitted.
+        vali: the queries that choose among epochs, rounds and hyper-parameters.
+        test: the queries on which results are reported. No learner reads their labels, unless
+            ``training.select_on`` chooses the epoch by them, to show the effect on results.
         label_levels: number of grades; every label is one of ``0 … label_levels - 1``.
     """
 
@@ -44,13 +44,13 @@ class Splits:
 
 @dataclass(frozen=True)
 class FitJob:
-    """The run that a fit belongs to, and how it is to be fitted.
+    """The run to which a fit belongs, and the settings of the fit.
 
     Attributes:
         run: the run's name; random streams are ``derive_seed(run, trial, purpose)``.
         trial: number of the repetition, from 0.
         selection: metric mapping for early stopping, e.g. ``{"name": "ndcg", "k": 5}``.
-        threads: threads that the fit may use.
+        threads: the number of threads that the fit may use.
         device: ``"cpu"`` or a PyTorch device name such as ``"cuda"``.
         progress: called as ``progress(done, total, text)`` during the fit.
     """
@@ -83,8 +83,8 @@ class Fitted:
         predict: scores of packed lists, float32 or float64 ``[N]``; higher is better.
         history: one row per epoch or boosting round: ``epoch`` (from 1), ``train_loss``,
             ``vali_metric`` (higher is better), ``seconds`` (that one took); NaN where not measured;
-            and ``test_metric`` where an epoch was chosen on the test set.
-        info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and what else describes the fit.
+            and ``test_metric`` if an epoch was chosen on the test set.
+        info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and other facts about the fit.
         save: writes the model to the path given *without* its suffix, which the learner adds
             (``.safetensors``, ``.txt``).
     """

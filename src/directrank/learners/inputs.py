@@ -1,4 +1,4 @@
-"""What trees and linear baselines ask of their settings and of their data."""
+"""Checks of the data of trees and linear baselines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from directrank.system.errors import DataError
 
 
 def check_splits(data: Splits) -> None:
-    """Raise a :class:`DataError` where a model cannot be fitted to ``data`` or chosen by it."""
+    """Raise :class:`DataError` if a model cannot be fitted to ``data`` or chosen by it."""
     for name, lists in (("training", data.train), ("validation", data.vali)):
         labels = documents(lists)[1]
         if lists.n_features != data.train.n_features:
@@ -28,12 +28,12 @@ def check_splits(data: Splits) -> None:
         if not (labels > 0).any():
             raise DataError(
                 f"no query of the {name} set has a relevant document",
-                "use more queries: there is nothing to learn or to choose by",
+                "use more queries, because there is nothing to learn from or to choose by",
             )
     if not _has_two_grades(data.train):
         raise DataError(
             "no query of the training set has two grades",
-            "use more queries: there is nothing to rank by",
+            "use more queries, because there is nothing to rank",
         )
 
 
@@ -46,10 +46,11 @@ def _has_two_grades(lists: RankedLists) -> bool:
 
 
 def check_features(lists: RankedLists, n_features: int) -> None:
-    """Raise a :class:`DataError` where ``lists`` cannot be scored by a model of ``n_features``."""
+    """Raise :class:`DataError` if a model of ``n_features`` cannot score ``lists``."""
     if lists.n_features != n_features:
         raise DataError(
-            f"the model was fitted to {n_features} features, these lists have {lists.n_features}",
+            f"the model was fitted to {n_features} features, but these lists have "
+            f"{lists.n_features}",
             "score the data set that the model was trained on",
         )
 
@@ -67,5 +68,5 @@ def groups(lists: RankedLists) -> np.ndarray:
 
 
 def empty_queries(lists: RankedLists) -> int:
-    """Number of queries with documents of which none is relevant."""
+    """The number of queries that have documents but no relevant one."""
     return int(np.count_nonzero((lists.lengths > 0) & (lists.relevant_counts() == 0)))

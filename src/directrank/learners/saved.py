@@ -1,4 +1,4 @@
-"""Scoring with a model that a fit has saved."""
+"""Score lists with a model that a fit has saved."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from directrank.system.errors import ConfigError, DataError
 def score_saved(
     path: Path, learner: str, model: Mapping[str, Any], lists: RankedLists, threads: int = 1
 ) -> np.ndarray:
-    """Scores of lists by a saved model, as the fit's own ``predict`` gave them, on the CPU.
+    """Score lists by a saved model on a CPU, as the fit's own ``predict`` did.
 
     Args:
         path: as :class:`directrank.learners.contract.Fitted` takes it to ``save`` the model:
             without the suffix.
         learner: the learner's name.
         model: the fit's section ``model``, with the values that were tuned.
-        lists: the queries, scaled as those that the model was fitted to.
-        threads: that scoring may use.
+        lists: the queries, scaled like those to which the model was fitted.
+        threads: the number of threads for scoring.
 
     Returns:
         Float32 or float64 ``[N]``.
 
     Raises:
-        ConfigError: a learner whose models are scored by a program of its own.
-        DataError: the model's file is missing, or of another number of features.
+        ConfigError: the learner's models can be scored only by its own program.
+        DataError: the model's file is missing, or it has another number of features.
     """
     kind = "network" if get(learner).neural else learner
     if kind not in _READERS:
         raise ConfigError(
-            f"models of '{learner}' cannot be scored here", "score them with its own program"
+            f"models of '{learner}' cannot be scored by directrank",
+            "score them with its own program",
         )
     suffix, read = _READERS[kind]
     file = path.with_name(path.name + suffix)
     if not file.is_file():
-        raise DataError("this model is missing", "train the run again", file=file)
+        raise DataError("the model is missing", "train the run again", file=file)
     return read(file, model, lists, threads)
 
 
@@ -60,7 +61,7 @@ def _network(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: 
         network.load_state_dict(state)
     except RuntimeError:
         raise DataError(
-            f"this is no model '{model['name']}' of {lists.n_features} features",
+            f"this is not a model '{model['name']}' of {lists.n_features} features",
             "score the data set that the model was trained on",
             file=file,
         ) from None
@@ -109,7 +110,7 @@ def _catboost(file: Path, model: Mapping[str, Any], lists: RankedLists, threads:
     return np.concatenate(blocks)
 
 
-#: Learner → the suffix of its models, and what reads and applies one.
+#: Learner → the suffix of its models, and the function that reads and applies one.
 _READERS: Mapping[str, tuple[str, Callable[..., np.ndarray]]] = {
     "network": (".safetensors", _network),
     "ranking_svm": (".safetensors", _linear),

@@ -313,7 +313,7 @@ def test_trees_without_a_split_are_an_error_not_a_constant_model(data):
 
 def test_scoring_lists_with_other_features_is_refused(data):
     fitted = learner.fit(data, SMALL, job())
-    with pytest.raises(DataError, match="fitted to 8 features, these lists have 5"):
+    with pytest.raises(DataError, match="fitted to 8 features, but these lists have 5"):
         fitted.predict(lists(3, 0, n_features=5))
 
 

@@ -345,7 +345,7 @@ def test_catboost_scores_in_blocks_as_at_once(data, fitted_once, monkeypatch):
 
 @named(LIBRARIES)
 def test_scoring_lists_with_other_features_is_refused(fitted_once, library, own):
-    with pytest.raises(DataError, match="fitted to 6 features, these lists have 4"):
+    with pytest.raises(DataError, match="fitted to 6 features, but these lists have 4"):
         fitted_once(library, own).predict(lists(3, 0, n_features=4))
 
 

@@ -131,7 +131,7 @@ def test_trees_without_a_split_are_an_error_not_a_constant_model(xgboost, data):
 
 
 def test_scoring_lists_with_other_features_is_refused(xgboost, data):
-    with pytest.raises(DataError, match="fitted to 6 features, these lists have 4"):
+    with pytest.raises(DataError, match="fitted to 6 features, but these lists have 4"):
         learner.fit(data, SMALL, job()).predict(lists(3, 0, n_features=4))
 
 

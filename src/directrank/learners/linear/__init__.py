@@ -1,1 +1,1 @@
-"""The classical baselines of Qin2010's tables: linear, and trained whole rather than by steps."""
+"""The classical baselines of Qin2010's tables: linear, and trained by batch solvers."""

@@ -38,7 +38,7 @@ SETTINGS: dict[str, Any] = {
             "type": ["integer", "null"],
             "minimum": 1,
             "default": None,
-            "description": "patience: training ends after as many rounds without a better "
+            "description": "patience: training ends after this many rounds without a better "
             "validation metric; null goes through all rounds",
         },
         "both_directions": {
@@ -62,8 +62,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         The linear scorer. In its history ``train_loss`` is 1 minus the mean of E.
 
     Raises:
-        ConfigError: an unknown setting or an impossible value.
-        DataError: features that are not finite, or splits without a relevant document.
+        ConfigError: a setting is unknown or not valid.
+        DataError: features are not finite, or a split has no relevant document.
     """
     settings = complete(settings, SETTINGS, "learner 'adarank'")
     check_splits(data)
@@ -101,8 +101,9 @@ class Boosting:
     """The weights of the queries, and the choice of the next weak ranker.
 
     Weak ranker ``j < F`` sorts by feature j downwards, ``F + j`` upwards. One that was chosen and
-    did not raise the mean of E rests until another one does: the paper's rule would choose it for
-    ever, for neither the combined ranking nor the weights of the queries would change.
+    did not raise the mean of E is excluded until another one raises it. The paper's rule would
+    choose it forever, because neither the combined ranking nor the weights of the queries would
+    change.
 
     Args:
         train: queries that all have a relevant document.

@@ -2,9 +2,9 @@
 
 The one-slack form of the structural support vector machine (Joachims, Finley and Yu, 2009). Every
 step adds the plane that touches R at the present weights and solves the small quadratic programme
-over all planes. That programme is brought to Lawson and Hanson's least distance problem, which
-SciPy's non-negative least squares solves: a proximal term in the slack alone makes it one, and the
-term vanishes as the slack settles.
+over all planes. A proximal term in the slack turns that programme into Lawson and Hanson's least
+distance problem, which SciPy's non-negative least squares solves; the term vanishes as the slack
+converges.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Minimum:
     Attributes:
         weights: float64 ``[F]``, the best seen.
         objective: ``½‖w‖² / C + R(w)`` at these weights.
-        gap: by how much the objective may lie above the least possible; at most the tolerance.
+        gap: an upper bound of the distance of the objective from its minimum; at most the
+            tolerance.
         history: per step ``epoch``, ``train_loss`` (the objective, the best so far),
             ``vali_metric`` (NaN) and ``seconds``.
     """

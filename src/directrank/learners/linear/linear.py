@@ -1,4 +1,4 @@
-"""What linear baselines share: a weight per feature, and the history of its training."""
+"""Shared parts of linear baselines: their features, and the fitted scorer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def features_of(lists: RankedLists) -> np.ndarray:
     """The features of ``lists``, float64 ``[N, F]``.
 
     Raises:
-        DataError: a feature that is not a finite number, which no linear model can weigh.
+        DataError: a feature is not a finite number.
     """
     rows = slice(int(lists.offsets[0]), int(lists.offsets[-1]))
     features = np.asarray(lists.features[rows], dtype=np.float64)
@@ -39,7 +39,7 @@ def fitted(
     Args:
         weights: float64 ``[F]``.
         history: one row per step, as in :class:`directrank.learners.contract.Fitted`.
-        info: what describes the fit; the number of parameters is added.
+        info: facts about the fit; the number of parameters is added.
     """
 
     def predict(lists: RankedLists) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Neural learners: many models of one shape are trained together."""
+"""Neural learners, which train many models of one shape together."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""From packed lists to the batches of several models, without Python work per query."""
+"""Make batches for several models from packed lists, without Python work per query."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from torch import Tensor
 from directrank.lists.documents import Documents, copied
 from directrank.lists.packed import RankedLists, concatenated_ranges
 
-#: How long training lists are cut: to random documents; or to random documents that are drawn anew
-#: while none of them is relevant though one of the list is (Pobrotyn2021's released code).
+#: How long training lists are truncated: to random documents, or to random documents that are
+#: redrawn until one is relevant if the list has any (Pobrotyn2021's released code).
 CUTS = ("random", "random_relevant")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the queries of a batch lie in rows of documents.
+    """The positions of the queries of a batch in rows of documents.
 
-    A row holds one drawing of queries. G rows serve M models, M / G neighbours each: models that
-    draw the same queries share a row.
+    A row contains one drawing of queries. G rows serve M models, M / G neighbours each, because
+    models that draw the same queries share a row.
 
     Attributes:
-        labels: ``[G, N]``; N is the largest number of documents of any row. Where no query lies,
-            they are arbitrary.
+        labels: ``[G, N]``; N is the largest number of documents of any row. They are arbitrary at
+            padding.
         starts: int64 numpy ``[G, B]``, where each query begins in its row.
         lengths: int64 numpy ``[G, B]``, documents per query.
     """
@@ -49,11 +49,11 @@ class Batch(Layout):
     """One step's queries for every model of a stack.
 
     Attributes:
-        documents: the features ``[G, N, F]``, or where they are; a row is filled up with its
-            last document.
-        rows: bool ``[G, N]``, True where a scorer sees a document; None if all are.
-        spans: int64 numpy ``[G, B]``, documents per query as a scorer sees them: ``lengths``, or
-            more where padding is passed as documents.
+        documents: the features ``[G, N, F]``, or their positions; a row is padded with its last
+            document.
+        rows: bool ``[G, N]``, True at documents that a scorer sees; None if it sees all.
+        spans: int64 numpy ``[G, B]``, documents per query that a scorer sees: ``lengths``, or more
+            if padding is passed as documents.
         queries: int64 numpy ``[G, B]``, positions of the queries in the split.
     """
 
@@ -71,21 +71,21 @@ class Batch(Layout):
 class Feeder:
     """Draws batches of queries.
 
-    On a GPU the features stay there as a whole where :data:`RESIDENT` of its free memory holds
-    them; else each batch is gathered in pinned memory and copied while the GPU works. On a CPU they
+    On a GPU all features are kept in its memory if :data:`RESIDENT` of the free memory is enough;
+    otherwise each batch is gathered in pinned memory and copied while the GPU works. On a CPU they
     stay in their table until they are used.
 
     Args:
         lists: the queries.
-        dtype: what features and labels become.
-        device: where batches live.
-        max_documents: longer lists are cut to this many random documents at each draw.
+        dtype: the type of features and labels.
+        device: the device of the batches.
+        max_documents: longer lists are truncated to this many random documents at each draw.
         cut: a name of :data:`CUTS`, how those documents are drawn.
         padded: pad every list with rows of zeros to the longest of its batch, and pass them to the
             scorer as documents.
     """
 
-    #: Share of a GPU's free memory that features may take for good.
+    #: Share of a GPU's free memory that features may occupy permanently.
     RESIDENT = 0.5
 
     def __init__(
@@ -115,7 +115,7 @@ class Feeder:
     def draw(self, queries: np.ndarray, streams: Sequence[np.random.Generator]) -> Batch:
         """The batch of the queries at positions ``queries``, int ``[G, B]``.
 
-        ``streams`` holds each row's random stream for cutting long lists.
+        ``streams`` has each row's random stream for truncating long lists.
         """
         lengths = self.lengths[queries]
         if queries.shape[1] == 1 and not self.padded and self._stay_whole(lengths):
@@ -148,7 +148,7 @@ class Feeder:
         )
 
     def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
-        """The batch of one query ``[G, 1]`` per row, fast as such steps are short."""
+        """The batch of one query ``[G, 1]`` per row, computed fast because such steps are short."""
         places = np.arange(int(lengths.max()))
         documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
         full = int(lengths.min()) == len(places)
@@ -167,7 +167,7 @@ class Feeder:
     def _documents(
         self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The documents of queries, one after the other, and how many each has ``[G, B]``."""
+        """The documents of queries, concatenated, and the number of each query ``[G, B]``."""
         rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
         if self._stay_whole(lengths):
             return rows, lengths
@@ -175,7 +175,7 @@ class Feeder:
         return _cut(rows, lengths, self.max_documents, streams, required)
 
     def _stay_whole(self, lengths: np.ndarray) -> bool:
-        """Whether no list is longer than what it would be cut to."""
+        """Whether no list is long enough to be truncated."""
         return bool(lengths.max() <= self.max_documents)
 
     def _gather(self, index: Tensor) -> Tensor:
@@ -194,9 +194,9 @@ def _cut(
     streams: Sequence[np.random.Generator],
     required: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of the documents ``rows`` of lists of ``lengths`` ``[G, B]`` at most ``limit`` of each.
+    """At most ``limit`` of the documents ``rows`` of each list of ``lengths`` ``[G, B]``.
 
-    Where documents of a list are ``required``, the draw is repeated until one of them is in it.
+    If documents of a list are ``required``, the draw is repeated until it contains one of them.
     """
     flat = lengths.ravel()
     starts = np.cumsum(flat) - flat
@@ -215,7 +215,7 @@ def _cut(
 def _padded_source(
     rows: np.ndarray, lengths: np.ndarray, spans: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the packed ``rows`` each place ``[G, width]`` shows, and a mask of those that do."""
+    """The packed row of each place ``[G, width]``, and a mask of the places that have one."""
     G = len(lengths)
     shift = np.arange(G)[:, None] * width + spans.cumsum(1) - spans
     places = concatenated_ranges(shift.ravel(), lengths.ravel())

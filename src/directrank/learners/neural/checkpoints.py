@@ -1,4 +1,4 @@
-"""Unfinished work of a run on disk, so that a killed run goes on where it was.
+"""Checkpoints of a run's unfinished work on disk, from which a killed run resumes.
 
 A run has one folder with one file per part of its work: a stack of networks, or a finished trial of
 another learner. A file is a safetensors file whose header holds the rest as JSON, the key of the
@@ -58,7 +58,7 @@ class Checkpoints:
         key: names specification, code and data; a part of another key is set aside.
         minutes: how long unfinished work may go unsaved.
         stop: asked after each step; the name of a signal ends the run.
-        say: called with a line of text when a part is loaded or set aside.
+        say: called with a message when a part is loaded or set aside.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Checkpoints:
         return self.stop() is not None or time.monotonic() - self._saved >= 60 * self.minutes
 
     def save(self, part: str, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
-        """Write the part, in place of what it was before, whole or not at all."""
+        """Write the part atomically, replacing its earlier version."""
         text = json.dumps(record, default=_plain)
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         header = {"key": self.key, "record": text, "digest": _digest(self.key, text, tensors)}
@@ -90,7 +90,7 @@ class Checkpoints:
         self._saved = time.monotonic()
 
     def load(self, part: str) -> Saved | None:
-        """The part as it was saved last; None where there is none that can be used."""
+        """The latest version of the part; None if there is none that can be used."""
         path = self._path(part)
         if not path.is_file():
             return None
@@ -99,19 +99,19 @@ class Checkpoints:
         except (SafetensorError, ValueError, KeyError, OSError) as error:
             aside = path.with_suffix(".aside")
             path.replace(aside)
-            self.say(f"checkpoint {path} is of no use ({error}); set aside as {aside.name}")
+            self.say(f"checkpoint {path} cannot be used ({error}); it was renamed to {aside.name}")
             return None
-        self.say(f"going on from checkpoint {path}")
+        self.say(f"resuming from checkpoint {path}")
         return saved
 
     def end_if_asked(self, where: str) -> None:
-        """Raise :class:`StoppedError` where a signal asked for it; called after saving."""
+        """Raise :class:`StoppedError` if a signal asked for it; called after saving."""
         why = self.stop()
         if why is not None:
             raise StoppedError(why, where)
 
     def clear(self) -> None:
-        """Remove the folder: the run is complete."""
+        """Remove the folder of a complete run."""
         if self.folder.is_dir():
             shutil.rmtree(self.folder)
 
@@ -124,15 +124,15 @@ class Checkpoints:
         size = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + size])["__metadata__"]
         if header["digest"] != _digest(header["key"], header["record"], tensors):
-            raise ValueError("its digest differs")
+            raise ValueError("its digest does not match")
         if header["key"] != self.key:
-            raise ValueError("it is of another specification, code, data set or version")
+            raise ValueError("it belongs to another specification, code, data set or version")
         return Saved(tensors, json.loads(header["record"]))
 
 
 @contextlib.contextmanager
 def signalled() -> Iterator[Callable[[], str | None]]:
-    """Within it, signals that ask for an end are kept; yields what returns the first one's name."""
+    """Record signals that ask for an end; yield a function that returns the name of the first."""
     seen: list[str] = []
     old = {
         number: signal.signal(number, lambda got, frame: seen.append(signal.Signals(got).name))

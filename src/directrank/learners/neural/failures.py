@@ -1,4 +1,4 @@
-"""What stops a fit: a loss that is not finite, and memory that runs out; and how it is kept."""
+"""Failures of fits: a loss that is not finite, whose batch is saved, and running out of memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from directrank.system.errors import TrainingError
 from directrank.system.io import atomic_path, json_text
 
-#: What PyTorch's allocator on the CPU says, as a plain RuntimeError.
+#: The message of PyTorch's CPU allocator, which raises a plain RuntimeError.
 CPU_ALLOCATOR = "can't allocate memory"
 
 #: Options of glibc's ``mallopt`` (malloc.h).
@@ -23,12 +23,12 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
 
 class NotFiniteError(TrainingError):
-    """A loss that is NaN or infinite, with its batch.
+    """A NaN or infinite loss, with its batch.
 
     Attributes:
         tensors: the model's rows of the batch: ``query_ids`` and ``lengths`` ``[B]``, ``scores``,
             ``labels`` and ``features`` of the documents, query by query.
-        settings: which model, epoch and step, and how it is trained.
+        settings: the model, epoch and step, and the training settings.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class NotFiniteError(TrainingError):
         )
 
     def written_to(self, path: Path) -> TrainingError:
-        """The error that names the file, after writing the batch into it."""
+        """Write the batch to a file, and return an error that names it."""
         with atomic_path(path) as temporary:
             content = {name: value.contiguous() for name, value in self.tensors.items()}
             temporary.write_bytes(serialise(content, {"settings": json_text(self.settings)}))
@@ -50,7 +50,7 @@ class NotFiniteError(TrainingError):
 
 @contextlib.contextmanager
 def naming_memory(doing: str, remedy: str) -> Iterator[None]:
-    """Turn memory that runs out within into a :class:`TrainingError` with a ``remedy``."""
+    """Turn running out of memory into a :class:`TrainingError` with a ``remedy``."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -64,9 +64,9 @@ def naming_memory(doing: str, remedy: str) -> Iterator[None]:
 def keep_freed_memory() -> None:
     """Let the C library keep the memory of freed tensors for the next ones.
 
-    By default glibc gives tensors of more than 32 MB back to the system at once and asks for them
-    again at the next step: the system's zeroing of their pages took a fifth of a training step.
-    Elsewhere than on glibc this does nothing.
+    By default glibc returns tensors of more than 32 MB to the system at once and requests them
+    again at the next step, and zeroing their pages took a fifth of a training step. Without glibc
+    this does nothing.
     """
     try:
         set_option = ctypes.CDLL("libc.so.6").mallopt

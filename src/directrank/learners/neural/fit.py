@@ -1,8 +1,8 @@
 """The neural learner: trains many models of one shape together.
 
 The models of a call are the trials, tuning candidates and random restarts of one run. Each has its
-own parameters, learning rate, random streams, early stopping and result, equal to what it would get
-alone.
+own parameters, learning rate, random streams, early stopping and result, which are the same as if
+it were trained alone.
 """
 
 from __future__ import annotations
@@ -36,22 +36,21 @@ def fit_many(
     checkpoints: Checkpoints | None = None,
     kind: type[Stack] = Stack,
 ) -> list[Fitted]:
-    """Train one model per job, with as many restarts as its settings ask for.
+    """Train one model per job, with as many restarts as its settings require.
 
     Args:
         data: the splits.
-        settings: per job a mapping with ``model``, ``loss`` and ``training``, as in a run.
-        jobs: run and trial of each fit.
-        checkpoints: where unfinished work is saved and loaded; None saves none.
+        settings: for each job a mapping with ``model``, ``loss`` and ``training``, as in a run.
+        jobs: the run and trial of each fit.
+        checkpoints: the store of unfinished work; None saves none.
         kind: the class that trains a stack.
 
     Returns:
         One :class:`Fitted` per job, in their order.
 
     Raises:
-        ConfigError: settings that cannot be meant.
-        TrainingError: a loss that is not finite, memory that ran out, or a signal that asked for
-            an end.
+        ConfigError: the settings are not valid.
+        TrainingError: the loss is not finite, memory ran out, or a signal asked for an end.
     """
     stacks = list(_stacks(settings, jobs))
     trained: dict[int, list[Trained]] = {}
@@ -71,17 +70,17 @@ def fit_many(
 
 
 def complete(training: Mapping[str, Any]) -> dict[str, Any]:
-    """``training`` with the defaults of the run's schema for what it does not say."""
+    """``training``, completed by the defaults of the run's schema."""
     return schema.complete(training, package_schema("run")["properties"]["training"], "training")
 
 
 def _stacks(
     settings: Sequence[Mapping[str, Any]], jobs: Sequence[FitJob]
 ) -> list[tuple[Mapping[str, Any], dict[str, Any], list[Member]]]:
-    """Model, training and members of each stack.
+    """The model, training and members of each stack.
 
-    Models go together whose settings are the same but for the loss and the learning rate; those
-    with the same random streams are neighbours.
+    A stack has models whose settings differ only in the loss and the learning rate; those with the
+    same random streams are neighbours.
     """
     shapes: dict[str, tuple[Mapping[str, Any], dict[str, Any], list[Member]]] = {}
     for number, (setting, job) in enumerate(zip(settings, jobs, strict=True)):
@@ -108,7 +107,7 @@ def _trained(
     checkpoints: Checkpoints | None,
     progress: Callable[[int, str], None],
 ) -> list[Trained]:
-    """Train a stack from where its checkpoint left it, and leave one now and then."""
+    """Train a stack, resuming from its checkpoint, and save one now and then."""
     if checkpoints is None:
         return stack.train(lambda: None, progress)
 

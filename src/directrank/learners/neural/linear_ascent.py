@@ -1,15 +1,14 @@
-"""Qin2010's Algorithm 1 for a linear scorer: ApproxNDCG and ApproxAP, from random starts to a rule.
+"""Qin2010's Algorithm 1 for a linear scorer: ApproxNDCG and ApproxAP with a stopping rule.
 
-A learner beside ``neural``: the same specification, random streams and results, and in float64 the
-same weights but for rounding. What differs is how they are computed. Each start passes over the
-queries in a compiled loop, alone, until a pass moves its weights by no more than
-``training.tolerance`` (line 17 of the algorithm) or ``training.max_epochs`` are done, so that a
-start costs nothing after it has stopped and ten thousand epochs of OHSUMED take seconds.
+This learner has the same specification, random streams and results as ``neural``, and in float64
+the same weights up to rounding. The computation differs: each start passes over the queries in a
+separate compiled loop until a pass moves its weights by no more than ``training.tolerance`` (line
+17 of the algorithm) or ``training.max_epochs`` are done. So a start costs nothing after it has
+stopped, and ten thousand epochs of OHSUMED take seconds.
 
 The history has a row for every start (column ``restart``) after each epoch that
-``training.monitor`` names and where its training ends, and none in between; ``met`` says whether
-it met the tolerance there. A start's last row up to an epoch ``c`` thus says what it would have
-come to with a cap of ``c`` epochs.
+``training.monitor`` names and at the end of its training; ``met`` says whether it met the tolerance
+there. So a start's last row up to an epoch ``c`` is its result with a cap of ``c`` epochs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from directrank.system.errors import ConfigError, TrainingError
 from directrank.system.io import atomic_path
 from directrank.system.seeds import numpy_stream, torch_stream
 
-#: Training settings that Algorithm 1 leaves no choice of.
+#: Training settings that Algorithm 1 determines.
 FIXED: dict[str, Any] = {
     "batch_queries": 1,
     "reduction": "sum",
@@ -69,13 +68,13 @@ ROWS = 128
 
 @dataclass
 class Start:
-    """A random start and what became of it.
+    """A random start and its result.
 
     Attributes:
         restart: its number.
         met: whether it met the tolerance.
-        rows: rows of the history.
-        weights: float64 ``[F]`` of each row.
+        rows: its rows of the history.
+        weights: the weights at each row, float64 ``[F]``.
     """
 
     restart: int
@@ -85,11 +84,11 @@ class Start:
 
 
 class Queries:
-    """The training queries as the compiled passes take them.
+    """The training queries in the form that the compiled passes take.
 
     Args:
         lists: the queries.
-        loss: name of the loss; for ``approx_ap`` all labels above 0 are alike.
+        loss: name of the loss; ``approx_ap`` treats all labels above 0 alike.
     """
 
     def __init__(self, lists: RankedLists, loss: str) -> None:
@@ -136,11 +135,11 @@ def fit_many(
     jobs: Sequence[FitJob],
     checkpoints: Checkpoints | None = None,
 ) -> list[Fitted]:
-    """The learner ``linear_ascent``; arguments and results as :func:`.fit.fit_many`.
+    """The learner ``linear_ascent``; arguments and results are those of :func:`.fit.fit_many`.
 
     Raises:
-        ConfigError: settings that Algorithm 1 does not have.
-        TrainingError: weights that are not finite, or a signal that asked for an end.
+        ConfigError: the settings are not those of Algorithm 1.
+        TrainingError: weights are not finite, or a signal asked for an end.
     """
     plans = [_checked(setting) for setting in settings]
     parts = [f"fit-{number:04d}" for number in range(len(jobs))]
@@ -169,7 +168,9 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     model, training = settings["model"], complete(settings["training"])
     loss = dict(settings["loss"])
     if model["name"] != "linear" or model.get("bias"):
-        raise ConfigError("learner 'linear_ascent' trains the model linear, without bias", REMEDY)
+        raise ConfigError(
+            "learner 'linear_ascent' trains only the model linear, without bias", REMEDY
+        )
     require_plain_sgd("linear_ascent", training, FIXED)
     known = LOSSES.get(loss["name"])
     if known is None or not loss.keys() <= {"name", *known}:
@@ -182,7 +183,7 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trained(queries: Queries, plan: Mapping[str, Any], job: FitJob) -> Iterator[Start]:
-    """The random starts of a fit, one after the other, without what is measured of their rows."""
+    """The random starts of a fit, one after the other, whose rows are measured later."""
     training, loss = plan["training"], plan["loss"]
     rate = training["optimizer"]["lr"]
     for restart in range(training["restarts"]):
@@ -214,7 +215,7 @@ def _trained(queries: Queries, plan: Mapping[str, Any], job: FitJob) -> Iterator
 
 
 def _next_row(training: Mapping[str, Any], epoch: int) -> int:
-    """The first epoch after ``epoch`` that the history has a row of."""
+    """The first epoch after ``epoch`` for which the history has a row."""
     settings = training["monitor"] or {"at": []}
     later = [mark for mark in settings.get("at", ()) if mark > epoch]
     if "at" not in settings or "every" in settings:
@@ -288,7 +289,7 @@ def _report(job: FitJob, number: int, jobs: int, start: Start) -> None:
 def _save_if_due(
     checkpoints: Checkpoints | None, unsaved: dict[str, list[Start]], where: str
 ) -> None:
-    """Save the fits that are complete, each as a part of its own."""
+    """Save the complete fits, each as a separate part."""
     if checkpoints is None or not checkpoints.due():
         return
     for part, starts in unsaved.items():
@@ -300,7 +301,7 @@ def _save_if_due(
 
 
 def _loaded(checkpoints: Checkpoints | None, part: str) -> list[Start] | None:
-    """A fit as it was saved; None where it was not."""
+    """A saved fit; None if it was not saved."""
     saved: Saved | None = checkpoints.load(part) if checkpoints is not None else None
     if saved is None:
         return None

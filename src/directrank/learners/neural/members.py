@@ -18,8 +18,8 @@ class Member:
 
     Attributes:
         job: position of the candidate in the call.
-        run, trial, restart: what its random streams are derived from.
-        loss: its loss by name with hyper-parameters.
+        run, trial, restart: the names from which its random streams are derived.
+        loss: the name and hyper-parameters of its loss.
         rate: its learning rate before any schedule.
     """
 
@@ -32,14 +32,14 @@ class Member:
 
     @property
     def drawing(self) -> tuple[str | int, ...]:
-        """What its random streams are named after.
+        """The names of its random streams, without the purpose.
 
-        Candidates of one trial share their streams, so that they differ in their settings alone.
+        Candidates of one trial share their streams, so that they differ only in their settings.
         """
         return (self.run, self.trial, self.restart)
 
     def names(self, purpose: str) -> tuple[str | int, ...]:
-        """The names its random stream for ``purpose`` is derived from."""
+        """The names from which its random stream for ``purpose`` is derived."""
         return (*self.drawing, purpose)
 
 
@@ -53,8 +53,9 @@ class Trained:
         best_epoch, best_metric: the best on the split that chooses the epoch.
         epochs: passes over the training queries.
         finished: whether it stopped before the last epoch.
-        objective: of the kept weights on the whole training set, where restarts are compared.
-        pace: how its training loss changes.
+        objective: the objective of the kept weights on the whole training set, if restarts are
+            compared.
+        pace: the course of its training loss.
     """
 
     member: Member
@@ -68,12 +69,12 @@ class Trained:
     pace: Pace = field(default_factory=Pace)
 
 
-#: What of a :class:`Trained` is plain numbers.
+#: The attributes of :class:`Trained` that are plain numbers.
 PLAIN = ("history", "best_epoch", "best_metric", "epochs", "finished", "objective")
 
 
 def rows_of(members: Sequence[Member]) -> list[list[int]]:
-    """Positions of neighbours with the same streams; each alone where their numbers differ."""
+    """Positions of neighbours with the same streams; single ones if their numbers differ."""
     numbered = enumerate(members)
     rows = [
         [number for number, _ in group]

@@ -1,11 +1,11 @@
 """Pairs of documents in training: ties, and how the gradient moves them (Yu2020, section 5).
 
-A step against the gradient changes the score difference of a pair. Where the better document of a
-pair loses by it, the gradient pulls against the labels: the paper's *optimisation inconsistency*.
-Where badly ordered pairs are hardly moved, it is the paper's *optimisation difficulty*.
+A step against the gradient changes the score difference of a pair. If the better document of a pair
+loses by it, the gradient pulls against the labels, which the paper calls *optimisation
+inconsistency*. If badly ordered pairs hardly move, the paper calls it *optimisation difficulty*.
 
-A loss that sees scores through ranks alone moves a pair (i, j) by the rank of i and by that of j:
-``f_ij = w_i g_ij - w_j g_ji`` is what the pair itself contributes to ``-dL/ds_i`` and takes from
+A loss that depends on scores only through ranks moves a pair (i, j) by the rank of i and by that of
+j: ``f_ij = w_i g_ij - w_j g_ji`` is what the pair itself contributes to ``-dL/ds_i`` and takes from
 ``-dL/ds_j``; w is the loss's gradient by rank and g the backward derivative of a comparison. Summed
 over j, f is the whole gradient. That is the *pull* of a pair; its *net* gradient is the difference
 of ``-dL/ds`` of its two documents, which depends on all other pairs too, and exists for any loss.
@@ -30,7 +30,7 @@ from directrank.metrics.conventions import Judgements
 from directrank.relaxations.twin import TwinRanking
 from directrank.system.seeds import torch_stream
 
-#: Elements of a block of pairs; a query alone may have more.
+#: Elements of a block of pairs; a single query may have more.
 BLOCK = 1 << 21
 
 #: The metric behind each loss over twin-sigmoid ranks.
@@ -42,7 +42,7 @@ TWIN_METRICS = {
 }
 
 #: Columns of the history. All are means over the queries that have such pairs; a pair is two
-#: documents of a query with different labels, badly ordered where the worse one is ranked higher.
+#: documents of a query with different labels, badly ordered if the worse one is ranked higher.
 NET = ("pairs_badly_ordered", "net_against_labels")
 PULL = (
     "pull_against_labels",
@@ -55,7 +55,7 @@ PULL = (
 def pair_gradients(
     scores: Tensor, lists: RankedLists, loss_settings: Sequence[Mapping[str, Any]]
 ) -> dict[str, np.ndarray]:
-    """How each model's gradient treats the pairs of its training queries.
+    """Measure how each model's gradient moves the pairs of its training queries.
 
     Args:
         scores: packed scores ``[M, N]``.
@@ -64,11 +64,11 @@ def pair_gradients(
 
     Returns:
         Column → float64 ``[M]``: ``pairs_badly_ordered``, share of pairs; ``net_against_labels``,
-        share of pairs whose difference a step makes worse; and where a loss sees ranks alone (NaN
-        elsewhere) ``pull_against_labels``, share of pairs that pull against their labels, the same
-        of pairs of two relevant documents, and the mean size of the pull on badly ordered pairs and
-        on those that are badly ordered by more than the standard deviation of the query's scores,
-        each divided by the mean size over all pairs.
+        share of pairs whose difference a step makes worse; and, for a loss that depends only on
+        ranks (NaN otherwise), ``pull_against_labels``, share of pairs that pull against their
+        labels, the same of pairs of two relevant documents, and the mean size of the pull on badly
+        ordered pairs and on those that are badly ordered by more than the standard deviation of the
+        query's scores, each divided by the mean size over all pairs.
     """
     result = {name: np.full(len(scores), np.nan) for name in (*NET, *PULL)}
     for model, settings in enumerate(loss_settings):
@@ -85,9 +85,9 @@ def pair_gradients(
 def tied_pairs(
     scores: Tensor, lists: RankedLists, loss_settings: Sequence[Mapping[str, Any]]
 ) -> dict[str, np.ndarray]:
-    """Share of a query's pairs of documents whose scores are equal, mean over the queries.
+    """The share of a query's pairs of documents with equal scores, averaged over queries.
 
-    Arguments as :func:`pair_gradients`; the column is ``tied_pairs``.
+    The arguments are those of :func:`pair_gradients`; the column is ``tied_pairs``.
     """
     shares = np.zeros((len(scores), lists.n_queries))
     for query, (begin, end) in enumerate(zip(lists.offsets[:-1], lists.offsets[1:], strict=True)):
@@ -108,13 +108,13 @@ def pulls(
         scores, labels, mask: padded, ``[B, L]``.
 
     Returns:
-        ``f [B, L, L]`` with ``f_ij = -f_ji``, positive where it raises i above j, and
-        ``f.sum(2) = -dL/ds``; None for a loss that does not see scores through ranks alone.
+        ``f [B, L, L]`` with ``f_ij = -f_ji``, positive if it raises i above j, and ``f.sum(2) =
+        -dL/ds``; None for a loss that does not depend on scores only through ranks.
     """
     name = settings["name"]
     if name not in TWIN_METRICS and name != "approx_ndcg":
         return None
-    # The loss as it is written: lengths and weights are no hyper-parameters.
+    # The undecorated loss, because lengths and weights are not hyper-parameters.
     defaults = inspect.signature(inspect.unwrap(losses.get(name))).parameters
     options = {
         key: settings.get(key, parameter.default)
@@ -166,7 +166,7 @@ def _approx_ndcg(
     better = torch.sigmoid(-z) * mask[:, None, :]
     ranks = (better.sum(2) + 0.5).requires_grad_()  # a document's own comparison counts a half
 
-    # Of a ranking, NDCG uses this method alone.
+    # NDCG uses only this method of a ranking.
     given: Any = SimpleNamespace(weigh=lambda gains, weight, k: (gains * weight(ranks)).sum(1))
     formula, judgements = metrics.formula("ndcg"), Judgements(labels, mask)
     value, _ = formula(given, judgements, gain=options["gain"], discount=options["discount"])
@@ -193,7 +193,7 @@ def _of_block(
     far = bad & (difference < -_spread(scores, mask)[:, None, None])
     size = pull.abs()
     whole = _mean(size, ordered)
-    # Where no pair is moved at all, there is nothing to compare.
+    # If no pair is moved at all, there is nothing to compare.
     whole = torch.where(whole > 0, whole, torch.nan)
     return result | {
         "pull_against_labels": _share(pull < 0, ordered),
@@ -226,7 +226,7 @@ def _share(which: Tensor, of: Tensor) -> Tensor:
 
 
 def _mean(values: Tensor, where: Tensor) -> Tensor:
-    """The mean of ``values`` ``[B, L, L]`` where marked, ``[B]``; NaN where nothing is."""
+    """The mean of ``values`` ``[B, L, L]`` at marked positions, ``[B]``; NaN if there are none."""
     return (values * where).sum((1, 2)) / where.sum((1, 2))
 
 

@@ -1,7 +1,7 @@
-"""Quantities that a run writes into its history while it trains, beyond what selects an epoch.
+"""Quantities that a run records in its history during training, beyond the selection metric.
 
-They cost a pass over a split each time, so a run has none unless it asks for them. What
-they say of the test set is recorded only: training does not use it.
+They cost a pass over a split each time, so a run has none unless its specification lists them.
+Values on the test set are only recorded; training does not use them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from directrank.metrics.packed import metrics_per_query
 from directrank.system.registry import look_up
 from directrank.system.seeds import torch_stream
 
-#: Splits that a quantity may be of; the training set by default.
+#: The splits on which a quantity may be measured; the training set is the default.
 SPLITS = ("train", "vali", "test")
 
 
@@ -33,13 +33,13 @@ def columns(quantities: Sequence[Mapping[str, Any]]) -> list[str]:
     """The history's column of each quantity.
 
     Raises:
-        ConfigError: an unknown metric.
+        ConfigError: the metric is unknown.
     """
     return [_column(quantity) for quantity in quantities]
 
 
 def due(settings: Mapping[str, Any] | None, epoch: int, ends: bool) -> bool:
-    """Whether the quantities are due after ``epoch``; always where a model's training ends."""
+    """Whether the quantities are due after ``epoch``; they always are at the end of training."""
     return settings is not None and (ends or epoch % settings.get("every", 1) == 0)
 
 
@@ -49,7 +49,7 @@ def watch(
     score: Callable[[RankedLists], Tensor],
     loss_settings: Sequence[Mapping[str, Any]],
 ) -> dict[str, np.ndarray]:
-    """Each quantity on its split; ``score`` gives the scores ``[M, N]`` of lists."""
+    """Each quantity on its split; ``score`` returns the scores ``[M, N]`` of lists."""
     values: dict[str, np.ndarray] = {}
     for split in SPLITS:
         of_split = [item for item in quantities if _split(item) == split]
@@ -76,17 +76,17 @@ def monitor(
             - ``objective``: mean of the loss, without a metric;
             - a name of :data:`directrank.learners.neural.QUANTITIES`, without a metric.
 
-            and with ``split`` where it is not of the training set. A query without a relevant
-            document is left out, unless the metric says otherwise.
+            and with ``split`` if it is not the training set. A query without a relevant document is
+            left out, unless the metric says otherwise.
         scores: packed scores ``[M, N]`` of all documents of ``lists``.
         lists: the queries of that split.
-        loss_settings: the loss of each model; one that draws does so anew from the same stream.
+        loss_settings: the loss of each model; one that draws uses the same stream each time.
 
     Returns:
         Column of the history → float64 ``[M]``.
 
     Raises:
-        ConfigError: an unknown loss or metric.
+        ConfigError: a loss or metric is unknown.
     """
     relevant = lists.relevant_counts() > 0
     values: dict[str, np.ndarray] = {}

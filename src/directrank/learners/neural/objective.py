@@ -1,4 +1,4 @@
-"""The training objective of a stack of models: losses of the lists of a batch."""
+"""The training objective of a stack of models, from the losses of the lists of a batch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from directrank.lists.buckets import buckets
 from directrank.lists.draws import Streams
 from directrank.lists.packed import concatenated_ranges
 
-#: Padded pairs of documents that are not worth a further call of a loss. Most losses leave padding
-#: out of sums over pairs by themselves; those that do not need memory for all of them.
+#: Another call of a loss does not pay below this many padded pairs. Most losses skip padding in
+#: sums over pairs; the others need memory for all pairs.
 SMALL_CALL = 1 << 22
 
 
@@ -27,11 +27,11 @@ class Call:
     """One call of a loss for several models of a stack.
 
     Attributes:
-        models: int ``[C]``, which.
+        models: int ``[C]``, their positions.
         loss: the loss with the hyper-parameters that these models share.
         varied: hyper-parameters in which they differ, float64 ``[C]`` each.
-        flat: whether the loss may be given flat lists.
-        draws: whether the loss is given the models' random streams.
+        flat: whether the loss accepts flat lists.
+        draws: whether the loss draws from the models' random streams.
     """
 
     models: np.ndarray
@@ -43,14 +43,14 @@ class Call:
 
 @dataclass
 class Objective:
-    """The losses of a stack of models, and how the queries of a batch are reduced.
+    """The losses of a stack of models, and the reduction over the queries of a batch.
 
     Attributes:
         settings: one loss mapping per model (``name`` and hyper-parameters).
         reduction: ``"mean"`` over the queries with a relevant document, or ``"sum"``.
         generators: one random stream per model, for losses that draw.
-        pairs: counts, over all calls so far, the pairs of documents of one list, and the same with
-            padding, which is what a loss is given that looks at all pairs; float64 ``[2]``.
+        pairs: the number of pairs of documents within lists in all calls so far, without and with
+            padding; float64 ``[2]``.
     """
 
     settings: Sequence[Mapping[str, Any]]
@@ -69,11 +69,11 @@ class Objective:
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
         lists = _Lists(call.models, scores, layout)
-        # One list of each model lies as padded lists do.
+        # A single list per model has the layout of padded lists.
         flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
         groups = lists.all_together() if flat else lists.groups()
         if call.draws and len(groups) > 1 and lists.models > 1:
-            # A stream per model is for lists that lie model by model.
+            # A stream per model requires lists that are stored model by model.
             each = (replace(call, models=model) for model in np.split(call.models, lists.models))
             return torch.cat([self._values(one, scores, layout) for one in each])
         streams = {"generator": self._source(call)} if call.draws else {}
@@ -94,13 +94,13 @@ class Objective:
         return total / lists.relevant().clamp_min(1)
 
     def _source(self, call: Call) -> torch.Generator | Streams:
-        """Where a loss draws from."""
+        """The random streams of a loss."""
         generators = [self.generators[model] for model in call.models]
         return generators[0] if len(generators) == 1 else Streams(generators)
 
     @cached_property
     def _calls(self) -> list[Call]:
-        """As few calls as the losses allow."""
+        """The smallest number of calls that the losses allow."""
         together: dict[tuple[str, ...], list[int]] = {}
         for model in range(len(self.settings)):
             key = (repr(self._shared(model)), *sorted(self.settings[model]))
@@ -121,7 +121,7 @@ class Objective:
         return calls
 
     def _shared(self, model: int) -> dict[str, Any]:
-        """The settings that models of one call must share, in order: those that take no tensor."""
+        """The settings that models of one call must share, in order: those without tensors."""
         settings = self.settings[model]
         needs = losses.needs_of(settings["name"])
         per_list = () if needs.random(settings) else needs.per_list
@@ -129,10 +129,10 @@ class Objective:
 
 
 class _Lists:
-    """The lists of some models, one model after the other: where their scores and labels are.
+    """The lists of some models, model by model, with the positions of their scores and labels.
 
     Args:
-        numbers: int ``[models]``, which models.
+        numbers: int ``[models]``, the positions of the models.
         scores: ``[M, N]``, of all models.
         layout: of ``[G, N]`` documents.
     """
@@ -149,18 +149,18 @@ class _Lists:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each list begins in the flattened scores, int ``[lists]``."""
+        """The start of each list in the flattened scores, int ``[lists]``."""
         first = self.numbers[:, None] * self.scores.shape[1]
         return (self.layout.starts[self.rows] + first).ravel()
 
     @cached_property
     def label_starts(self) -> np.ndarray:
-        """Where each list begins in the flattened labels, int ``[lists]``."""
+        """The start of each list in the flattened labels, int ``[lists]``."""
         first = self.rows[:, None] * self.scores.shape[1]
         return (self.layout.starts[self.rows] + first).ravel()
 
     def groups(self) -> list[np.ndarray]:
-        """Positions of lists that are padded together; in their order where that is all of them."""
+        """Positions of lists that are padded together; in their order if that is all of them."""
         if len(self.lengths) * int(self.lengths.max()) ** 2 > 2 * SMALL_CALL:
             groups = buckets(self.lengths, small=SMALL_CALL)
             if len(groups) > 1:
@@ -172,7 +172,7 @@ class _Lists:
         return [np.arange(len(self.lengths))]
 
     def flat(self) -> tuple[Tensor, Tensor]:
-        """Scores and labels ``[N]`` of all lists, one after the other."""
+        """Scores and labels ``[N]`` of all lists, concatenated."""
         index = torch.from_numpy(concatenated_ranges(self.starts, self.lengths))
         scores = self.scores.flatten().index_select(0, index)
         if len(self.labels) < len(self.scores):
@@ -185,11 +185,11 @@ class _Lists:
         places = np.arange(int(lengths.max()))
         mask = torch.from_numpy(places < lengths[:, None]).to(self.scores.device)
         if len(group) == len(self.lengths) == len(self.scores) == self.models:
-            # One list of each model, all in one group: the scores lie as they should.
+            # With one list per model, all in one group, the scores already have the right layout.
             scores, labels = self.scores, self.labels
             if scores.shape[1] > len(places):
                 scores, labels = scores[:, : len(places)], labels[:, : len(places)]
-            # As repeat_interleave, which takes longer than a loss for so little.
+            # The same as repeat_interleave, which would take longer than the loss.
             spread = labels[:, None].expand(-1, self.models // len(labels), -1)
             return scores, spread.reshape(scores.shape), mask
         index = _places(self.starts[group], places, self.scores)
@@ -199,7 +199,7 @@ class _Lists:
         return scores, _gathered(self.labels, index), mask
 
     def relevant(self) -> Tensor:
-        """How many lists of each model have a relevant document, ``[models]``."""
+        """The number of lists of each model with a relevant document, ``[models]``."""
         before = torch.nn.functional.pad((self.labels > 0).flatten().cumsum(0), (1, 0))
         begin = torch.from_numpy(self.label_starts).to(before.device)
         end = begin + torch.from_numpy(self.lengths).to(before.device)
@@ -226,7 +226,7 @@ def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
 
 
 def _places(starts: np.ndarray, places: np.ndarray, values: Tensor) -> Tensor:
-    """Where ``[B, L]`` lie in the flattened ``values``; beyond a list's end anywhere."""
+    """The positions of ``[B, L]`` in the flattened ``values``; arbitrary beyond a list's end."""
     return torch.from_numpy(np.minimum(starts[:, None] + places, values.numel() - 1)).to(
         values.device
     )

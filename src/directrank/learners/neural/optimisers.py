@@ -1,8 +1,8 @@
-"""Optimisers that update every model of a stack with a learning rate of its own.
+"""Optimisers that update every model of a stack with its own learning rate.
 
 Every parameter has a leading dimension M, and so has an optimiser's state: a model of a stack is
-updated as `torch.optim` would update it alone. All parameters lie in one vector, so that an update
-is a handful of operations: a step of a small network costs as much as its calls do.
+updated as `torch.optim` would update it alone. All parameters are in one vector, so that an update
+takes few operations, because calls dominate the cost of a step of a small network.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class SGD:
     """``w ← w - rate · g``.
 
     Args:
-        parameters: each ``[M, …]``; they are moved into a vector, and stay views of it.
-        weight_decay: multiple of the weights that is added to their gradient.
+        parameters: each ``[M, …]``; they are moved into a vector and become views of it.
+        weight_decay: the factor with which weights are added to their gradient.
     """
 
     def __init__(self, parameters: Sequence[Tensor], *, weight_decay: float = 0.0) -> None:
@@ -61,12 +61,12 @@ class SGD:
         return self._latest[1]
 
     def _views(self, vector: Tensor) -> list[Tensor]:
-        """The parts of a vector that belong to each parameter, not copied."""
+        """Views of the parts of a vector that belong to each parameter."""
         parts = vector.split([shape.numel() for shape in self.shapes])
         return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def memory(self) -> dict[str, Tensor]:
-        """The state by name, each tensor with a leading dimension M; not copied."""
+        """Views of the state by name, each with a leading dimension M."""
         return {}
 
     def forget(self, model: int) -> None:
@@ -78,7 +78,7 @@ class Adagrad(SGD):
 
     Args:
         parameters, weight_decay: see :class:`SGD`.
-        initial_accumulator_value: where G starts.
+        initial_accumulator_value: the initial value of G.
     """
 
     EPSILON = 1e-10
@@ -166,7 +166,7 @@ def build(settings: Mapping[str, Any], parameters: Sequence[Tensor]) -> SGD:
     """The optimiser that ``settings`` (``name``, ``lr`` and its own settings) describe.
 
     Raises:
-        ConfigError: an unknown optimiser, or a setting that it does not have.
+        ConfigError: the optimiser is unknown, or it lacks a setting.
     """
     options = {key: value for key, value in settings.items() if key not in ("name", "lr")}
     name = settings["name"]

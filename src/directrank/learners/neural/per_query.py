@@ -1,12 +1,12 @@
 """RankNet and LambdaRank with one update per query, as Burges2006 trains them, in compiled passes.
 
-These are learners beside ``neural``: the same specification, random streams, validation, schedules
-and results, by the same code; what differs is how an epoch is computed. A network of 500 weights on
-50 documents is 50 microseconds of arithmetic, and the twenty-odd tensor operations of a step of the
-general engine cost several times that. More than one network of a run is trained in one pass.
+These learners share the specification, random streams, validation, schedules and results of
+``neural``, and its code; only the computation of an epoch differs. A network of 500 weights takes
+50 microseconds of arithmetic for 50 documents, and the twenty or so tensor operations of a step of
+the general engine cost several times that. More than one network of a run is trained in one pass.
 
-``per_query`` trains all losses of the paper, as fast as this can be done. The others are the
-algorithms that section 6.1 of the paper times, for RankNet's cost alone:
+``per_query`` trains all losses of the paper as fast as possible. The others are the algorithms that
+section 6.1 of the paper times, for RankNet's cost only:
 
 - ``ranknet_v1``, RankNet as it was trained before: both documents of every pair pass through the
   network forwards and backwards, and the weights are updated once per query;
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from directrank.models.linear import Linear
     from directrank.models.two_layer import TwoLayer
 
-#: Training settings that a compiled pass knows in one way only.
+#: Training settings for which a compiled pass supports only one value.
 FIXED: dict[str, Any] = {
     "batch_queries": 1,
     "reduction": "sum",
@@ -88,7 +88,7 @@ class PerQueryStack(Stack):
         self._load()
 
     def _load(self) -> None:
-        """Have the pass compiled, or read from disk, before any is timed: one without a pair."""
+        """Run a pass without a pair, so that it is compiled or loaded before any is timed."""
         one = np.zeros(1, self._numpy)
         document = np.zeros((1, self.data.train.n_features), self._numpy)
         net = (False, document.T.copy(), one.copy(), one.copy(), one, np.zeros(1))
@@ -97,7 +97,7 @@ class PerQueryStack(Stack):
     def _check(
         self, model: Mapping[str, Any], training: Mapping[str, Any], members: Sequence[Member]
     ) -> None:
-        """Raise a :class:`ConfigError` for what these passes cannot do."""
+        """Raise :class:`ConfigError` for settings that these passes do not support."""
         if model["name"] not in ("linear", "two_layer") or model.get("bias"):
             raise ConfigError(
                 f"learner '{self.learner}' trains the models linear, without bias, and two_layer",
@@ -131,12 +131,12 @@ class PerQueryStack(Stack):
         before the update of its query.
         """
         began = time.perf_counter()
-        step_done()  # between epochs nothing is under way, and the stack can be saved
+        step_done()  # between epochs the stack can be saved
         queries = self.data.train.n_queries
         order = np.stack([stream.permutation(queries) for stream in self.shuffles])
         costs = np.zeros(len(self.active))
         self.pass_seconds = 0.0
-        for row in range(len(self.rows)):  # each drawn alone, as its documents are copied
+        for row in range(len(self.rows)):  # each is drawn alone, because its documents are copied
             models = slice(row * self.per_row, (row + 1) * self.per_row)
             batch = self.feeder.draw(order[row : row + 1], self.cuts[row : row + 1])
             offsets = np.concatenate([[0], np.cumsum(batch.lengths[0])]).astype(np.int64)
@@ -196,7 +196,7 @@ class PerQueryStack(Stack):
     def _layers(self) -> tuple[Tensor, Tensor, Tensor]:
         """Weights ``[M, F, H]``, biases ``[M, 1, H]`` and output weights ``[M, H, 1]``.
 
-        A linear net has one unit, and constants in the place of the other two.
+        A linear net has one unit and constants instead of the other two.
         """
         if self.model_settings["name"] == "two_layer":
             net = cast("TwoLayer", self.model)
@@ -211,7 +211,7 @@ class PerQueryStack(Stack):
 
 
 class DocumentsStack(PerQueryStack):
-    """A stack whose epochs are V2's passes as the paper has them, with every activation anew."""
+    """A stack whose epochs are V2's passes as in the paper, which recompute activations."""
 
     learner = "ranknet_v2"
     losses: Mapping[str, Sequence[str]] = {"ranknet": ()}
@@ -256,10 +256,10 @@ def fit_by_lambdas(
     jobs: Sequence[FitJob],
     checkpoints: Checkpoints | None = None,
 ) -> list[Fitted]:
-    """The learner ``per_query``; arguments and results as :func:`.fit.fit_many`.
+    """The learner ``per_query``; arguments and results are those of :func:`.fit.fit_many`.
 
-    The history has a column ``pass_seconds``: of ``seconds`` those that the processor spent on the
-    pass itself, without validation and without waiting for other programs.
+    The history has a column ``pass_seconds``: the CPU time of ``seconds`` that the pass itself
+    took, without validation and without waiting for other programs.
     """
     return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PerQueryStack)
 
@@ -270,7 +270,7 @@ def fit_v1(
     jobs: Sequence[FitJob],
     checkpoints: Checkpoints | None = None,
 ) -> list[Fitted]:
-    """The learner ``ranknet_v1``; as :func:`fit_by_lambdas`."""
+    """The learner ``ranknet_v1``; see :func:`fit_by_lambdas`."""
     return fit.fit_many(data, settings, _on_the_cpu(jobs), checkpoints, PairsStack)
 
 

@@ -1,9 +1,9 @@
-"""What the learners of boosted trees share: the metric that chooses, and the trees' account.
+"""Shared parts of learners of boosted trees: the selection metric, and the record of trees.
 
-After every tree the run's selection metric is measured on the validation set: the study's own
-metric, as the mean over the queries that are not empty, whatever the library would count an empty
-query as. The first number of trees with the best value is kept, and training ends when as many
-trees as ``early_stopping_rounds`` says have brought nothing better.
+After every tree the run's selection metric is measured on the validation set: this is the study's
+own metric, averaged over the queries that are not empty, whatever value the library gives to an
+empty query. The first number of trees with the best value is kept, and training ends after
+``early_stopping_rounds`` trees without improvement.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MeanMetric:
 
 
 class Boosting:
-    """A fit, tree by tree: its history, when it ends, and how many trees are kept.
+    """A fit, tree by tree: its history, its end, and the number of trees that are kept.
 
     Args:
         settings: with ``n_trees`` and ``early_stopping_rounds``.
@@ -68,11 +68,11 @@ class Boosting:
         self._before = 0.0
 
     def start(self) -> None:
-        """The next tree's time begins now."""
+        """Start the clock of the next tree."""
         self._before = time.perf_counter()
 
     def add(self, value: float) -> bool:
-        """Write down the next tree, with its validation metric; whether training should end."""
+        """Record the next tree with its validation metric; return whether training should end."""
         seconds = time.perf_counter() - self._before
         self.rows.append(history_row(len(self.rows) + 1, seconds, vali_metric=value))
         if not self._best or value > self.rows[self._best - 1]["vali_metric"]:
@@ -93,7 +93,7 @@ class Boosting:
         predict: Callable[[RankedLists], np.ndarray],
         save: Callable[[Path], None],
     ) -> Fitted:
-        """What the learner returns of a model of ``kept`` trees."""
+        """The result of a learner for a model of ``kept`` trees."""
         info = {
             "best_epoch": kept,
             "epochs": len(self.rows),
@@ -104,24 +104,25 @@ class Boosting:
 
 
 def library(name: str, install: str) -> ModuleType:
-    """The library ``name``; a :class:`DirectrankError` with what to ``install`` if it is absent."""
+    """The library ``name``; raises :class:`DirectrankError` if it has to be installed."""
     try:
         return import_module(name)
     except ImportError:
         raise DirectrankError(
-            f"the learner '{name}' needs a package that is not installed", f"pip install {install}"
+            f"the learner '{name}' needs a package that is not installed",
+            f"run `pip install {install}`",
         ) from None
 
 
 def seed(job: FitJob, name: str) -> int:
-    """The seed of the learner ``name`` for a trial, of 31 bits, as the libraries take it."""
+    """The seed of the learner ``name`` for a trial, of 31 bits, which the libraries accept."""
     return derive_seed(job.run, job.trial, name) % 2**31
 
 
 def no_split(data: Splits, remedy: str) -> TrainingError:
     """The error of a fit whose trees have one leaf each.
 
-    Its scores would all be equal, and every metric that of the order in the file.
+    All its scores would be equal, and every metric would be that of the file's order.
     """
     return TrainingError(
         f"no tree found a split in {data.train.n_documents} documents of "
@@ -131,7 +132,7 @@ def no_split(data: Splits, remedy: str) -> TrainingError:
 
 
 def finite(scores: np.ndarray, remedy: str) -> np.ndarray:
-    """The ``scores``; a :class:`TrainingError` where one is not finite."""
+    """The ``scores``; raises :class:`TrainingError` if one is not finite."""
     if not np.isfinite(scores).all():
         raise TrainingError("the trees' outputs are not finite", remedy)
     return scores

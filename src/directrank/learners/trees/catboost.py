@@ -40,10 +40,10 @@ from directrank.system.errors import TrainingError
 from directrank.system.io import atomic_path
 from directrank.system.schema import complete
 
-#: Documents that are scored at once: CatBoost copies what it scores.
+#: Documents that are scored at once, because CatBoost copies them.
 BLOCK = 1 << 17
 
-#: What holds where a metric is named.
+#: The schema if a metric is named.
 WITH_METRIC: dict[str, Any] = {
     "properties": {
         "objective": {
@@ -54,7 +54,7 @@ WITH_METRIC: dict[str, Any] = {
     },
 }
 
-#: What holds where the metric is cut off.
+#: The schema if the metric has a cut-off.
 WITH_CUT_OFF: dict[str, Any] = {
     "required": ["metric"],
     "properties": {
@@ -66,7 +66,7 @@ WITH_CUT_OFF: dict[str, Any] = {
     "description": "k and gain belong to a metric: name it",
 }
 
-#: What holds where its gain is chosen.
+#: The schema if its gain is chosen.
 WITH_GAIN: dict[str, Any] = {
     "required": ["metric"],
     "properties": {
@@ -99,8 +99,8 @@ SETTINGS: dict[str, Any] = {
         "metric": {
             "enum": ["Classic", "NDCG", "DCG", "MRR", "ERR", "MAP"],
             "default": None,
-            "description": "metric: whose change weighs the pairs of YetiRank (its mode, Classic "
-            "if not said), or what StochasticRank optimises (NDCG if not said)",
+            "description": "metric: its change weighs the pairs of YetiRank (its mode, Classic by "
+            "default), or StochasticRank optimises it (NDCG by default)",
         },
         "k": {
             "type": ["integer", "null"],
@@ -170,12 +170,12 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     Returns:
         The model. In its history ``vali_metric`` is the mean over the queries that are not empty,
         and ``train_loss`` is NaN. Given the same data, settings, run, trial and threads the model
-        is the same to the byte: CatBoost's random identifier and time stamp are taken out of it.
+        is the same to the byte: CatBoost's random identifier and time stamp are removed.
 
     Raises:
-        ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades or have nothing to rank by, or splits without a
-            relevant document.
+        ConfigError: a setting is unknown or not valid.
+        DataError: labels are not grades or are all equal within queries, or a split has no relevant
+            document.
         DirectrankError: the package is not installed.
         TrainingError: CatBoost failed, or found nothing to split on.
     """
@@ -217,7 +217,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
 
 class _Metric:
-    """The metric that chooses, as CatBoost calls it: of the training set, then the validation set.
+    """The selection metric as CatBoost calls it, on the training set and then the validation set.
 
     Args:
         measure: the metric on the validation set.
@@ -247,9 +247,9 @@ class _Metric:
 
 
 class _Recorder:
-    """A callback that writes down each tree, and says whether to go on.
+    """A callback that records each tree, and returns whether to continue.
 
-    What is raised here would become an error of CatBoost's: it is kept in ``error``.
+    Exceptions raised here would become CatBoost's errors, so they are kept in ``error``.
     """
 
     def __init__(self, trees: Boosting, metric: _Metric) -> None:
@@ -302,7 +302,7 @@ def _loss(settings: Mapping[str, Any]) -> str:
 
 
 def _targets(labels: np.ndarray, metric: str | None, label_levels: int) -> np.ndarray:
-    """What CatBoost is given as labels: for MRR and MAP relevance, for ERR the chance of a stop."""
+    """The labels for CatBoost: relevance for MRR and MAP, the probability of stopping for ERR."""
     if metric in ("MRR", "MAP"):
         return (labels > 0).astype(np.float32)
     if metric == "ERR":

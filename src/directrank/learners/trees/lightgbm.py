@@ -1,10 +1,10 @@
 """Boosted trees with LightGBM: LambdaMART, the strongest baseline of Bruch2019 and Yu2020; XE-NDCG.
 
-LightGBM's ``lambdarank`` is not textbook LambdaRank: with ``norm`` on it divides |ΔNDCG| by
-0.01 + |Δs| and rescales the lambdas of each query, and it only weighs pairs of which at least one
-document is among the first ``truncation_level`` of the current ranking. Both are settings.
-``rank_xendcg`` is the cross-entropy of Bruch (2021) between a softmax of the scores and gains from
-which uniform noise is taken at each tree.
+LightGBM's ``lambdarank`` is not textbook LambdaRank: with ``norm`` it divides |ΔNDCG| by 0.01 +
+|Δs| and rescales the lambdas of each query, and it only weighs pairs of which at least one document
+is among the first ``truncation_level`` of the current ranking. Both are settings. ``rank_xendcg``
+is the cross-entropy of Bruch (2021) between a softmax of the scores and gains from which uniform
+noise is subtracted at each tree.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
 from directrank.system.schema import complete
 
-#: LightGBM's own limit (kMaxPosition); it ends the process' training with an error beyond it.
+#: LightGBM's own limit (kMaxPosition); training ends with an error beyond it.
 MAX_DOCUMENTS = 10_000
 
-#: What holds where a setting of lambdarank is given.
+#: The schema if a setting of lambdarank is given.
 LAMBDARANK: dict[str, Any] = {
     "properties": {
         "objective": {
@@ -55,8 +55,9 @@ LAMBDARANK: dict[str, Any] = {
     },
 }
 
-#: The settings of a fit. The defaults are Bruch2019's; what the paper does not say is LightGBM's
-#: default, except the sampling of features: ten trials without any randomness would have no spread.
+#: The settings of a fit. The defaults are Bruch2019's; settings that the paper does not state are
+#: LightGBM's defaults, except the sampling of features, because ten trials without any randomness
+#: would have no spread.
 SETTINGS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -123,7 +124,7 @@ SETTINGS: dict[str, Any] = {
             "type": "integer",
             "minimum": 1,
             "default": 1,
-            "description": "bagging_freq: documents are drawn anew every so many trees",
+            "description": "bagging_freq: documents are drawn again after this many trees",
         },
         "watch": {
             "anyOf": [
@@ -144,7 +145,7 @@ SETTINGS: dict[str, Any] = {
             ],
             "default": None,
             "description": "watch: {every, splits} also records the selection metric of these "
-            "splits every so many trees; nothing is chosen by it",
+            "splits at intervals of that many trees; nothing is chosen by it",
         },
     },
     "dependentSchemas": {"truncation_level": LAMBDARANK, "norm": LAMBDARANK},
@@ -167,9 +168,9 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         settings, run, trial and threads the model is the same to the byte.
 
     Raises:
-        ConfigError: an unknown setting or an impossible value.
-        DataError: labels that are not grades or have nothing to rank by, splits without a relevant
-            document, or a query with more than 10 000 documents.
+        ConfigError: a setting is unknown or not valid.
+        DataError: labels are not grades or are all equal within queries, a split has no relevant
+            document, or a query has more than 10 000 documents.
         TrainingError: LightGBM failed, or found nothing to split on.
     """
     settings = complete(settings, SETTINGS, "learner 'lightgbm'")
@@ -195,7 +196,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         )
     except lightgbm.basic.LightGBMError as error:
         raise TrainingError(f"LightGBM failed: {error}", _remedy(error, settings)) from error
-    # Where nothing is left to split on, LightGBM goes on without growing trees.
+    # If nothing is left to split on, LightGBM continues without growing trees.
     kept = min(trees.kept, booster.num_trees())
     text = booster.model_to_string(num_iteration=kept)
     leaves = _count_leaves(text)
@@ -215,7 +216,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
 @dataclass(frozen=True)
 class _Selection:
-    """How the validation metric is measured after every tree."""
+    """The measurement of the validation metric after every tree."""
 
     vali: RankedLists
     metric: Mapping[str, Any]
@@ -244,7 +245,7 @@ class _Selection:
         return lambda scores, _: (measure.label, measure(scores), True)
 
     def excluding_empty(self, value: float) -> float:
-        """LightGBM's mean, in which an empty query counts 1, without the empty queries."""
+        """Remove the empty queries from LightGBM's mean, in which they count 1."""
         if not self.native:
             return value
         n_queries, n_empty = self._counts
@@ -256,11 +257,11 @@ class _Selection:
 
 
 class _Recorder:
-    """A callback that writes down each tree, and ends training.
+    """A callback that records each tree, and ends training.
 
     Args:
-        trees: where trees are written down.
-        selection: what chooses the number of trees.
+        trees: the record of trees.
+        selection: the metric that chooses the number of trees.
         watched: other splits whose metric is recorded.
     """
 
@@ -285,9 +286,9 @@ class _Watched:
     Args:
         split: its name.
         lists: its queries.
-        metric: what is measured.
-        every: after how many trees.
-        threads: that scoring may use.
+        metric: the metric.
+        every: the number of trees between measurements.
+        threads: the number of threads for scoring.
     """
 
     def __init__(
@@ -302,7 +303,7 @@ class _Watched:
         self._scores = np.zeros(lists.n_documents)
 
     def measure(self, booster: lightgbm.Booster, trees: int) -> dict[str, float]:
-        """Column → value, where it is due after so many ``trees``; scores only the new ones."""
+        """Column → value if it is due after ``trees`` trees; only the new trees are applied."""
         if trees % self._every:
             return {}
         self._scores += booster.predict(
@@ -359,7 +360,7 @@ def _dataset(
 
 
 def _remedy(error: Exception, settings: Mapping[str, Any]) -> str:
-    """What to do about an error of LightGBM's."""
+    """The remedy for an error of LightGBM."""
     if "best_split_info" in str(error) and settings["min_sum_hessian_in_leaf"] == 0:
         # A query whose order is right already has lambdas and weights of 0.
         return (

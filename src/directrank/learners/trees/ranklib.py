@@ -1,10 +1,10 @@
 """LambdaMART with RankLib, the Java program behind Bruch2019's "λMART RankLib".
 
-The program is not part of this package: it is run where a Java runtime and its jar are found. How
-it is called follows its documented command line (ranker 6); how its files and its output read was
-taken from its source (codelibs/ranklib, ``eval/Evaluator.java``, ``tree/LambdaMART.java``).
+The program is not part of this package; it is used if a Java runtime and its jar are found. Calls
+follow its documented command line (ranker 6); the formats of its files and output were taken from
+its source (codelibs/ranklib, ``eval/Evaluator.java``, ``tree/LambdaMART.java``).
 
-RankLib draws nothing at random: all trials of a run are the same.
+RankLib draws nothing at random, so all trials of a run are the same.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from directrank.system.errors import ConfigError, DataError, DirectrankError, Tr
 from directrank.system.io import sha256_of, write_text
 from directrank.system.schema import complete
 
-#: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; it does not give the
-#: number of trees nor when to stop, which are as for LightGBM.
+#: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; the paper states
+#: neither the number of trees nor a stopping rule, which are those for LightGBM.
 SETTINGS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -99,15 +99,15 @@ SETTINGS: dict[str, Any] = {
 #: A line of RankLib's progress table: number of trees | training metric | validation metric.
 _PROGRESS = re.compile(r"(\d+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*$")
 
-#: Lines of RankLib's output that an error shows.
+#: The number of lines of RankLib's output that an error shows.
 _TAIL = 15
 
 
 class Availability(NamedTuple):
-    """Whether RankLib can be run here.
+    """Whether RankLib can be run on this machine.
 
     Attributes:
-        reason: what it would run, or what is missing.
+        reason: the program that would be run, or what is missing.
         program: paths of the Java command and of the jar; None where one is missing.
     """
 
