@@ -16,17 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: Orders that are drawn of a list, as this library's losses draw by themselves.
+#: The number of orders that are drawn per list, which is this library's default.
 SAMPLES = {"pl_rank": 10, "stochastic_rank": 1}
 
-#: Longest list that they are given: LibAUC and StochasticRank make tensors of all pairs.
+#: The longest list that they are given, because LibAUC and StochasticRank make tensors of all
+#: pairs.
 LONGEST = {"k_song": 1250, "stochastic_rank": 1250}
 
 
 def step_of(
     name: str, folder: Path, scores: Tensor, labels: Tensor, mask: Tensor
 ) -> Callable[[], object] | None:
-    """One step of a loss; None where they have none, or not for such lists."""
+    """One step of a loss; None if they have no such loss, or not for such lists."""
     if scores.shape[1] > LONGEST.get(name, scores.shape[1]):
         return None
     if name == "k_song":
@@ -37,7 +38,7 @@ def step_of(
 
 
 def _k_song(folder: Path, scores: Tensor, labels: Tensor) -> Callable[[], object] | None:
-    """SONG of a batch, whose relevant documents come first as it wants them."""
+    """SONG of a batch, which requires relevant documents first."""
     if not folder.is_dir():
         return None
     _package("libauc", folder / "libauc")
@@ -68,7 +69,7 @@ def _k_song(folder: Path, scores: Tensor, labels: Tensor) -> Callable[[], object
 def _per_list(
     name: str, folder: Path, scores: Tensor, labels: Tensor, mask: Tensor
 ) -> Callable[[], object] | None:
-    """The gradients of all lists, one after the other, without a cut-off."""
+    """The gradients of all lists in turn, without a cut-off."""
     if not folder.is_dir():
         return None
     if str(folder) not in sys.path:
@@ -90,7 +91,7 @@ def _per_list(
 
 
 def _package(name: str, folder: Path | None = None, **contents: object) -> None:
-    """Have a package that imports nothing, with modules from ``folder``."""
+    """Create a package that imports nothing, with modules from ``folder``."""
     if name not in sys.modules:
         module = types.ModuleType(name)
         module.__path__ = [] if folder is None else [str(folder)]

@@ -56,7 +56,11 @@ def test_labels_below_0_are_read_as_0(tmp_path):
         (read_run, "7 Q0 a 1 0.5 t\n7 Q0 b 2 0.4\n", ":2: has 5 fields, expected 6"),
         (read_run, "7 Q0 a 1 high t\n", ":1: the score 'high' is not a finite number"),
         (read_run, "7 Q0 a 1 nan t\n", ":1: the score 'nan' is not a finite number"),
-        (read_run, "7 Q0 a 1 2 t\n8 Q0 a 1 2 t\n7 Q0 a 2 1 t\n", ":3: query 7 has document a twice"),
+        (
+            read_run,
+            "7 Q0 a 1 2 t\n8 Q0 a 1 2 t\n7 Q0 a 2 1 t\n",
+            ":3: query 7 has document a twice",
+        ),
         (read_qrels, "7 0 a 1.5\n", ":1: the label '1.5' is not a whole number"),
         (read_qrels, "7 0 a 1\n7 0 a 1\n", ":2: query 7 has document a twice"),
         (read_qrels, "7 Q0 a 1 0.5 t\n", ":1: has 6 fields, expected 4"),
