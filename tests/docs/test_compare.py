@@ -32,7 +32,7 @@ def test_a_run_of_prepared_data_is_placed_as_the_page_says(tmp_path, monkeypatch
             printed = capsys.readouterr().out
             assert text.strip() in printed
     assert re.search(r" Of \d\d published methods it is not distinguishable from \d\d\.", printed)
-    assert re.search(r"^\| LambdaMART +\| +0\.9\d+ \| +−0\.0\d+ \(±0\.\d+\) \|", printed, re.M)
+    assert re.search(r"^\| LambdaMART +\| +0\.9\d+ \| +−0\.0\d+ ± 0\.\d+ \|", printed, re.M)
 
 
 def test_letor_text_becomes_judgements_and_a_run(tmp_path):

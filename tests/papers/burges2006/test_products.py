@@ -248,7 +248,7 @@ def test_every_algorithm_stands_beside_v1_and_v2s_factor_beside_the_papers(tmp_p
     assert times["linear", f"speed-up {V1_EACH} over V1"] == pytest.approx(2 * 16**-0.01, rel=1e-4)
     assert times["linear", f"speed-up {V2_STORED} over V1"] > times["linear", "speed-up V2 over V1"]
     text = (tmp_path / "table_speed_cubic.md").read_text(encoding="utf-8")
-    assert "V2 with stored activations, linear, 16 documents" in text
+    assert "| V2 with stored activations, linear " in text
 
 
 def test_algorithms_in_unequal_numbers_of_processes_are_refused(tmp_path: Path) -> None:

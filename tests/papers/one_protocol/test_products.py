@@ -124,9 +124,9 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     ]
     assert primary.loc[("linear", "RankNet"), "mean"] == pytest.approx(np.mean(means), abs=1e-5)
     text = stem.with_suffix(".md").read_text("utf-8")
-    assert "LambdaMART has the highest mean" in text
+    assert text.splitlines()[2].startswith("Of all methods LambdaMART has the highest NDCG@10")
     assert "It is significantly better than all 9 others." in text
-    assert "Best of the losses with the network" in text
+    assert "Of the losses with the network" in text
     assert "these queries cannot tell" in text
     assert "worse than 0" in text  # the trees against the losses
 
@@ -140,7 +140,7 @@ def test_where_nothing_differs_the_sentences_say_so(tmp_path: Path):
     assert "better than none of the 9 others; of the rest, these queries cannot tell" in text
 
 
-def test_all_pairs_are_in_the_csv_and_signs_agree_with_it(tmp_path: Path):
+def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Path):
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
     assert len(data) == 45
     row = data[(data["method"] == "RMSE") & (data["other"] == "LambdaMART")].iloc[0]
@@ -150,10 +150,18 @@ def test_all_pairs_are_in_the_csv_and_signs_agree_with_it(tmp_path: Path):
     assert row["rank_difference"] > 0
     alike = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
     assert (alike["p_holm"] >= 0.05).all()
-    lines = stem.with_suffix(".md").read_text("utf-8").splitlines()
-    rmse = next(line for line in lines if line.startswith("| RMSE"))
-    cells = [cell.strip() for cell in rmse.split("|")[2:-1]]
-    assert cells == ["3", "−", "−", "·", "−"]
+    text = stem.with_suffix(".md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    listed = {(cells[0], cells[1]): cells[2:] for cells in rows if len(cells) == 5}
+    size = f"{-row['difference']:+.3f} ± {row['half_width']:.3f}"
+    assert listed["LambdaMART", "RMSE (linear)"] == [size, "< 0.001", "yes"]
+    assert not {
+        ("RankNet (linear)", "ListNet (linear)"),
+        ("ListNet (linear)", "RankNet (linear)"),
+    } & (listed.keys())
+    sure = int((data["p_holm"] < 0.05).sum())
+    assert len(listed) - 2 == sure  # less the heading and the rule
+    assert f"{sure} of the 45 pairs of methods differ significantly" in text
 
 
 def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: Path):

@@ -90,7 +90,7 @@ def test_a_setting_moves_the_metric_by_its_values_at_their_best_rates(
     trees = moved.loc[("LambdaMART", "trees")]
     assert trees["setting"] == "num_leaves"
     assert trees["moves_with_setting"] == pytest.approx(0.53 - 0.51)
-    assert "0.1: 0.4100, none: 0.4200" in page
+    assert "0.1: 0.410, none: 0.420" in page
 
 
 def test_a_method_without_a_setting_moves_with_its_rate_alone(

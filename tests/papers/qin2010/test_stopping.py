@@ -121,7 +121,7 @@ def test_table_4_says_what_other_caps_would_have_given(
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert "With a cap of 100 and 500 epochs" in text
-    assert "NDCG@n 0.4500 and 0.5200 (here 0.5400)" in text
+    assert "NDCG@n 0.450 and 0.520 (here 0.540)" in text
     assert "trained by gradients have at most 100 epochs in float32" in text
     assert text.count("15 of 20 random starts met δ = 0.001") == 2  # caption and note
 

@@ -47,13 +47,6 @@ def test_an_exact_value_has_no_error_but_that_of_rounding() -> None:
     assert rounded[0] == pytest.approx(spread, rel=0.01)
 
 
-def test_brackets_are_set_where_levels_can_be_compared() -> None:
-    assert differences.beside("0.668", -1.26, "real") == "0.668 (−1.3 SE)"
-    assert differences.beside("0.668", -1.26, "stand-in") == "0.668"
-    assert differences.beside("", 1.0, "real") == ""
-    assert differences.beside("0.668", math.nan, "real") == "0.668"
-
-
 def drawn(folder: Path, repeats: list[str], **experiments: list) -> tuple[pd.DataFrame, str]:
     """The CSV and the caption of Qin2010's summary."""
     plan = make_plan(folder, "qin2010", "summary", experiments, edition="real", repeats=repeats)

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 
 from directrank.papers.bruch2019.runs import CUTOFFS
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import headings, interval, number, p_value, signed, spread
+from directrank.papers.shared.format import headings, p_value, share, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import (
     Method,
     by_method,
-    groups_sentence,
     over_trials,
     paired_groups,
     paired_test,
@@ -30,6 +31,8 @@ EXPERIMENT = "choices_web30k"
 
 #: The setting that others are compared with; theirs begin with its name.
 BASES = ("ApproxNDCG", "λMART_GBM")
+
+SIGNIFICANT = 0.05
 
 
 def table_choices(evidence: Evidence) -> TableResult:
@@ -50,37 +53,53 @@ def table_choices(evidence: Evidence) -> TableResult:
     data = pd.DataFrame(rows)
     first = next(iter(methods.values()))
     trials = spread([method.runs[0].n_trials for method in methods.values()], "trial")
+    by_group = "" if first.query_groups().is_unique else ", both by group of related queries"
     caption = (
-        f"NDCG in per cent on the test set, mean over {trials} with the half width of its 95% t "
-        "interval over trials. “diff.” is the difference to the first row of the group with its "
-        "95% interval over test queries, of means over trials; p of a paired randomisation test, "
-        "not corrected. Queries without a relevant document are left out. "
-        f"{groups_sentence([first])}{evidence.sources(first.runs)}"
+        f"NDCG in per cent on the test set, mean over {trials} ± the half width of its 95% t "
+        "interval over trials. “diff.” is the difference to the first row of the group ± the half "
+        "width of its 95% interval over test queries, of means over trials; p of a paired "
+        f"randomisation test{by_group}. Neither intervals nor p values are corrected for their "
+        "number. Queries without a relevant document are left out. "
+        f"{evidence.sources(first.runs)}"
     )
-    columns = headings("", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "diff.", "p")
-    return TableResult(data, Layout(caption, columns, sections, _chosen(methods)))
+    columns = headings("Setting", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "diff.", "p")
+    return TableResult(data, Layout(_lead(data), caption, columns, sections, _chosen(methods)))
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """How many choices make a difference, and the largest difference."""
+    tested = data.dropna(subset="p_value")
+    if tested.empty:
+        return "No choice was tried beside those of Table 1."
+    sure = int((tested["p_value"] < SIGNIFICANT).sum())
+    most = tested.loc[tested["difference"].abs().idxmax()]
+    size = difference(most["difference"], most["difference_half_width"], 2)
+    return lead(
+        f"{share(sure, len(tested))} differences have p < {SIGNIFICANT} before any correction",
+        f"the largest is {size} points of {most['metric']} ({most['setting']})",
+    )
 
 
 def _row(evidence: Evidence, method: Method, base: Method | None, cutoff: int) -> dict[str, Any]:
     metric = f"ndcg@{cutoff}"
     row = evidence.about(method.dataset) | {"setting": method.name, "metric": f"NDCG@{cutoff}"}
     row |= over_trials(100 * method.trial_means(metric))
-    difference, half_width, p = float("nan"), float("nan"), float("nan")
+    gain, half_width, p = float("nan"), float("nan"), float("nan")
     if base is not None and base is not method:
         ours, theirs = paired_values([method, base], metric)
         stream = ("bruch2019", "choices", method.name, metric)
         groups = paired_groups([method], ours)
         paired = paired_test(100 * ours, 100 * theirs, stream, groups=groups)
-        difference, half_width = paired.difference.mean, paired.difference.half_width
+        gain, half_width = paired.difference.mean, paired.difference.half_width
         p = paired.p_value
-    return row | {"difference": difference, "difference_half_width": half_width, "p_value": p}
+    return row | {"difference": gain, "difference_half_width": half_width, "p_value": p}
 
 
 def _texts(cell: dict[str, Any]) -> list[str]:
     return [
-        interval(number(cell["mean"], 2), cell["half_width"], 2),
-        interval(signed(cell["difference"], 2), cell["difference_half_width"], 2),
-        p_value(cell["p_value"]),
+        measured(cell["mean"], cell["half_width"], 2),
+        difference(cell["difference"], cell["difference_half_width"], 2),
+        p_value(cell["p_value"], 3),
     ]
 
 

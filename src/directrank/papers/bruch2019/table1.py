@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from directrank.papers.bruch2019.runs import CUTOFFS, ndcg
+from directrank.papers.shared.cells import JOINT_BRACKETS, measured, printed
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.differences import add_differences, of_other_data, standard_error
 from directrank.papers.shared.evidence import (
     NOT_COMPARABLE,
     Evidence,
@@ -19,7 +20,8 @@ from directrank.papers.shared.evidence import (
     data_sentence,
     here,
 )
-from directrank.papers.shared.format import headings, interval, number, signed, spread
+from directrank.papers.shared.format import headings, spread
+from directrank.papers.shared.leads import extremes, lead, near_print
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -68,21 +70,25 @@ def table1(evidence: Evidence) -> TableResult:
     """Table 1: ApproxNDCG beside the other methods on the test sets."""
     frames = _table1_parts(evidence)
     data = pd.concat(frames, ignore_index=True)
-    compared = bool(_comparable(data).any())
-    beside = ["paper", *["diff. (SE)"] * compared]
-    columns = headings("Model", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), *beside)
     caption = (
         "Comparison of ranking models on the test sets: NDCG in per cent, mean over "
-        f"{spread(_trials(data), 'trial')} with the half width of its 95% t interval; queries "
+        f"{spread(_trials(data), 'trial')} ± the half width of its 95% t interval; queries "
         "without a relevant document are left out. “paper” is the value printed there, of "
-        f"{PUBLISHED_TRIALS} trials. "
+        f"{PUBLISHED_TRIALS} trials, with a dash where it prints none. "
+        f"{f'{JOINT_BRACKETS}. ' if not of_other_data(data) else ''}"
+        f"{_table1_data(evidence)} Edition {evidence.edition}."
     )
-    if compared:
-        caption += "“diff. (SE)” is ours minus the paper's in joint standard errors. "
-    caption += f"{_table1_data(evidence)} Edition {evidence.edition}."
-    sections = [_table1_section(frame, compared) for frame in frames]
-    layout = Layout(caption, [*columns, "status"], sections, _table1_notes(data))
-    return TableResult(data, layout)
+    columns = headings("Model", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "paper")
+    sections = [_table1_section(frame) for frame in frames]
+    start = lead(*(_ahead(frame) for frame in frames), near_print(data))
+    return TableResult(data, Layout(start, caption, columns, sections, _table1_notes(data)))
+
+
+def _ahead(frame: pd.DataFrame) -> str:
+    """Which model is ahead on a data set."""
+    last = frame[frame["metric"] == f"NDCG@{CUTOFFS[-1]}"]
+    means = {_title(row.method): row.mean for row in last.itertuples()}
+    return f"on {_place(frame)} {extremes(means, f'NDCG@{CUTOFFS[-1]}', 2)}"
 
 
 def _table1_parts(evidence: Evidence) -> list[pd.DataFrame]:
@@ -149,23 +155,32 @@ def _status(method: str, was_run: bool, in_print: bool, kind: str) -> str:
     return "compared" if in_print else "not in the paper's table"
 
 
-def _comparable(frame: pd.DataFrame) -> pd.Series:
-    """Which rows have a difference from the published value that means something."""
-    return (frame["data"] == "real") & frame["difference_in_se"].notna()
+def _title(method: str) -> str:
+    return TABLE1_METHODS.get(method, (method, None))[0]
 
 
-def _table1_section(frame: pd.DataFrame, compared: bool) -> Section:
+def _place(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    return here(first["paper_dataset"], first["data"], first["dataset"])
+
+
+def _table1_section(frame: pd.DataFrame) -> Section:
     rows = []
     for method, group in frame.groupby("method", sort=False):
-        cells = [TABLE1_METHODS.get(method, (method, None))[0]]
-        for row, comparable in zip(group.itertuples(), _comparable(group), strict=True):
-            cells.append(interval(number(row.mean, 2), row.half_width, 2))
-            cells.append(interval(number(row.published, 2), row.published_half_width, 2))
-            if compared:
-                cells.append(signed(row.difference_in_se, 1) if comparable else "")
-        rows.append([*cells, group["status"].iloc[0]])
-    first = frame.iloc[0]
-    return Section(here(first["paper_dataset"], first["data"], first["dataset"]), rows)
+        cells = [_title(method)]
+        for row in group.itertuples():
+            cells += [
+                measured(row.mean, row.half_width, 2),
+                printed(
+                    row.published,
+                    2,
+                    row.published_half_width,
+                    in_errors=row.difference_in_se,
+                    kind=row.data,
+                ),
+            ]
+        rows.append(cells)
+    return Section(_place(frame), rows)
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:
@@ -175,6 +190,7 @@ def _table1_notes(data: pd.DataFrame) -> list[str]:
             "λMART<sub>RankLib-like</sub> is LightGBM with RankLib's settings (10 leaves, learning "
             "rate 0.1, one document per leaf); it is not RankLib and has no published value."
         )
-    if (data["published"].isna() & data["mean"].notna()).any():
-        notes.append("Where “paper” is empty, the paper prints no value.")
+    absent = data.loc[data["mean"].isna() & (data["method"] == RANKLIB), "method"]
+    if len(absent):
+        notes.append("RankLib itself is not run here: the study has no copy of it.")
     return notes

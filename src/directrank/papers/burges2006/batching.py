@@ -7,8 +7,9 @@ import pandas as pd
 
 from directrank.papers.burges2006.ndcg import LEVELS, chosen, compare, over, protocol
 from directrank.papers.burges2006.speed import NETS, TITLES, V1, V1_EACH
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import signed
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -23,7 +24,7 @@ LEVEL = LEVELS[-1]
 
 def table(evidence: Evidence, experiment: str) -> TableResult:
     """The best validation NDCG so far by epoch with both updates, and NDCG on the test set."""
-    rows, sections, curves, notes = [], [], [], []
+    rows, sections, curves, on_test = [], [], [], []
     for net, title in NETS.items():
         runs = [run for run in evidence.runs(experiment) if run.setting("net") == net]
         methods = by_method(runs, "exclude", variant=net, suffix=f", {title} nets")
@@ -50,16 +51,13 @@ def table(evidence: Evidence, experiment: str) -> TableResult:
                     "trials": gap.n,
                 }
             )
-            width = "" if np.isnan(half_width) else f" ± {half_width:.4f}"
-            lines.append(
-                [str(epoch), f"{a.mean():.4f}", f"{b.mean():.4f}", f"{signed(gap.mean)}{width}"]
-            )
+            means = (measured(float(a.mean())), measured(float(b.mean())))
+            lines.append([str(epoch), *means, difference(gap.mean, half_width)])
         sections.append(Section(f"{title} nets", lines))
-        on_test = compare(each, batch, LEVEL)
-        notes.append(
-            f"{title.capitalize()} nets on the test set: NDCG@{LEVEL} with an update per pair less "
-            f"that with one per query {signed(on_test.mean)}, 95% interval ± "
-            f"{on_test.interval().half_width:.4f} {over([batch, each])}."
+        gap = compare(each, batch, LEVEL)
+        size = difference(gap.mean, gap.interval().half_width)
+        on_test.append(
+            f"with {title} nets an update per pair changes the test NDCG@{LEVEL} by {size}"
         )
     if not curves:
         raise DataError(
@@ -68,12 +66,13 @@ def table(evidence: Evidence, experiment: str) -> TableResult:
     picked = "; ".join(f"{TITLES[c.name]}{c.suffix} {chosen(c)}" for c in curves)
     caption = (
         f"V1 with one update of the weights per query and with one per pair: the best NDCG@{LEVEL} "
-        "on the validation set so far, by epoch, mean over starts, and the difference with its "
-        "95% interval over starts (Welch). The paper found their convergence similar. "
+        "on the validation set so far, by epoch, mean over starts, and the difference ± the half "
+        "width of its 95% interval over starts (Welch), where there are several. On the test set "
+        f"the interval is {over(curves)}. The paper found their convergence similar. "
         f"{protocol(curves, updates='')} Chosen: {picked}. Edition {evidence.edition}."
     )
     columns = ["epoch", "per query", "per pair", "difference"]
-    return TableResult(pd.DataFrame(rows), Layout(caption, columns, sections, notes))
+    return TableResult(pd.DataFrame(rows), Layout(lead(*on_test), caption, columns, sections))
 
 
 def best_so_far(method: Method) -> np.ndarray:

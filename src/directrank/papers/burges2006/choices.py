@@ -15,8 +15,10 @@ from directrank.papers.burges2006.ndcg import (
     pairs,
     protocol,
 )
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import p_value, signed
+from directrank.papers.shared.format import p_value
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -62,7 +64,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     for curve in order:
         run, name = curve.runs[0], curve.name
         interval = mean_of(curve, LEVEL).interval()
-        difference = compared.get(name)
+        gap = compared.get(name)
         loss = run.result.spec["loss"]
         row = {
             **evidence.about(run.dataset),
@@ -76,7 +78,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
             "half_width": interval.half_width,
             "queries": interval.n,
             "trials": run.n_trials,
-            "difference": None if difference is None else difference.mean,
+            "difference": None if gap is None else gap.mean,
             "p_value": p_values.get(name),
             "p_holm": corrected.get(name),
         }
@@ -84,44 +86,44 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         lines.append(
             [
                 name,
-                f"{row['validation_ndcg10']:.4f}",
-                f"{interval.mean:.4f}",
-                f"± {interval.half_width:.4f}",
-                "" if difference is None else signed(difference.mean),
-                "" if difference is None else p_value(corrected[name], 3),
+                measured(_vali(curve)),
+                measured(interval.mean, interval.half_width),
+                "" if gap is None else difference(gap.mean, gap.interval().half_width),
+                "" if gap is None else p_value(corrected[name], 3),
                 chosen(curve),
             ]
         )
     place = [curve.name for curve in order].index(own.name) + 1
-    notes = [
+    start = lead(
         f"{own.name}, the function that did best on the paper's Web validation data, is "
-        f"number {place} of {len(order)} on the validation set of these data."
-    ]
+        f"number {place} of {len(order)} on the validation set of these data; the first is "
+        f"{order[0].name}"
+    )
     caption = (
         f"Lambda functions with two layer nets: NDCG@{LEVEL} on validation, by which they are "
-        f"ordered, and on the test set with its 95% interval {over(order)}; difference to "
-        f"{own.name} on the test set, with p of a t test of the same kind, corrected over "
-        "all (Holm). All but RankNet weigh a pair by the NDCG that swapping it would change. "
+        f"ordered, and on the test set ± the half width of its 95% interval {over(order)}; "
+        f"difference to {own.name} on the test set with an interval of the same kind, not "
+        "corrected, and p of a t test of the same kind, corrected over all (Holm). All but "
+        "RankNet weigh a pair by the NDCG that swapping it would change. "
         f"{protocol(order)} The paper tried ten functions, chose by its Web validation data, which "
         f"are not public, and prints none of the results. Edition {evidence.edition}."
     )
-    columns = ["", "validation", "test", "95% interval", "difference", "p (Holm)", "learning rate"]
-    return TableResult(pd.DataFrame(rows), Layout(caption, columns, [Section("", lines)], notes))
+    columns = ["Function", "validation", "test", "difference", "p", "learning rate"]
+    return TableResult(pd.DataFrame(rows), Layout(start, caption, columns, [Section("", lines)]))
 
 
 def table_recipe(evidence: Evidence) -> TableResult:
     """RankNet and LambdaRank under several readings of the artificial data's recipe."""
-    rows, sections = [], []
+    rows, lines = [], []
     every: list[Method] = []
     for experiment, title in RECIPES.items():
         curves = curves_of(evidence.runs(experiment))
         every += curves
-        lines = []
         for ours, theirs in pairs(curves):
-            line = [NETS[ours.variant]]
+            line = [title, NETS[ours.variant]]
             for level in RECIPE_LEVELS:
-                difference = compare(ours, theirs, level)
-                half_width = difference.interval().half_width
+                gap = compare(ours, theirs, level)
+                half_width = gap.interval().half_width
                 means = {c.name: mean_of(c, level) for c in (ours, theirs)}
                 rows.append(
                     evidence.about(ours.dataset)
@@ -132,44 +134,41 @@ def table_recipe(evidence: Evidence) -> TableResult:
                         "level": level,
                         "lambdarank": means[METHODS[0]].mean,
                         "ranknet": means[METHODS[1]].mean,
-                        "difference": difference.mean,
+                        "difference": gap.mean,
                         "half_width": half_width,
-                        "queries": difference.n,
+                        "queries": gap.n,
                         "trials": ours.runs[0].n_trials,
-                        "p_value": difference.p_differs(),
+                        "p_value": gap.p_differs(),
                     }
                 )
                 line += [
-                    f"{means[METHODS[1]].mean:.4f}",
-                    f"{means[METHODS[0]].mean:.4f}",
-                    f"{signed(difference.mean)} ± {half_width:.4f}",
+                    measured(means[METHODS[1]].mean),
+                    measured(means[METHODS[0]].mean),
+                    difference(gap.mean, half_width),
                 ]
             lines.append(line)
-        sections.append(Section(title, lines))
     data = pd.DataFrame(rows)
-    notes = [
-        f"Over all readings NDCG@1 lies between {_low(data, 1):.3f} and {_high(data, 1):.3f} and "
-        f"NDCG@10 between {_low(data, 10):.3f} and {_high(data, 10):.3f}."
-    ]
-    columns = ["net"]
+    start = lead(
+        "over all readings "
+        + ", ".join(f"NDCG@{level} lies between {_range(data, level)}" for level in RECIPE_LEVELS)
+    )
+    columns = ["Reading", "net"]
     for level in RECIPE_LEVELS:
         columns += [f"RankNet @{level}", f"LambdaRank @{level}", "difference"]
     caption = (
         "What hangs on the reading of the artificial data: NDCG on the test set, and LambdaRank "
-        f"less RankNet with its 95% interval {over(every)}. The paper names a random cubic "
-        f"polynomial, 50 dimensions and five labels. {protocol(every[:1])} Edition "
-        f"{evidence.edition}."
+        f"less RankNet ± the half width of its 95% interval {over(every)}. The intervals are not "
+        "corrected for their number. The paper names a random cubic polynomial, 50 dimensions and "
+        f"five labels. {protocol(every[:1])} Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(caption, columns, sections, notes))
+    return TableResult(data, Layout(start, caption, columns, [Section("", lines)]))
 
 
 def _vali(curve: Method) -> float:
     return mean_of(curve, LEVEL, "vali").mean
 
 
-def _low(data: pd.DataFrame, level: int) -> float:
-    return float(data.loc[data["level"] == level, ["lambdarank", "ranknet"]].min().min())
-
-
-def _high(data: pd.DataFrame, level: int) -> float:
-    return float(data.loc[data["level"] == level, ["lambdarank", "ranknet"]].max().max())
+def _range(data: pd.DataFrame, level: int) -> str:
+    """Between what the means of both methods lie at a level."""
+    means = data.loc[data["level"] == level, ["lambdarank", "ranknet"]].stack()
+    return f"{means.min():.3f} and {means.max():.3f}"

@@ -8,15 +8,18 @@ level, corrected over the ten (Holm).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from directrank import metrics
 from directrank.papers.shared import figures
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
-from directrank.papers.shared.format import p_value, signed, spread
+from directrank.papers.shared.format import p_value, share, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method, paired_groups, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -36,6 +39,9 @@ NETS = {"two_layer": "2-Layer", "linear": "Linear"}
 
 #: What of a pair of methods is drawn and tested.
 DIFFERENCE = "LambdaRank − RankNet"
+
+#: p, corrected, below which LambdaRank and RankNet differ.
+SIGNIFICANT = 0.05
 
 #: Tuned settings that a caption tells.
 RATE = "training.optimizer.lr"
@@ -184,40 +190,47 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     """The plotted values, and LambdaRank against RankNet at every level."""
     curves = curves_of(evidence.runs(experiment))
     rows = [_row(evidence, curve, level) for curve in curves for level in LEVELS]
-    lines = [[curve.label, *(f"{mean_of(curve, k).mean:.4f}" for k in LEVELS)] for curve in curves]
-    widths = [
-        [curve.label, *(f"± {mean_of(curve, k).interval().half_width:.4f}" for k in LEVELS)]
-        for curve in curves
-    ]
+    lines = [[f"@{row['level']}"] for row in rows[: len(LEVELS)]]
+    for number, row in enumerate(rows):
+        lines[number % len(LEVELS)].append(measured(row["ndcg"], row["half_width"]))
+    columns = ["NDCG", *(curve.label for curve in curves)]
     differences = []
     for ours, theirs in pairs(curves):
         compared = [compare(ours, theirs, level) for level in LEVELS]
-        p_values = [difference.p_differs() for difference in compared]
-        corrected = holm(p_values)
-        net = NETS.get(ours.variant, ours.variant)
-        differences += [
-            [net, *(signed(d.mean) for d in compared)],
-            ["95% interval ±", *(f"{d.interval().half_width:.4f}" for d in compared)],
-            ["p (Holm)", *(p_value(p, 3) for p in corrected)],
-        ]
-        for level, difference, p, p_holm in zip(LEVELS, compared, p_values, corrected, strict=True):
-            facts = _difference(evidence, ours, level, difference)
-            rows.append(facts | {"p_value": p, "p_holm": p_holm})
+        p_values = [gap.p_differs() for gap in compared]
+        columns += [f"difference, {NETS.get(ours.variant, ours.variant)}", "p"]
+        for line, level, gap, p, p_holm in zip(
+            lines, LEVELS, compared, p_values, holm(p_values), strict=True
+        ):
+            line += [difference(gap.mean, gap.interval().half_width), p_value(p_holm, 3)]
+            facts = _difference(evidence, ours, level, gap)
+            differences.append(facts | {"p_value": p, "p_holm": p_holm})
     text = (
-        f"{what}. NDCG on the test set with its 95% interval {over(curves)}; queries without a "
-        "relevant document are left out. Below, LambdaRank less RankNet with the same net, paired "
-        f"by query: interval and p of a t test {over(curves)}, corrected over the ten levels "
-        f"(Holm). {protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
+        f"{what}. NDCG on the test set ± the half width of its 95% interval {over(curves)}; "
+        "queries without a relevant document are left out. Difference: LambdaRank less RankNet "
+        "with the same net, paired by query, with an interval of the same kind, not corrected; p "
+        "of a t test of the same kind, corrected over the ten levels (Holm). "
+        f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
         f"Edition {evidence.edition}."
     )
-    sections = [
-        Section("NDCG", lines),
-        Section("Half width of the 95% interval", widths),
-        Section(DIFFERENCE, differences),
-    ]
     notes = [note for note in [_starts(curves)] if note]
-    layout = Layout(text, ["", *(f"@{k}" for k in LEVELS)], sections, notes)
-    return TableResult(pd.DataFrame(rows), layout)
+    data = pd.DataFrame([*rows, *differences])
+    layout = Layout(_lead(differences), text, columns, [Section("", lines)], notes)
+    return TableResult(data, layout)
+
+
+def _lead(differences: Sequence[Mapping[str, Any]]) -> str:
+    """At how many levels LambdaRank is ahead of RankNet, and at how many by more than chance."""
+    if not differences:
+        return "LambdaRank and RankNet were not run with the same net."
+    ahead = sum(row["ndcg"] > 0 for row in differences)
+    sure = sum(row["ndcg"] > 0 and row["p_holm"] < SIGNIFICANT for row in differences)
+    behind = sum(row["ndcg"] < 0 and row["p_holm"] < SIGNIFICANT for row in differences)
+    return lead(
+        f"LambdaRank has the higher mean in {share(ahead, len(differences))} comparisons with "
+        f"RankNet, by p < {SIGNIFICANT} in {sure or 'none'} of them"
+        + (f"; it is behind by p < {SIGNIFICANT} in {behind}" if behind else "")
+    )
 
 
 def protocol(curves: Sequence[Method], updates: str = ", one update per query") -> str:
@@ -258,7 +271,7 @@ def chosen(curve: Method) -> str:
     return f"{_range(kept)}{edge}, epoch {_range(sorted(set(fits['best_epoch'])))}"
 
 
-def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
+def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, Any]:
     interval = mean_of(curve, level).interval()
     return evidence.about(curve.dataset) | {
         "quantity": "NDCG",
@@ -274,16 +287,14 @@ def _row(evidence: Evidence, curve: Method, level: int) -> dict[str, object]:
     }
 
 
-def _difference(
-    evidence: Evidence, ours: Method, level: int, difference: Estimate
-) -> dict[str, object]:
+def _difference(evidence: Evidence, ours: Method, level: int, gap: Estimate) -> dict[str, Any]:
     return evidence.about(ours.dataset) | {
         "quantity": DIFFERENCE,
         "net": ours.variant,
         "level": level,
-        "ndcg": difference.mean,
-        "half_width": difference.interval().half_width,
-        "queries": difference.n,
+        "ndcg": gap.mean,
+        "half_width": gap.interval().half_width,
+        "queries": gap.n,
         "trials": min(run.n_trials for run in ours.runs),
     }
 
@@ -304,7 +315,7 @@ def _starts(curves: Sequence[Method]) -> str:
     for curve in curves:
         means = curve.trial_means(ndcg(curve, LEVELS[-1]))
         if len(means) > 1:
-            parts.append(f"{curve.label} {means.min():.4f} to {means.max():.4f}")
+            parts.append(f"{curve.label} {means.min():.3f} to {means.max():.3f}")
     return f"NDCG@{LEVELS[-1]} of single starts: {'; '.join(parts)}." if parts else ""
 
 

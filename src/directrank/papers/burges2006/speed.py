@@ -20,9 +20,11 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared import figures
+from directrank.papers.shared.cells import UNPRINTED
 from directrank.papers.shared.differences import add_differences
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import count
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.study.specification import value_at
@@ -50,6 +52,9 @@ FACTORS = {
     "linear": "speed-up V2 over V1, single layer net, Web data, 1000 queries",
     "two_layer": "speed-up V2 over V1, two layer net",
 }
+
+#: Headings of a table of slopes or factors.
+COLUMNS = ("Algorithm", "here", "range", "paper")
 
 #: Documents per query of the paper's Web data, to which its factors belong.
 PAPER_LENGTH = 26.1
@@ -260,19 +265,22 @@ def table_figure1(evidence: Evidence) -> TableResult:
             rows.append(common | facts | {"documents_per_query": length} | _measured(ratios))
     caption = (
         "Slope of log seconds per epoch over log documents, and how many times as fast as V1 each "
-        "form of V2 is, by documents per query of the artificial data: median, lowest and highest "
+        "form of V2 is, by documents per query of the artificial data: median and range "
         f"of {_processes(next(iter(timed.values())))}. {FORMS} The paper's factors, for lists of "
         f"{PAPER_LENGTH:g} documents, are in the table of section 6.1. Passes over the training "
         f"queries on one core of this machine. {_epochs(evidence.runs('lengths'))}. "
         f"Edition {evidence.edition}."
     )
+    by_length = rows[factors:]
+    forms = list(dict.fromkeys(_title(row) for row in by_length))
     sections = [
-        Section("Slope", [_line(row, _title(row), 3) for row in rows[:factors]]),
-        Section("Times as fast as V1", [_line(row, _title(row), 1) for row in rows[factors:]]),
+        Section("Slope", [_line(row, 3) for row in rows[:factors]]),
+        Section("Times as fast as V1", _factor_lines(by_length), ["Documents per query", *forms]),
     ]
     two_layer = {method: some for (net, method), some in timed.items() if net == "two_layer"}
     notes = [note for note in (_longest(two_layer),) if note]
-    return _table(rows, caption, sections, notes)
+    start = lead(f"slopes: {_in_words(rows[:factors])}")
+    return _table(rows, Layout(start, caption, COLUMNS, sections, notes))
 
 
 def table_speed(evidence: Evidence, experiment: str) -> TableResult:
@@ -289,25 +297,24 @@ def table_speed(evidence: Evidence, experiment: str) -> TableResult:
                 facts |= {"documents_per_query": length, "published": printed}
                 rows.append(common | facts | _measured(ratios))
     caption = (
-        "How many times as fast as V1 with an update per query each algorithm is: median, lowest "
-        f"and highest of {_processes(next(iter(timed.values())))} on one core of this machine. "
+        "How many times as fast as V1 with an update per query each algorithm is: median and range "
+        f"of {_processes(next(iter(timed.values())))} on one core of this machine. "
         f"{_epochs(runs)}. {FORMS} The paper has factors for V2, of lists of "
         f"{PAPER_LENGTH:g} documents on average, and calls the running time of V1 with updates per "
         f"query and per pair almost identical. {data_sentence(runs, 'vali', 'validation set')} "
         f"Lists are cut to {_length(runs[0])} documents. Edition {evidence.edition}."
     )
-    return _table(rows, caption, [Section("", [_line(row, _title(row), 2) for row in rows])], [])
+    sections = [Section("", [_line(row, 2) for row in rows])]
+    start = lead(f"times as fast as V1: {_in_words(rows)}")
+    return _table(rows, Layout(start, caption, COLUMNS, sections))
 
 
-def _table(
-    rows: Sequence[Mapping[str, Any]], caption: str, sections: list[Section], notes: list[str]
-) -> TableResult:
+def _table(rows: Sequence[Mapping[str, Any]], layout: Layout) -> TableResult:
     """A table of measured values; those stay apart from what does not change from run to run."""
     measured = add_differences(pd.DataFrame(rows), value="value", error=math.nan)
     measured["status"] = measured["published"].notna().map({True: "compared", False: "ours"})
     data = pd.DataFrame(rows).drop(columns=["value", "lowest", "highest", "half_width"])
-    columns = ["", "paper", "here", "lowest", "highest"]
-    return TableResult(data, Layout(caption, columns, sections, notes), measured)
+    return TableResult(data, layout, measured)
 
 
 def _measured(values: np.ndarray) -> dict[str, float]:
@@ -317,20 +324,40 @@ def _measured(values: np.ndarray) -> dict[str, float]:
     return {"value": middle, "lowest": low, "highest": high, "half_width": half_width}
 
 
-def _line(row: Mapping[str, Any], title: str, digits: int) -> list[str]:
-    """Title, printed value, median, lowest and highest."""
-    printed = "" if math.isnan(row["published"]) else f"{row['published']:g}"
-    return [title, printed, *(f"{row[key]:.{digits}f}" for key in ("value", "lowest", "highest"))]
+def _in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The values that have a printed one beside them; all, where none has."""
+    beside = [row for row in rows if not math.isnan(row["published"])]
+    return "; ".join(
+        f"{_title(row)} {row['value']:.1f}"
+        + ("" if math.isnan(row["published"]) else f" (paper {row['published']:g})")
+        for row in beside or rows
+    )
+
+
+def _line(row: Mapping[str, Any], digits: int) -> list[str]:
+    """Title, median, lowest and highest, and the printed value."""
+    ends = f"{row['lowest']:.{digits}f} to {row['highest']:.{digits}f}"
+    theirs = UNPRINTED if math.isnan(row["published"]) else f"{row['published']:g}"
+    return [_title(row), f"{row['value']:.{digits}f}", ends, theirs]
+
+
+def _factor_lines(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """A line per length with the factor of each form of V2, and its range in brackets."""
+    cells: dict[int, dict[str, str]] = {}
+    for row in rows:
+        ends = f"{row['lowest']:.1f} to {row['highest']:.1f}"
+        of_length = cells.setdefault(row["documents_per_query"], {})
+        of_length[_title(row)] = f"{row['value']:.1f} ({ends})"
+    forms = dict.fromkeys(_title(row) for row in rows)
+    return [
+        [str(length), *(of_length.get(form, UNPRINTED) for form in forms)]
+        for length, of_length in cells.items()
+    ]
 
 
 def _title(row: Mapping[str, Any]) -> str:
     method = row["quantity"].removeprefix("slope, ").removeprefix("speed-up ")
-    title = f"{TITLES[method.removesuffix(' over V1')]}, {NETS[row['net']]}"
-    return (
-        f"{title}, {row['documents_per_query']} documents"
-        if "documents_per_query" in row
-        else title
-    )
+    return f"{TITLES[method.removesuffix(' over V1')]}, {NETS[row['net']]}"
 
 
 def _has_slope(net: str, method: str) -> bool:

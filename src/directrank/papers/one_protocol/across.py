@@ -25,8 +25,10 @@ from directrank.papers.one_protocol.methods import (
 from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.ranks import LOOKS, PICTURED, pictured, scorer_legend
 from directrank.papers.shared import figures
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import listed
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.ranks import Friedman, critical_difference, friedman
@@ -167,10 +169,7 @@ def table(evidence: Evidence) -> TableResult:
             )
         means = study.means.iloc[:, number]
         best = study.means.max(axis=1)
-        cells = [
-            f"**{mean:.4f}**" if mean == best[title] else f"{mean:.4f}"
-            for title, mean in means.items()
-        ]
+        cells = [measured(mean, best=mean == best[title]) for title, mean in means.items()]
         interval = f"{low:.1f} to {high:.1f}"
         ends = [f"{rank:.1f}", interval, *map(str, counts.values())]
         lines.append([study.labels[number], *cells, *ends])
@@ -182,12 +181,19 @@ def table(evidence: Evidence) -> TableResult:
         "one-sided tests, or neither, each after Holm's correction over the pairs of a collection. "
         f"{study.caption()}"
     )
-    note = (
-        f"**Does it hold on other collections?** Over {len(study.studies)} collections "
-        f"{_alike(study)}. Two mean ranks must differ by {study.difference:.1f} to be told apart "
-        f"(Nemenyi, {SIGNIFICANT})."
+    first, last = (study.labels[order[place]] for place in (0, -1))
+    ranks = study.friedman.mean_ranks[order]
+    start = lead(
+        f"over {len(study.studies)} collections {first} has the best mean rank, {ranks[0]:.1f}, "
+        f"and {last} the worst, {ranks[-1]:.1f}",
+        _alike(study),
     )
-    return TableResult(pd.DataFrame(rows), Layout(caption, columns, [Section("", lines)], [note]))
+    note = (
+        f"Two mean ranks must differ by {study.difference:.1f} to be told apart (Nemenyi, "
+        f"{SIGNIFICANT})."
+    )
+    layout = Layout(start, caption, columns, [Section("", lines)], [note])
+    return TableResult(pd.DataFrame(rows), layout)
 
 
 def figure_ranks(evidence: Evidence) -> FigureResult:

@@ -22,7 +22,8 @@ from directrank.papers.one_protocol.methods import (
     Comparison,
 )
 from directrank.papers.one_protocol.questions import QUESTIONS, Question
-from directrank.papers.shared.format import listed, signed
+from directrank.papers.shared import cells
+from directrank.papers.shared.format import listed
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
 from directrank.stats.tests import holm
@@ -82,7 +83,7 @@ class Answer:
     @property
     def difference(self) -> str:
         """The difference with the half width of its interval."""
-        return with_width(signed(self.estimate.mean), self.estimate)
+        return cells.difference(self.estimate.mean, self.estimate.interval().half_width)
 
     @property
     def ahead(self) -> str:
@@ -90,14 +91,8 @@ class Answer:
         first, second = self.question.pair
         if self.estimate.mean < 0:
             first, second = second, first
-        size = with_width(f"{abs(self.estimate.mean):.4f}", self.estimate)
+        size = cells.measured(abs(self.estimate.mean), self.estimate.interval().half_width)
         return f"{first} over {second} by {size}"
-
-
-def with_width(text: str, estimate: Estimate) -> str:
-    """A mean that is already set, with the half width of its 95 % interval, where it has one."""
-    half_width = estimate.interval().half_width
-    return text if np.isnan(half_width) else f"{text} ± {half_width:.4f}"
 
 
 def mean_of(values: np.ndarray, groups: np.ndarray | None) -> Estimate:
@@ -199,7 +194,7 @@ def in_words(answers: Sequence[Answer], queries: str) -> str:
         alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
     said = [differing, alike, *([f"of {unknown} these queries cannot tell"] if unknown else [])]
     pairs = f"{len(answers)} pair{'s' * (len(answers) > 1)}"
-    return f"**What to see.** Of {pairs} on {queries}, {'; '.join(said)}."
+    return f"Of {pairs} on {queries}, {'; '.join(said)}."
 
 
 def over_collections(
@@ -230,4 +225,4 @@ def over_collections(
         ("different over the collections, by a test that speaks of others too", sure),
     ]
     said = "; ".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts)
-    return f"**What to see.** On {len(by_collection)} collections, {said}."
+    return f"On {len(by_collection)} collections, {said}."

@@ -11,7 +11,8 @@ from directrank.papers.one_protocol.methods import SIGNIFICANT
 from directrank.papers.one_protocol.own_values import Collection, load_qrels
 from directrank.papers.one_protocol.per_query import Published, read
 from directrank.papers.one_protocol.placing import HEADINGS, Placing
-from directrank.papers.shared.format import count, interval, listed, p_value, signed, spread
+from directrank.papers.shared.cells import difference, measured
+from directrank.papers.shared.format import count, listed, p_value, spread
 from directrank.papers.shared.tables import markdown_rows
 from directrank.system.errors import ConfigError
 from directrank.system.io import write_csv, write_text
@@ -112,20 +113,20 @@ def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
         if word in counts
     ]
     return (
-        f"{placing.labels[number]}: {HEADINGS[placing.metric]} {mean.mean:.4f} "
-        f"(±{mean.half_width:.4f}), place {placing.place(number)} of {others + 1} by the mean over "
-        f"{placing.size} of {placing.dataset.title}. Of {others} published methods it is "
-        f"{listed(said)}."
+        f"{placing.labels[number]}: {HEADINGS[placing.metric]} "
+        f"{measured(mean.mean, mean.half_width)}, place {placing.place(number)} of {others + 1} by "
+        f"the mean over {placing.size} of {placing.dataset.title}. Of {others} published methods "
+        f"it is {listed(said)}."
     )
 
 
 def _rows(placing: Placing, number: int, rows: pd.DataFrame) -> list[list[str]]:
     """The rows of its table, the highest mean first."""
     mean = placing.means[number].mean
-    lines = [(mean, [f"**{placing.labels[number]}**", f"**{mean:.4f}**", "", "", ""])]
+    lines = [(mean, [f"**{placing.labels[number]}**", measured(mean, best=True), "", "", ""])]
     for other, row in enumerate(rows.itertuples()):
-        difference = interval(signed(row.difference), row.difference_half_width, 4)
-        cells = [f"{row.method_mean:.4f}", difference, p_value(row.p_holm), row.verdict]
+        gap = difference(row.difference, row.difference_half_width)
+        cells = [measured(row.method_mean), gap, p_value(row.p_holm, 3), row.verdict]
         lines.append((row.method_mean, [placing.labels[other], *cells]))
     return [cells for _, cells in sorted(lines, key=lambda line: -line[0])]
 

@@ -21,16 +21,14 @@ from directrank.papers.one_protocol.methods import (
     p_text,
     protocol,
 )
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
-from directrank.papers.shared.format import interval, listed, signed
+from directrank.papers.shared.format import listed, share, signed
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
 from directrank.stats.ranks import Friedman, all_pairs, friedman
-
-#: Metrics that are printed with their intervals.
-PRINTED = ("NDCG@5", "NDCG@10")
 
 
 def table_quality(evidence: Evidence, dataset: str) -> TableResult:
@@ -62,11 +60,13 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         f"out. Rank: mean over the queries of a method's rank among all {len(study.methods)} in "
         "NDCG@10. Better, worse: than how many others it is so significantly "
         f"({study.test}, p < {SIGNIFICANT} after Holm's correction over all "
-        f"pairs). Bold: the highest mean. {study.scale()}"
+        f"pairs; the intervals are not corrected). Bold: the highest mean. {study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
-    notes = _sentences(study, data, test)
-    return TableResult(data, Layout(caption, columns, sections, notes))
+    means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
+    start = _winner(study, means, range(len(study.methods)), "all methods")
+    notes = _sentences(study, data, means, test)
+    return TableResult(data, Layout(start, caption, columns, sections, notes))
 
 
 def _metrics(
@@ -99,16 +99,13 @@ def _line(data: pd.DataFrame, method: Method, best: pd.Series, verdicts: np.ndar
     cells = [method.name]
     for heading in METRICS:
         mean, half_width = own.loc[heading, ["mean", "half_width"]]
-        text = f"**{mean:.4f}**" if mean == best[heading] else f"{mean:.4f}"
-        cells.append(interval(text, half_width) if heading in PRINTED else text)
+        cells.append(measured(mean, half_width, best=mean == best[heading]))
     rank = own["mean_rank"].dropna().iloc[0]
     return [*cells, f"{rank:.1f}", str((verdicts > 0).sum()), str((verdicts < 0).sum())]
 
 
-def _sentences(study: Protocol, data: pd.DataFrame, test: Friedman) -> list[str]:
-    means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
+def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray, test: Friedman) -> list[str]:
     return [
-        _winner(study, means, range(len(study.methods)), "all methods"),
         *(
             _winner(study, means, study.of(scorer), f"the losses with the {TITLES[scorer].lower()}")
             for scorer in NEURAL
@@ -127,16 +124,17 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     lead = means[order[0]] - means[order[1]]
     same = len({study.methods[number].variant for number in among}) == 1
     names = (first.name, second.name) if same else (first.label, second.label)
+    gap = "less than 0.001" if lead < 0.001 else measured(lead)
     text = (
-        f"**Best of {what} in NDCG@10:** {names[0]} has the highest mean, {means[order[0]]:.4f}, "
-        f"{lead:.4f} before {names[1]}. It is significantly better than "
+        f"Of {what} {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} before "
+        f"{names[1]}. It is significantly better than "
     )
     others = len(order) - 1
     against = study.verdicts[order[0], order[1:]].tolist()
     behind, ahead = against.count(1), against.count(-1)
     if behind == others:
-        return f"{text}all {others} others."
-    text += f"{behind or 'none'} of the {others} others"
+        return f"{text}{share(behind, others)} others."
+    text += f"{share(behind, others)} others"
     if ahead:
         text += f" and worse than {ahead} (by the ranks of their differences)"
     return f"{text}; of the rest, these queries cannot tell."
@@ -250,23 +248,27 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
                     "of_them_empty": empty,
                 }
             )
-            cells += [f"{means[convention][number]:.4f}", str(int(places[convention][number]))]
+            place = str(int(places[convention][number]))
+            cells += [measured(means[convention][number]), place]
         lines[method.variant].append(cells)
-    sections = [Section(TITLES[scorer], part) for scorer, part in lines.items() if part]
     columns = ["Method", "left out", "place", "as 0", "place", "as 1", "place"]
+    if not empty:  # one convention says it all
+        columns = ["Method", "NDCG@10", "place"]
+        lines = {scorer: [line[:3] for line in part] for scorer, part in lines.items()}
+    sections = [Section(TITLES[scorer], part) for scorer, part in lines.items() if part]
     caption = (
         "NDCG@10 of the same runs where test queries without a relevant document are left out "
         "(Bruch2019), count 0 (Qin2010, LETOR's tool) or count 1 (Pobrotyn2021, LightGBM, "
         f"XGBoost): {empty} of {queries} queries here. Place: among all methods. {study.scale()}"
     )
-    layout = Layout(caption, columns, sections, [_order(study, means, empty)])
+    layout = Layout(_order(study, means, empty), caption, columns, sections)
     return TableResult(pd.DataFrame(rows), layout)
 
 
 def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> str:
     """Whether the convention changes the order of the methods, and how much it moves the levels."""
     if not empty:
-        return "**Order of the methods.** No test query is empty: the conventions agree."
+        return "No test query is empty: the conventions agree."
     texts = []
     for convention in CONVENTIONS[1:]:
         tau = float(stats.kendalltau(means["exclude"], means[convention]).statistic)
@@ -287,6 +289,6 @@ def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> st
         "cannot change; levels of papers with different conventions cannot be compared."
     )
     return (
-        f"**Order of the methods.** Empty queries left out, the methods range over {width:.4f}, "
-        f"the best two are {best - second:.4f} apart; {'; '.join(texts)}. {fixed}"
+        f"Empty queries left out, the methods range over {measured(width)}, the best two are "
+        f"{measured(best - second)} apart; {'; '.join(texts)}. {fixed}"
     )

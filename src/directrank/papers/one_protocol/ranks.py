@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,10 @@ from directrank.papers.one_protocol.methods import (
     protocol,
 )
 from directrank.papers.shared import figures
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, origin_line
-from directrank.papers.shared.format import listed
+from directrank.papers.shared.format import p_value, share
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.estimates import Estimate
@@ -35,6 +38,9 @@ LOOKS = {
     "context": {"color": figures.GREEN, "marker": "^"},
     "trees": {"color": figures.BLACK, "marker": "D"},
 }
+
+#: Pairs that the table of pairs lists at most.
+SHOWN = 40
 
 #: Height of a line of labels and of a bar in a critical-difference diagram, in inches.
 _LABEL, _BAR = 0.105, 0.05
@@ -224,10 +230,10 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
 
 
 def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
-    """Every pair of methods: all in the CSV file, those of one scorer and the trees to be read."""
+    """Every pair of methods: all in the CSV file, those that differ to be read."""
     study = protocol(evidence, dataset)
     ranks = friedman(study.blocks.to_numpy()).mean_ranks
-    difference = critical_difference(len(study.methods), len(study.blocks), SIGNIFICANT)
+    critical = critical_difference(len(study.methods), len(study.blocks), SIGNIFICANT)
     pairs = study.pairs
     data = pd.DataFrame(
         {
@@ -249,56 +255,47 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
         }
     )
     data = in_front(data.rename(columns={"other_method": "other"}), study.about)
-    data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > difference
-    shown = {scorer: study.of(scorer) + study.trees_beside_losses for scorer in NEURAL}
-    groups = {scorer: numbers for scorer, numbers in shown.items() if len(numbers) > 1}
-    width = max(len(numbers) for numbers in groups.values())
-    sections = [
-        Section(TITLES[scorer], _matrix(study, numbers, width))
-        for scorer, numbers in groups.items()
-    ]
+    data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > critical
+    sure = data[data["p_holm"] < SIGNIFICANT]
+    clearest = sure.reindex(sure["rank_biserial"].abs().sort_values(ascending=False).index)[:SHOWN]
     caption = (
-        "Pairs of methods in NDCG@10: + where the line's method is significantly better than the "
-        "column's, − where it is worse, nothing where that cannot be told. "
+        f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
+        "differ significantly in NDCG@10, the clearest first: difference ± the half width of its "
+        "95% interval, which is not corrected, as p is. "
         f"{study.test[0].upper()}{study.test[1:]} over {study.size} (means over trials, queries "
         f"without a relevant document left out), p < {SIGNIFICANT} after Holm's correction over "
-        f"all {len(pairs)} pairs, those of different scorers included; all are in the CSV file, "
-        f"with Nemenyi's test beside. {study.elsewhere}{study.scale()}"
+        f"all {len(pairs)} pairs, those of different scorers included; all are in the CSV file. "
+        f"Nemenyi: whether that test tells them apart, too. {study.elsewhere}{study.scale()}"
     )
-    columns = ["Method", "no.", *(str(number) for number in range(1, width + 1))]
-    notes = [_summary(study, data), _settled(study, data)]
-    return TableResult(data, Layout(caption, columns, sections, notes))
+    columns = ["Better", "Worse", "difference in NDCG@10", "p", "Nemenyi"]
+    lines = [_line(row) for row in clearest.itertuples()] or [["none", *[""] * 4]]
+    layout = Layout(
+        _told(study, data, sure), caption, columns, [Section("", lines)], [_settled(study, data)]
+    )
+    return TableResult(data, layout)
 
 
-def _matrix(study: Protocol, numbers: Sequence[int], width: int) -> list[list[str]]:
-    signs = {1: "+", -1: "−", 0: ""}
-    rows = []
-    for place, a in enumerate(numbers, 1):
-        cells = ["·" if a == b else signs[int(study.verdicts[a, b])] for b in numbers]
-        cells += [""] * (width - len(cells))
-        rows.append([study.methods[a].name, str(place), *cells])
-    return rows
+def _line(row: Any) -> list[str]:
+    """A pair that differs, the better method first."""
+    labels = [_label(row.method, row.scorer), _label(row.other, row.other_scorer)]
+    better, worse = labels if row.rank_biserial > 0 else labels[::-1]
+    gap = row.difference if row.rank_biserial > 0 else -row.difference
+    nemenyi = "yes" if row.told_apart_by_nemenyi else "no"
+    return [better, worse, difference(gap, row.half_width), p_value(row.p_holm, 3), nemenyi]
 
 
-def _summary(study: Protocol, data: pd.DataFrame) -> str:
-    """How many pairs differ, and which differ most."""
-    sure = data[data["p_holm"] < SIGNIFICANT]
+def _told(study: Protocol, data: pd.DataFrame, sure: pd.DataFrame) -> str:
+    """How many pairs differ, by which test."""
     nemenyi = int(data["told_apart_by_nemenyi"].sum())
     both = int(sure["told_apart_by_nemenyi"].sum())
-    text = (
-        f"**{len(sure)} of {len(data)} pairs differ significantly** by {study.test} after "
-        f"Holm's correction, {nemenyi} by Nemenyi's, {both} by both."
+    within = int((sure["scorer"] == sure["other_scorer"]).sum())
+    return lead(
+        f"{share(len(sure), len(data))} pairs of methods differ significantly by {study.test} "
+        f"after Holm's correction, {nemenyi} by Nemenyi's test, {both} by both",
+        f"{share(within, len(sure))} are pairs of losses with the same scorer, or of trees"
+        if len(sure)
+        else "",
     )
-    within = sure[sure["scorer"] == sure["other_scorer"]]
-    if len(sure):
-        text += f" {len(within)} of them are pairs of losses with the same scorer, or of trees."
-    strongest = sure.reindex(sure["rank_biserial"].abs().sort_values(ascending=False).index)[:5]
-    named = []
-    for row in strongest.itertuples():
-        labels = [_label(row.method, row.scorer), _label(row.other, row.other_scorer)]
-        better, worse = labels if row.rank_biserial > 0 else labels[::-1]
-        named.append(f"{better} over {worse} ({abs(row.difference):.4f})")
-    return f"{text} The clearest: {listed(named)}." if named else text
 
 
 def _settled(study: Protocol, data: pd.DataFrame) -> str:
@@ -309,7 +306,7 @@ def _settled(study: Protocol, data: pd.DataFrame) -> str:
         f"**Settled pairs.** {shares} differ significantly or are equivalent within the margin, by "
         f"two one-sided tests after Holm's correction; {equal} of {len(data)} are equivalent and "
         f"not told apart. The median half width of a difference is "
-        f"{data['half_width'].median():.4f}."
+        f"{measured(data['half_width'].median())}."
     )
 
 

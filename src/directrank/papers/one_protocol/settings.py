@@ -14,6 +14,7 @@ import pandas as pd
 from directrank.papers.one_protocol.methods import SCORERS, TITLES, Protocol, protocol
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import listed, number
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
@@ -35,16 +36,6 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
         for scorer in SCORERS
         if study.of(scorer)
     ]
-    of_settings = moved["moves_with_setting"].dropna()
-    notes = []
-    if len(of_settings):
-        most = [f"{method}, {scorer}" for scorer, method in of_settings.nlargest(3).index]
-        notes.append(
-            f"**How much the setting matters.** The median method with one moves by "
-            f"{of_settings.median():.4f} with it, and the median of all by "
-            f"{moved['moves_with_rate'].median():.4f} with the learning rate. Furthest with its "
-            f"setting: {listed(most)}."
-        )
     caption = (
         "Validation NDCG@10 by the value of each method's own setting, at the best learning rate "
         "for it: the mean over folds and trials. Moves: the difference between the best value and "
@@ -53,7 +44,27 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
         f"chosen ones alone. {study.scale()}"
     )
     columns = ["Method", "setting", "NDCG@10 by value", "moves", "with the rate"]
-    return TableResult(in_front(data, study.about), Layout(caption, columns, sections, notes))
+    layout = Layout(_lead(moved), caption, columns, sections)
+    return TableResult(in_front(data, study.about), layout)
+
+
+def _lead(moved: pd.DataFrame) -> str:
+    """How far the median method moves with its setting and with its learning rate."""
+    with_rate = moved["moves_with_rate"].dropna()
+    with_setting = moved["moves_with_setting"].dropna()
+    most = [f"{method}, {scorer}" for scorer, method in with_setting.nlargest(3).index]
+    return (
+        lead(
+            f"the learning rate moves NDCG@10 of the median method by {number(with_rate.median())}"
+            if len(with_rate)
+            else "",
+            f"a method's own setting moves that of the median method that has one by "
+            f"{number(with_setting.median())}, the furthest that of {listed(most)}"
+            if len(with_setting)
+            else "",
+        )
+        or "No method had a choice."
+    )
 
 
 def movements(data: pd.DataFrame) -> pd.DataFrame:
@@ -132,7 +143,7 @@ def _line(data: pd.DataFrame, moved: pd.DataFrame, study: Protocol, place: int) 
     return [
         key[1],
         setting,
-        ", ".join(f"{value}: {mean:.4f}" for value, mean in by_value),
+        ", ".join(f"{value}: {number(mean)}" for value, mean in by_value),
         number(moved.loc[key, "moves_with_setting"]),
         number(moved.loc[key, "moves_with_rate"]),
     ]

@@ -21,8 +21,9 @@ from directrank.papers.one_protocol.answers import (
 )
 from directrank.papers.one_protocol.methods import METRICS, Protocol, methods_of
 from directrank.papers.one_protocol.time import training_seconds
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import interval, p_value
+from directrank.papers.shared.format import p_value
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
@@ -50,7 +51,7 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
             *answer.question.pair,
             answer.difference,
             answer.verdict_in_print,
-            p_value(answer.p_holm),
+            p_value(answer.p_holm, 3),
             *(f"{seconds[name]:.2f}" for name in answer.question.pair),
         ]
         for answer in answers.values()
@@ -64,18 +65,19 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
     ]
     by_group = "" if study.groups is None else ", with errors by group of queries"
     caption = (
-        f"{in_words([*answers.values()], study.size)} Boosted trees under one protocol. Above, "
-        f"the first method's test {HEADING} minus the second's (means over trials), ± the half "
-        f"width of its 95% t interval over the test queries{by_group}. {VERDICTS}. p: of no "
-        "difference, corrected. Below, means as in the table of all methods, with the same "
-        "intervals (bold: the highest); trees kept: the mean over trials and folds of the models "
-        "that were chosen; at the limit: how many of these trainings grew all the trees they may. "
-        "s: seconds that one configuration of one trial takes to train, validation included, as "
-        "the runs measured it beside other work of the machine; times differ from run to run and "
-        "are in a file of their own. Queries without a relevant document are left out. "
+        f"Boosted trees under one protocol. Above, the first method's test {HEADING} minus the "
+        "second's (means over trials), ± the half width of its 95% t interval over the test "
+        f"queries{by_group}, not corrected. {VERDICTS}. p: of no difference, corrected. Below, "
+        "means as in the table of all methods, with the same intervals (bold: the highest); "
+        "trees kept: the mean over trials and folds of the models that were chosen; at the limit: "
+        "how many of these trainings grew all the trees they may. s: seconds that one "
+        "configuration of one trial takes to train, validation included, as the runs measured it "
+        "beside other work of the machine; times differ from run to run and are in a file of "
+        "their own. Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
-    return TableResult(data, Layout(caption, columns, sections), in_front(times, study.about))
+    layout = Layout(in_words([*answers.values()], study.size), caption, columns, sections)
+    return TableResult(data, layout, in_front(times, study.about))
 
 
 def _method_rows(study: Protocol, method: Method) -> Iterator[dict[str, Any]]:
@@ -109,10 +111,8 @@ def _method_lines(data: pd.DataFrame, seconds: Mapping[str, float]) -> list[list
         rows = of_method.set_index("metric")
         cells = []
         for heading in METRICS:
-            text = f"{rows.loc[heading, 'mean']:.4f}"
-            if rows.loc[heading, "mean"] == best[heading]:
-                text = f"**{text}**"
-            cells.append(interval(text, rows.loc[heading, "half_width"]))
+            mean, half_width = rows.loc[heading, ["mean", "half_width"]]
+            cells.append(measured(mean, half_width, best=mean == best[heading]))
         first = rows.iloc[0]
         limit = f"{first['at_the_limit']:.0f} of {first['models']:.0f}"
         cells += [f"{first['trees_kept']:.0f}", limit, f"{seconds[str(name)]:.2f}"]

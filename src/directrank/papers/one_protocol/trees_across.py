@@ -18,11 +18,11 @@ from directrank.papers.one_protocol.answers import (
     mean_of,
     nothing_to_ask,
     over_collections,
-    with_width,
 )
 from directrank.papers.one_protocol.methods import METRICS, PRIMARY, SCORERS
 from directrank.papers.one_protocol.per_query import Published, read
 from directrank.papers.one_protocol.questions import QUESTIONS, Question
+from directrank.papers.shared.cells import NOT_RUN, measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -45,24 +45,25 @@ def table(evidence: Evidence) -> TableResult:
         raise nothing_to_ask("on two collections")
     titles = [study.dataset.title for study in studies]
     columns = ["Choice", "first − second", *titles, "over collections", "verdict"]
-    of_methods = ["Method", "mean rank", *titles, "", ""]
+    of_methods = ["Method", "mean rank", *titles]
     means = [_means(study) for study in studies]
     sections = [
         Section("Choice by choice", _choice_lines(answers, overall)),
         Section("All methods", _method_lines(means), of_methods),
     ]
     caption = (
-        f"{over_collections(answers, overall)} Boosted trees under one protocol. Above, the first "
+        "Boosted trees under one protocol. Above, the first "
         f"method's test {HEADING} minus the second's (means over trials) on every collection, ± "
         "the half width of its 95% t interval over the test queries, or over groups of them where "
-        f"they form some, with the verdict of that collection alone. {VERDICTS}. Over collections: "
-        "the mean of their differences, and a t test and interval that take collections as drawn "
-        "from others; few of them say little. Below, means over the test queries with their "
-        "intervals, and the mean rank among the methods that every collection has. Queries without "
-        f"a relevant document are left out. Edition {evidence.edition}."
+        f"they form some, not corrected, with the verdict of that collection alone. {VERDICTS}. "
+        "Over collections: the mean of their differences, and a t test and interval that take "
+        "collections as drawn from others; few of them say little. Below, means over the test "
+        "queries with their intervals, and the mean rank among the methods that every collection "
+        "has. Queries without a relevant document are left out. "
+        f"Edition {evidence.edition}."
     )
     data = _data(evidence, studies, answers, overall, means)
-    return TableResult(data, Layout(caption, columns, sections))
+    return TableResult(data, Layout(over_collections(answers, overall), caption, columns, sections))
 
 
 def _over_collections(studies: Sequence[Published], metric: str) -> dict[Question, Estimate]:
@@ -92,7 +93,7 @@ def _choice_lines(
         cells = [
             f"{some[question].difference}, {some[question].verdict_in_print}"
             if question in some
-            else "–"
+            else NOT_RUN
             for some in answers
         ]
         pair = " − ".join(question.pair)
@@ -106,11 +107,11 @@ def _method_lines(means: Sequence[Mapping[str, Estimate]]) -> list[list[str]]:
     lines = []
     for name in values:
         cells = [
-            with_width(f"{some[name].mean:.4f}", some[name]) if name in some else "–"
+            measured(some[name].mean, some[name].interval().half_width) if name in some else NOT_RUN
             for some in means
         ]
         rank = f"{ranks[name]:.1f}" if name in ranks else ""
-        lines.append([str(name), rank, *cells, "", ""])
+        lines.append([str(name), rank, *cells])
     return lines
 
 

@@ -19,7 +19,7 @@ def table2(evidence: Evidence) -> TableResult:
     caption = (
         "Data sets: features, queries in training and test, and queries without a relevant "
         "document in all parts together (of Web30K Fold 1; of Istella the training queries before "
-        "a quarter is set apart for validation). A blank is a data set that this edition does not "
+        "a quarter is set apart for validation). A dash is a data set that this edition does not "
         "prepare; a stand-in is generated and smaller."
     )
     printed = evidence.published("pobrotyn2021_table2").set_index("Dataset")

@@ -18,9 +18,11 @@ from directrank.papers.pobrotyn2021.methods import (
     ndcg,
     printed_name,
 )
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.findings import welch_over_trials
-from directrank.papers.shared.format import headings, interval, signed, spread
+from directrank.papers.shared.format import headings, share, signed, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -61,9 +63,9 @@ def table_network(evidence: Evidence) -> TableResult:
                 }
             )
             cells += [
-                f"{b.mean():.2f}",
-                f"{a.mean():.2f}",
-                interval(signed(gain.mean, 2), gain.half_width, 2),
+                measured(entries[-1]["plain"], entries[-1]["plain_half_width"], 2),
+                measured(entries[-1]["ranker"], entries[-1]["ranker_half_width"], 2),
+                difference(gain.mean, gain.half_width, 2),
             ]
         lines.append(cells)
     data = pd.DataFrame(entries)
@@ -72,13 +74,25 @@ def table_network(evidence: Evidence) -> TableResult:
     runs = ranker[shared[0]].runs
     caption = (
         "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
-        f"test NDCG in per cent, mean over {spread(data['trials'].tolist(), 'trial')}, and what "
-        "the ranker gains with its 95% Welch interval; a query without a relevant document counts "
-        f"as 1. {evidence.sources(runs)}"
+        f"test NDCG in per cent, mean over {spread(data['trials'].tolist(), 'trial')} ± the half "
+        "width of its 95% t interval, and what the ranker gains ± that of Welch's; a query "
+        f"without a relevant document counts as 1. {evidence.sources(runs)}"
     )
     notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
-    layout = Layout(caption, columns, [Section("", lines)], notes)
+    layout = Layout(_lead(data), caption, columns, [Section("", lines)], notes)
     return TableResult(data, layout)
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """What the ranker gains in the mean over the losses, and for how many by more than chance."""
+    parts = []
+    for metric, part in data.groupby("metric", sort=False):
+        sure = int((part["gain"].abs() > part["gain_half_width"]).sum())
+        parts.append(
+            f"the ranker changes {metric} by {signed(part['gain'].mean(), 2)} points in the mean "
+            f"over the losses; {share(sure, len(part))} intervals leave zero out"
+        )
+    return lead(*parts)
 
 
 def _decomposition(
@@ -104,9 +118,8 @@ def _decomposition(
     chance = math.sqrt(float(np.mean([cell.var(ddof=1) for row in cells for cell in row])))
     own = [number for number, method in enumerate(methods) if method in OWN]
     text = (
-        f"**{metric}.** In the mean over the losses the ranker gains "
-        f"{signed(level[1].mean() - level[0].mean(), 2)} points; over both networks the losses "
-        f"range over {by_loss.max() - by_loss.min():.2f}. Of the variance of the {level.size} "
+        f"**{metric}.** Over both networks the losses range over "
+        f"{by_loss.max() - by_loss.min():.2f} points. Of the variance of the {level.size} "
         f"means {shares}; one trial scatters by {chance:.2f}."
     )
     if own and len(own) < len(methods):

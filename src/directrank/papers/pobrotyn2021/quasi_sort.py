@@ -10,8 +10,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from directrank.papers.shared.differences import MET, add_differences, rounding_error
+from directrank.papers.shared.cells import measured
+from directrank.papers.shared.differences import MET, NOT_MET, add_differences, rounding_error
 from directrank.papers.shared.evidence import Evidence
+from directrank.papers.shared.format import headings, listed
+from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.relaxations.neural_sort import sorting_matrix
@@ -24,6 +27,10 @@ SCORES = (0.5, 0.2, 0.1, 0.01, 0.65, 0.3)
 TABLE1_ROWS = {"lim tau->0": None, "0.01": 0.01, "0.1": 0.1, "1": 1.0}
 
 SUM = "Sum after sorting"
+
+
+#: The status of a printed sum that is not the sum of the printed numbers.
+MISPRINT = "misprint in the paper"
 
 
 def quasi_sorted(tau: float | None) -> Tensor:
@@ -46,7 +53,7 @@ def table1(evidence: Evidence) -> TableResult:
     """Table 1: labels sorted by NeuralSort at several temperatures, with its misprinted sum."""
     printed = evidence.published("pobrotyn2021_table1").set_index("tau")
     places = [f"q{number}" for number in range(1, len(LABELS) + 1)]
-    rows, here, paper = [], [], []
+    rows, lines = [], [[place] for place in (*(str(n) for n in range(1, len(LABELS) + 1)), "sum")]
     for name, tau in TABLE1_ROWS.items():
         values = quasi_sorted(tau).tolist()
         theirs = [float(printed.loc[name, place]) for place in places]
@@ -55,11 +62,11 @@ def table1(evidence: Evidence) -> TableResult:
             for place, value, published in zip(places, values, theirs, strict=True)
         ]
         rows.append(_sum_entry(evidence, name, values, theirs, float(printed.loc[name, SUM])))
-        title = "limit τ → 0" if tau is None else f"τ = {tau:g}"
         entries = rows[-len(places) - 1 :]
-        here.append([title, *(f"{row['value']:.{_digits(row['published'])}f}" for row in entries)])
         total = f"{entries[-1]['published']:.10g}"
-        paper.append([title, *(_as_printed(published) for published in theirs), total])
+        in_print = [*(_as_printed(published) for published in theirs), total]
+        for line, row, text in zip(lines, entries, in_print, strict=True):
+            line += [measured(row["value"], digits=_digits(row["published"])), text]
     data = pd.DataFrame(rows)
     data = add_differences(data, value="value", published_error=rounding_error(data["tolerance"]))
     caption = (
@@ -68,9 +75,23 @@ def table1(evidence: Evidence) -> TableResult:
         "if it is the published one to its printed digits, four decimals at least. Computed, no "
         f"data, no training. Edition {evidence.edition}."
     )
-    columns = ["", "1", "2", "3", "4", "5", "6", "sum"]
-    sections = [Section("Here", here), Section("Paper", paper)]
-    return TableResult(data, Layout(caption, columns, sections, _table1_notes(data)))
+    temperatures = (
+        "limit τ → 0" if tau is None else f"τ = {tau:g}" for tau in TABLE1_ROWS.values()
+    )
+    columns = headings("Place", temperatures, "paper")
+    layout = Layout(_lead(data), caption, columns, [Section("", lines)], _table1_notes(data))
+    return TableResult(data, layout)
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """How many entries are the printed ones, and which sums are misprints."""
+    entries = data[(data["place"] != "sum") & (data["tau"] != "lim tau->0")]
+    wrong = data.loc[data["status"] == MISPRINT, "tau"]
+    at = listed([f"τ = {tau}" for tau in wrong]) if len(wrong) else ""
+    return lead(
+        f"{met(entries)} below the limit",
+        f"The sum printed for {at} is a misprint" if at else "",
+    )
 
 
 def _entry(
@@ -86,7 +107,7 @@ def _entry(
         "half_width": 0.0,
         "published": published,
         "tolerance": tolerance,
-        "status": MET if abs(value - published) <= tolerance else "not met",
+        "status": MET if abs(value - published) <= tolerance else NOT_MET,
     }
 
 
@@ -103,7 +124,7 @@ def _sum_entry(
     row["sum_of_printed"] = math.fsum(theirs)
     within = abs(row["value"] - published) <= row["tolerance"]
     consistent = math.isclose(row["sum_of_printed"], published, abs_tol=1e-9)
-    row["status"] = MET if within else "not met" if consistent else "misprint in the paper"
+    row["status"] = MET if within else NOT_MET if consistent else MISPRINT
     return row
 
 
@@ -117,11 +138,9 @@ def _as_printed(entry: float) -> str:
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:
-    entries = data[(data["place"] != "sum") & (data["tau"] != "lim tau->0")]
     sums = data[data["place"] == "sum"].set_index("tau")
-    met = int((entries["status"] == MET).sum())
-    notes = [f"**Were the paper's numbers met?** {met} of {len(entries)} entries below the limit."]
-    for tau, row in sums[sums["status"] == "misprint in the paper"].iterrows():
+    notes = []
+    for tau, row in sums[sums["status"] == MISPRINT].iterrows():
         first = data.loc[(data["tau"] == tau) & (data["place"] == "q1"), "published"].iloc[0]
         notes.append(
             f"**The sum printed for τ = {tau}, {row['published']:g}, is a misprint.** The six "

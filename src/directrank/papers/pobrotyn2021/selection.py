@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.pobrotyn2021.methods import ndcg
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, data_sentence
-from directrank.papers.shared.format import interval, signed, spread
+from directrank.papers.shared.format import signed, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -32,7 +34,7 @@ PAPER_VALUE = 1.0
 
 def table_selection(evidence: Evidence) -> TableResult:
     """α and τ chosen on validation, beside the paper's choice on test."""
-    entries, sections, notes, sentences = [], [], [], []
+    entries, sections, promises, notes, sentences = [], [], [], [], []
     for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
         runs = sorted(evidence.runs(experiment), key=lambda run: run.setting(setting))
         if not runs:
@@ -62,8 +64,8 @@ def table_selection(evidence: Evidence) -> TableResult:
             lines.append(
                 [
                     entry["row"] + (" (the paper's)" if paper else ""),
-                    interval(f"{entry['vali']:.2f}", entry["vali_half_width"], 2),
-                    interval(f"{entry['test']:.2f}", entry["test_half_width"], 2),
+                    measured(entry["vali"], entry["vali_half_width"], 2),
+                    measured(entry["test"], entry["test_half_width"], 2),
                     *(
                         "" if name not in entry else f"{entry[name]:.0%}"
                         for name in ("chosen_on_vali", "chosen_on_test")
@@ -71,7 +73,8 @@ def table_selection(evidence: Evidence) -> TableResult:
                 ]
             )
         sections.append(Section(loss, lines))
-        notes.append(_optimism(loss, symbol, values, level, chosen))
+        promises.append(_optimism(loss, symbol, level, chosen))
+        notes.append(_choice(loss, symbol, values, level, chosen))
         sentences.append(data_sentence(runs, "test", "test set"))
     if not entries:
         raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
@@ -79,12 +82,12 @@ def table_selection(evidence: Evidence) -> TableResult:
     caption = (
         "Smoothness chosen on the validation set, as it should be, and on the test set, as the "
         "paper says it did (section 5.4): NDCG@5 in per cent of the last epoch's model, mean over "
-        f"{spread([run.n_trials for run in first], 'trial')} with its 95% interval; a query "
-        "without a relevant document counts as 1. The last columns say in which share of the "
-        f"trials a value was the best. {sentences[0]} Edition {evidence.edition}."
+        f"{spread([run.n_trials for run in first], 'trial')} ± the half width of its 95% interval; "
+        "a query without a relevant document counts as 1. The last columns say in which share of "
+        f"the trials a value was the best. {sentences[0]} Edition {evidence.edition}."
     )
-    columns = ["", "validation", "test", "best on validation", "best on test"]
-    layout = Layout(caption, columns, sections, notes)
+    columns = ["Smoothness", "validation", "test", "best on validation", "best on test"]
+    layout = Layout(lead(*promises), caption, columns, sections, notes)
     return TableResult(pd.DataFrame(entries), layout)
 
 
@@ -97,26 +100,33 @@ def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
 
 
 def _optimism(
+    loss: str, symbol: str, level: Mapping[str, np.ndarray], chosen: Mapping[str, np.ndarray]
+) -> str:
+    """By how much the choice on the test set is better there than the choice on validation."""
+    trials = np.arange(level["test"].shape[1])
+    on = {split: level["test"][chosen[split], trials] for split in chosen}
+    gain = signed(float((on["test"] - on["vali"]).mean()), 2)
+    return (
+        f"choosing {symbol} on the test set instead of validation changes the test NDCG@5 of "
+        f"{loss} by {gain} points"
+    )
+
+
+def _choice(
     loss: str,
     symbol: str,
     values: Sequence[float],
     level: Mapping[str, np.ndarray],
     chosen: Mapping[str, np.ndarray],
 ) -> str:
-    trials = np.arange(level["test"].shape[1])
-    on = {split: level["test"][chosen[split], trials] for split in chosen}
-    text = (
-        f"**{loss}.** Choosing {symbol} on the test set promises "
-        f"{float((on['test'] - on['vali']).mean()):.2f} points more than choosing it on validation."
-    )
+    """What validation chooses, and how that does beside the paper's value."""
     best = values[int(level["vali"].mean(1).argmax())]
-    text += f" On validation {symbol} = {best:g} is the best in the mean"
+    text = f"**{loss}.** On validation {symbol} = {best:g} is the best in the mean"
     if PAPER_VALUE not in values:
         return text + "."
-    paper = level["test"][values.index(PAPER_VALUE)]
-    gain = mean_interval(on["vali"] - paper)
-    distance = interval(signed(gain.mean, 2), gain.half_width, 2)
+    on_vali = level["test"][chosen["vali"], np.arange(level["test"].shape[1])]
+    gain = mean_interval(on_vali - level["test"][values.index(PAPER_VALUE)])
     return (
-        f"{text}; the choice per trial is {distance} points from the "
-        f"paper's {symbol} = {PAPER_VALUE:g} on the test set."
+        f"{text}; the choice per trial is {difference(gain.mean, gain.half_width, 2)} points from "
+        f"the paper's {symbol} = {PAPER_VALUE:g} on the test set."
     )

@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.findings import welch_over_trials
-from directrank.papers.shared.format import interval, minus, number, signed, spread
+from directrank.papers.shared.format import minus, number, share, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -64,12 +66,12 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
     wide = candidates(run).pivot(index=["rounds", "trial"], columns="form")
     entries = []
     for rounds, part in wide.groupby(level="rounds"):
-        difference = (part["vali", PLAIN] - part["vali", TRANSPOSED]).to_numpy()
+        gaps = (part["vali", PLAIN] - part["vali", TRANSPOSED]).to_numpy()
         loss = {
             name: float((part[name, PLAIN] - part[name, TRANSPOSED]).abs().max())
             for name in ("first_loss", "last_loss")
         }
-        estimate = mean_interval(difference)
+        estimate = mean_interval(gaps)
         entries.append(
             evidence.about(run.dataset)
             | {
@@ -78,7 +80,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
                 "metric": "validation NDCG@5",
                 "difference": estimate.mean,
                 "half_width": estimate.half_width,
-                "mean_absolute": float(np.abs(difference).mean()),
+                "mean_absolute": float(np.abs(gaps).mean()),
                 "seed_deviation": _deviation(part["vali", PLAIN].to_numpy()),
                 "first_epoch_loss_gap": round(loss["first_loss"], 9),
                 "last_epoch_loss_gap": round(loss["last_loss"], 9),
@@ -91,7 +93,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
     lines = [
         [
             f"{entry['comparison']}, {entry['metric']}",
-            interval(signed(entry["difference"], 2), entry["half_width"], 2),
+            difference(entry["difference"], entry["half_width"], 2),
             number(entry["mean_absolute"], 2),
             number(entry["seed_deviation"], 2),
             _gap(entry.get("first_epoch_loss_gap")),
@@ -110,7 +112,8 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "trials",
     ]
     caption = (
-        "Difference of NeuralNDCG and its transpose in NDCG points, with its 95% interval. With so "
+        "Difference of NeuralNDCG and its transpose in NDCG points ± the half width of its 95% "
+        "interval. With so "
         "many rounds of Sinkhorn scaling: both trained from the same random weights on the same "
         "batches with the same dropout, so that they differ in the loss alone (queries without a "
         "relevant document left out). “loss” is the largest difference of the training loss in "
@@ -127,8 +130,8 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "Intervals are not corrected for their number. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    notes = [_transpose_verdict(data)]
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+    layout = Layout(_told(data), caption, columns, [Section("", lines)], [_distances(data)])
+    return TableResult(data, layout)
 
 
 def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]]:
@@ -140,42 +143,45 @@ def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]
             continue
         for cutoff in CUTOFFS:
             a, b = (ndcg(methods[name], cutoff) for name in (plain, transposed))
-            difference = welch_over_trials(a, b).estimate.interval()
+            gap = welch_over_trials(a, b).estimate.interval()
             entries.append(
                 evidence.about(methods[plain].dataset)
                 | {
                     "comparison": f"Table 3, losses @{at}",
                     "how": "rows of Table 3, own random streams",
                     "metric": f"test NDCG@{cutoff}",
-                    "difference": difference.mean,
-                    "half_width": difference.half_width,
+                    "difference": gap.mean,
+                    "half_width": gap.half_width,
                     "mean_absolute": math.nan,
                     "seed_deviation": _deviation(a),
-                    "trials": difference.n,
+                    "trials": gap.n,
                 }
             )
     return entries
 
 
-def _transpose_verdict(data: pd.DataFrame) -> str:
-    told = data[(data["difference"].abs() > data["half_width"])]
-    text = f"**Do the two losses differ?** In {len(told)} of {len(data)} comparisons the interval "
-    text += "leaves zero out"
-    text += f" ({', '.join(_distinct(told))})" if len(told) else ""
+def _told(data: pd.DataFrame) -> str:
+    """In how many comparisons the two losses can be told apart, and in which."""
+    told = data[data["difference"].abs() > data["half_width"]]
+    which = [f"{row.comparison}, {row.metric}" for row in told.itertuples()]
+    return lead(
+        f"NeuralNDCG and its transpose are told apart in {share(len(told), len(data))} comparisons"
+        + (f": {'; '.join(which)}" if which else "")
+    )
+
+
+def _distances(data: pd.DataFrame) -> str:
+    """How far apart the two are with all else equal, beside how far apart seeds are."""
     paired = data[data["how"].str.startswith("same")]
     ratio = paired["mean_absolute"] / paired["seed_deviation"]
     parts = [
         f"{name}: {value:.2f}" for name, value in zip(paired["comparison"], ratio, strict=True)
     ]
     return (
-        f"{text}. With all else equal, the mean distance of the two in standard deviations over "
-        f"seeds is, by rounds of scaling, {'; '.join(parts)}. What is left where the losses are "
-        "one function is rounding that training magnifies."
+        "With all else equal, the mean distance of the two in standard deviations over seeds is, "
+        f"by rounds of scaling, {'; '.join(parts)}. What is left where the losses are one "
+        "function is rounding that training magnifies."
     )
-
-
-def _distinct(rows: pd.DataFrame) -> list[str]:
-    return [f"{row.comparison}, {row.metric}" for row in rows.itertuples()]
 
 
 def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
@@ -205,11 +211,9 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
             lines.append(
                 [
                     name + (" (the paper's)" if rounds == PAPER_ROUNDS else ""),
-                    interval(f"{entry['mean']:.2f}", entry["half_width"], 2),
-                    interval(
-                        signed(entry.get("gain", math.nan), 2),
-                        entry.get("gain_half_width", math.nan),
-                        2,
+                    measured(entry["mean"], entry["half_width"], 2),
+                    difference(
+                        entry.get("gain", math.nan), entry.get("gain_half_width", math.nan), 2
                     ),
                 ]
             )
@@ -217,25 +221,23 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     data = pd.DataFrame(entries)
     caption = (
         "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation set after "
-        f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} with its 95% "
-        f"interval, and the paired difference from {PAPER_ROUNDS} rounds (same random weights, "
-        "batches and dropout). Queries without a relevant document are left out. "
+        f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} ± the half width "
+        f"of its 95% interval, and the paired difference from {PAPER_ROUNDS} rounds (same random "
+        "weights, batches and dropout). Queries without a relevant document are left out. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     columns = ["Rounds at most", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
     gains = data.dropna(subset="gain")
     told = gains[gains["gain"].abs() > gains["gain_half_width"]]
     parts = [
-        f"{row.loss} with {_rounds(row.rounds)} "
-        + interval(signed(row.gain, 2), row.gain_half_width, 2)
+        f"{row.loss} with {_rounds(row.rounds)} {difference(row.gain, row.gain_half_width, 2)}"
         for row in told.itertuples()
     ]
-    verdict = (
-        f"**Does scaling matter to training?** {len(told)} of {len(gains)} differences from the "
-        f"paper's {PAPER_ROUNDS} rounds have an interval that leaves zero out"
-        + (f": {'; '.join(parts)}." if parts else ".")
+    start = lead(
+        f"{share(len(told), len(gains))} differences from the paper's {PAPER_ROUNDS} rounds have "
+        "an interval that leaves zero out" + (f": {'; '.join(parts)}" if parts else "")
     )
-    return TableResult(data, Layout(caption, columns, sections, [verdict]))
+    return TableResult(data, Layout(start, caption, columns, sections))
 
 
 def _rounds(count: int) -> str:

@@ -15,16 +15,19 @@ import pandas as pd
 from directrank.papers.pobrotyn2021.methods import (
     ADDED,
     CUTOFFS,
+    OWN,
     PARTS,
     methods_of,
     metric,
     ndcg,
     printed_name,
 )
+from directrank.papers.shared.cells import BRACKETS, measured, printed
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import WORDS, add_differences, beside, standard_error
+from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
-from directrank.papers.shared.format import headings, interval, number, spread
+from directrank.papers.shared.format import headings, p_value, share, spread
+from directrank.papers.shared.leads import extremes, lead, near_print
 from directrank.papers.shared.methods import (
     Method,
     over_trials,
@@ -68,15 +71,37 @@ def table3(evidence: Evidence) -> TableResult:
     data = pd.concat(frames, ignore_index=True)
     trials = data["trials"].dropna().astype(int).tolist()
     caption = (
-        f"Test NDCG in per cent, mean over {spread(trials, 'trial')} with the half width of its "
-        "95% t interval; a query without a relevant document counts as 1. “paper” is the value "
-        "printed there, of a single run. Bold: the best of the paper's losses in each column. "
-        f"{f'{WORDS}. ' if (data['data'] == 'real').any() else ''}"
+        f"Test NDCG in per cent, mean over {spread(trials, 'trial')} ± the half width of its 95% "
+        "t interval; a query without a relevant document counts as 1. “paper” is the value "
+        "printed there, of a single run, with a dash where it has no such row. Bold: the best of "
+        "the paper's losses in each column. "
+        f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
         f"{' '.join(sentences)} Edition {evidence.edition}."
     )
     columns = headings("Loss", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "paper")
     sections = [_section(frame) for frame in frames]
-    return TableResult(data, Layout(caption, [*columns, "status"], sections, [_ADDED_NOTE]))
+    start = lead(*(_ahead(frame) for frame in frames), near_print(data))
+    return TableResult(data, Layout(start, caption, columns, sections, [_ADDED_NOTE]))
+
+
+def _ahead(frame: pd.DataFrame) -> str:
+    """Which of the paper's losses is ahead on a data set, and how far the best of its own is."""
+    heading = f"NDCG@{CUTOFFS[-1]}"
+    theirs = frame[(frame["metric"] == heading) & frame["published"].notna()]
+    means = theirs.set_index("method")["mean"].dropna()
+    if means.empty:
+        return ""
+    named = {printed_name(method): mean for method, mean in means.items()}
+    text = f"on {_place(frame)} {extremes(named, heading, 2)}"
+    own = means[means.index.isin(OWN)]
+    if own.empty or own.max() == means.max():
+        return text
+    return f"{text}; the best NeuralNDCG loss is {means.max() - own.max():.2f} points behind"
+
+
+def _place(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    return here(first["paper_dataset"], first["data"], first["dataset"])
 
 
 def _rows(evidence: Evidence, experiment: str, methods: Mapping[str, Method]) -> pd.DataFrame:
@@ -119,19 +144,19 @@ def _section(frame: pd.DataFrame) -> Section:
         cells = [printed_name(method) + ours_alone]
         for row in group.itertuples():
             top = best.loc[row.metric]
-            cells.append(
-                _cell(row.mean, row.half_width, row.mean == top["mean"] and not ours_alone)
-            )
-            printed = _cell(row.published, math.nan, row.published == top["published"])
-            cells.append(beside(printed, row.difference_in_se, row.data))
-        rows.append([*cells, group["status"].iloc[0]])
-    first = frame.iloc[0]
-    return Section(here(first["paper_dataset"], first["data"], first["dataset"]), rows)
-
-
-def _cell(mean: float, half_width: float, bold: bool) -> str:
-    text = number(mean, 2)
-    return interval(f"**{text}**" if bold else text, half_width, 2)
+            is_best = row.mean == top["mean"] and not ours_alone
+            cells += [
+                measured(row.mean, row.half_width, 2, best=is_best),
+                printed(
+                    row.published,
+                    2,
+                    best=row.published == top["published"],
+                    in_errors=row.difference_in_se,
+                    kind=row.data,
+                ),
+            ]
+        rows.append(cells)
+    return Section(_place(frame), rows)
 
 
 _ADDED_NOTE = (
@@ -167,20 +192,20 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         cells = [printed_name(method) + (" (ours)" if method == ADDED else "")]
         for row in group.itertuples():
             best = data.loc[data["metric"] == row.metric, "mean"].max()
-            cells.append(_cell(row.mean, row.half_width, row.mean == best))
-            cells.append(number(row.p_value, 3))
+            cells.append(measured(row.mean, row.half_width, 2, best=row.mean == best))
+            cells.append(p_value(row.p_value, 3))
         lines.append(cells)
     columns = headings("Loss", data["metric"].unique(), "p")
     every = [run for method in methods.values() for run in method.runs]
     caption = (
         "The losses of Table 3 on OHSUMED, which the paper does not use: test NDCG in per cent, "
-        f"mean of the fold means over {spread(data['trials'].tolist(), 'trial')} with the half "
+        f"mean of the fold means over {spread(data['trials'].tolist(), 'trial')} ± the half "
         "width of its 95% t interval over trials; a query without a relevant document counts as "
         f"1. Bold: the best. p: paired randomisation test over the pooled queries against "
         f"{REFERENCE}, not corrected. {training_sentence(every)} "
         f"{evidence.sources(every, 'test sets')}"
     )
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], [_spread_note(data)]))
+    return TableResult(data, Layout(_spread(data), caption, columns, [Section("", lines)]))
 
 
 #: What the other rows are tested against on OHSUMED.
@@ -202,17 +227,13 @@ def _against_own(methods: Mapping[str, Method], name: str, metric: str) -> dict[
     return {"gain": 100 * paired.difference.mean, "p_value": paired.p_value}
 
 
-def _spread_note(data: pd.DataFrame) -> str:
+def _spread(data: pd.DataFrame) -> str:
+    """Between which losses the means lie, and how many can be told from the reference."""
     parts = []
     for heading, group in data.groupby("metric", sort=False):
-        ranked = group.sort_values("mean", ascending=False, kind="stable")
-        best, worst = (
-            f"{row['mean']:.2f} ({printed_name(row['method'])})"
-            for row in (ranked.iloc[0], ranked.iloc[-1])
-        )
-        parts.append(f"{heading}: from {worst} to {best}")
+        means = dict(zip(map(printed_name, group["method"]), group["mean"], strict=True))
+        parts.append(extremes(means, str(heading), 2))
+    compared = int(data["p_value"].notna().sum())
     told = int((data["p_value"] < 0.05).sum())
-    return (
-        f"**Range of the losses.** {'; '.join(parts)}. Of {int(data['p_value'].notna().sum())} "
-        f"comparisons with {REFERENCE}, {told} have p < 0.05 before any correction."
-    )
+    said = f"{share(told, compared)} comparisons with {REFERENCE} have p < 0.05, uncorrected"
+    return lead(*parts, said if compared else "")

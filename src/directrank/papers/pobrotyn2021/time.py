@@ -9,6 +9,7 @@ import pandas as pd
 
 from directrank.papers.pobrotyn2021.methods import PARTS, methods_of, printed_name
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.system.errors import DataError
@@ -16,7 +17,7 @@ from directrank.system.errors import DataError
 
 def table_time(evidence: Evidence) -> TableResult:
     """What an epoch of each loss takes; measured times."""
-    entries, times, sections, sentences = [], [], [], []
+    entries, times, sections, sentences, slowest = [], [], [], [], []
     for experiment, (title, _) in PARTS.items():
         methods = {
             name: method.runs[0]
@@ -49,7 +50,14 @@ def table_time(evidence: Evidence) -> TableResult:
                 ]
             )
         first = next(iter(methods.values()))
-        sections.append(Section(here(title, first.dataset.kind, first.dataset.title), lines))
+        place = here(title, first.dataset.kind, first.dataset.title)
+        own = {row["method"]: row["seconds_per_epoch"] for row in times[-len(methods) :]}
+        slow, fast = max(own, key=own.__getitem__), min(own, key=own.__getitem__)
+        slowest.append(
+            f"on {place} an epoch of {printed_name(slow)} takes {own[slow] / own[fast]:.1f} times "
+            f"as long as one of {printed_name(fast)}"
+        )
+        sections.append(Section(place, lines))
         sentences.append(data_sentence([first], "test", "test set"))
     if not entries:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
@@ -61,7 +69,7 @@ def table_time(evidence: Evidence) -> TableResult:
         f"benchmarks/results/losses.md. {' '.join(sentences)} Edition {evidence.edition}."
     )
     columns = ["Loss", "steps per epoch", "s per epoch", "ms per step", "relative"]
-    layout = Layout(caption, columns, sections)
+    layout = Layout(lead(*slowest), caption, columns, sections)
     return TableResult(pd.DataFrame(entries), layout, pd.DataFrame(times))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from directrank.papers.qin2010.methods import (
@@ -22,8 +21,10 @@ from directrank.papers.qin2010.methods import (
     table4_order,
 )
 from directrank.papers.qin2010.stopping import how_trained
+from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import interval, listed, signed
+from directrank.papers.shared.format import listed, p_value, share
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
@@ -33,6 +34,9 @@ from directrank.system.seeds import numpy_stream
 
 #: What all pairs are compared by: heading → metric.
 COMPARED = {"NDCG@10": "ndcg@10/letor", "NDCG@n": "ndcg/letor", "MAP": AP}
+
+#: Headings of the list of pairs.
+PAIR_COLUMNS = ("Better", "Worse", "difference", "p, randomisation", "p, Wilcoxon")
 
 #: Sign patterns per pair; there are some hundred pairs.
 RESAMPLES = 20_000
@@ -46,25 +50,27 @@ def statistics(evidence: Evidence) -> TableResult:
         raise DataError("there are no two methods to compare", "add runs to ohsumed_methods")
     first = next(iter(methods.values()))
     means = _means(methods)
-    frames, sections = [means], [_means_section(means)]
+    frames, sections = [means], []
     for heading, metric in COMPARED.items():
         frame = _pairs(methods, metric)
         frame.insert(0, "metric", heading)
         frames.append(frame)
-        sections.append(_matrix(methods, heading, frame))
+        if lines := _pair_lines(frame):
+            sections.append(Section(f"Pairs that differ in {heading}", lines, PAIR_COLUMNS))
     data = pd.concat(frames, ignore_index=True)
     data = in_front(data, evidence.about(first.dataset))
     data = data.astype({"folds": "Int64", "queries": "Int64"})
     caption = (
         f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods)} "
-        "Below, a cell is the mean of the line's method minus the column's over the pooled "
-        f"queries; R marks p < {SIGNIFICANT} in the paired randomisation test, W in Wilcoxon's "
-        "signed-rank test, both after Holm's correction over all pairs of the metric. "
+        "Below, the pairs that differ by p < "
+        f"{SIGNIFICANT} in the paired randomisation test or in Wilcoxon's signed-rank test, both "
+        "over the pooled queries and after Holm's correction over all pairs of the metric; every "
+        "pair is in the CSV file. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    notes = [_summary(data)]
-    columns = ["", *methods]
-    return TableResult(data, Layout(caption, columns, sections, notes))
+    columns = ["Method", *COMPARED]
+    sections = [Section("", _means_lines(means)), *sections]
+    return TableResult(data, Layout(_told(data), caption, columns, sections))
 
 
 def _means(methods: Mapping[str, Method]) -> pd.DataFrame:
@@ -101,43 +107,34 @@ def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
     return frame
 
 
-def _means_section(means: pd.DataFrame) -> Section:
-    rows = [
-        [heading, *(interval(f"{row.mean:.4f}", row.half_width) for row in group.itertuples())]
-        for heading, group in means.groupby("metric", sort=False)
+def _means_lines(means: pd.DataFrame) -> list[list[str]]:
+    """A line per method, a mean per metric."""
+    return [
+        [str(name), *(measured(row.mean, row.half_width) for row in group.itertuples())]
+        for name, group in means.groupby("method", sort=False)
     ]
-    return Section("Means", rows)
 
 
-def _matrix(methods: Mapping[str, Method], heading: str, frame: pd.DataFrame) -> Section:
-    by_pair = {(row.method, row.other): row for row in frame.itertuples()}
-    rows = []
-    for a in methods:
-        cells = [a]
-        for b in methods:
-            row = by_pair.get((a, b)) or by_pair.get((b, a))
-            if row is None:
-                cells.append("")
-                continue
-            sign = 1 if (a, b) in by_pair else -1
-            marks = "R" * (row.holm_randomisation < SIGNIFICANT)
-            marks += "W" * (row.holm_wilcoxon < SIGNIFICANT)
-            cells.append(signed(sign * row.difference) + (f"<sub>{marks}</sub>" if marks else ""))
-        rows.append(cells)
-    return Section(f"Differences in {heading}", rows)
-
-
-def _summary(data: pd.DataFrame) -> str:
-    pairs = data[data["other"].notna()]
-    sure = pairs[
-        (pairs["holm_randomisation"] < SIGNIFICANT) & (pairs["holm_wilcoxon"] < SIGNIFICANT)
-    ]
-    texts = []
-    for row in sure.itertuples():
+def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
+    """The pairs of a metric that either test tells apart, the largest difference first."""
+    smallest = frame[["holm_randomisation", "holm_wilcoxon"]].min(axis=1)
+    told = frame[smallest < SIGNIFICANT].sort_values("difference", key=lambda d: -d.abs())
+    lines = []
+    for row in told.itertuples():
         better, worse = (row.method, row.other) if row.difference > 0 else (row.other, row.method)
-        texts.append(f"{better} over {worse} in {row.metric} ({abs(row.difference):.4f})")
-    start = f"**{len(sure)} of {len(pairs)} differences are significant in both tests.**"
-    return f"{start} They are: {'; '.join(texts)}." if texts else start
+        tests = (p_value(row.holm_randomisation, 3), p_value(row.holm_wilcoxon, 3))
+        lines.append([better, worse, difference(abs(row.difference)), *tests])
+    return lines
+
+
+def _told(data: pd.DataFrame) -> str:
+    """How many pairs of all metrics the tests tell apart."""
+    pairs = data[data["other"].notna()]
+    told = pairs[["holm_randomisation", "holm_wilcoxon"]] < SIGNIFICANT
+    return lead(
+        f"{share(int(told.all(axis=1).sum()), len(pairs))} differences in {listed([*COMPARED])} "
+        f"are significant in both tests, {int(told.any(axis=1).sum())} in either"
+    )
 
 
 def beyond(evidence: Evidence) -> TableResult:
@@ -180,19 +177,24 @@ def beyond(evidence: Evidence) -> TableResult:
         cells = [name]
         for row in group.itertuples():
             star = "*" if row.p_holm < SIGNIFICANT else ""
-            cells.append(interval(f"{row.mean:.4f}{star}", row.half_width))
+            cells.append(measured(row.mean, row.half_width, mark=star))
         lines.append(cells)
     first = methods[OWN]
     caption = (
         f"Later methods on the folds of Table 4: NDCG with LETOR's discount, "
         f"{scale_caption(methods)} {_trials(methods)} * marks methods that differ from the "
         f"linear {OWN} of the paper (paired randomisation test over the queries, p < "
-        f"{SIGNIFICANT} after Holm's correction within the column). "
+        f"{SIGNIFICANT} after Holm's correction within the column; intervals are not corrected). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     columns = ["Method", *TABLE4_METRICS]
+    tested = letor["p_holm"].dropna()
+    sure = int((tested < SIGNIFICANT).sum())
+    start = lead(
+        f"{share(sure, len(tested))} differences of later methods from {OWN} are significant"
+    )
     notes = [_what_it_brought(letor)]
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
 
 
 def _trials(methods: Mapping[str, Method]) -> str:
@@ -215,12 +217,12 @@ def _what_it_brought(letor: pd.DataFrame) -> str:
             texts.append(f"at {heading} nothing, {OWN} is ahead")
             continue
         sure = "significant" if best["p_holm"] < SIGNIFICANT else "not significant"
-        texts.append(
-            f"at {heading} {signed(best['gain_over_approxndcg'])} over the queries by "
-            f"{best['method']} (±{best['gain_half_width']:.3f}, {sure})"
-        )
-    clear = int(np.sum(letor["p_holm"] < SIGNIFICANT))
+        texts.append(f"at {heading} {_gain(best)} over the queries by {best['method']} ({sure})")
     return (
-        f"**What the later methods bring over {OWN}:** {'; '.join(texts)}. Of all "
-        f"{int(letor['p_holm'].notna().sum())} differences from it {clear} are significant."
+        f"**What the later methods bring over {OWN}**, with 95 % intervals that are not corrected, "
+        f"as the tests are: {'; '.join(texts)}."
     )
+
+
+def _gain(row: pd.Series) -> str:
+    return difference(row["gain_over_approxndcg"], row["gain_half_width"])

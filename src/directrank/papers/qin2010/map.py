@@ -16,15 +16,15 @@ from directrank.papers.qin2010.methods import (
     scale_caption,
 )
 from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
+from directrank.papers.shared.cells import BRACKETS, measured, printed
 from directrank.papers.shared.differences import (
-    WORDS,
     add_differences,
     add_status,
-    beside,
     standard_error,
 )
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.format import headings, interval, listed, number, signed
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
+from directrank.papers.shared.format import headings, listed, signed
+from directrank.papers.shared.leads import extremes, lead, near_print
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -62,29 +62,29 @@ def map_methods(evidence: Evidence, experiment: str) -> dict[str, Method]:
 
 def table3(evidence: Evidence) -> TableResult:
     """Table 3: MAP of five methods on TD2003 and TD2004."""
-    printed = evidence.published("qin2010_table3").set_index("Algorithm")
+    in_print = evidence.published("qin2010_table3").set_index("Algorithm")
     parts = {title: map_methods(evidence, name) for name, title in TABLE3_PARTS.items()}
     if not any(parts.values()):
         raise DataError("no method of Table 3 was run", "add runs to td2003_methods")
     rows = []
     for title, methods in parts.items():
-        for method in printed.index:
+        for method in in_print.index:
             row = {
                 "edition": evidence.edition,
                 "paper_dataset": title,
                 "method": method,
                 "metric": "MAP",
-                "published": float(printed.loc[method, title]),
+                "published": float(in_print.loc[method, title]),
             }
             if method in methods:
                 row |= evidence.about(methods[method].dataset) | estimate(methods[method], AP)
             rows.append(row)
     data = _with_differences(pd.DataFrame(rows)).astype(COUNTS)
-    lines = [[method] for method in printed.index]
+    lines = [[method] for method in in_print.index]
     for title in parts:
         column = data[data["paper_dataset"] == title]
         for line, row in zip(lines, column.itertuples(), strict=True):
-            line += [_with_width(row), _printed(row, 3)]
+            line += _beside(row, 3)
     caption = (
         "Ranking accuracy in MAP on the test sets: "
         + " ".join(
@@ -94,8 +94,8 @@ def table3(evidence: Evidence) -> TableResult:
             for title, methods in parts.items()
             if methods
         )
-        + " “paper” is the printed value, empty where it could not be recovered. "
-        + (f"{WORDS}. " if (data["data"] == "real").any() else "")
+        + " “paper” is the printed value, a dash where it could not be recovered. "
+        + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
     columns = headings("Method", parts, "paper")
@@ -103,7 +103,16 @@ def table3(evidence: Evidence) -> TableResult:
     for title, methods in parts.items():
         if OWN_AP in methods:
             notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+    start = lead(*(_ahead(data, title) for title, methods in parts.items() if methods))
+    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
+
+
+def _ahead(data: pd.DataFrame, title: str) -> str:
+    """Which method is ahead on a data set."""
+    rows = data[(data["paper_dataset"] == title) & data["mean"].notna()]
+    first = rows.iloc[0]
+    means = dict(zip(rows["method"], rows["mean"], strict=True))
+    return f"on {here(title, first['data'], first['dataset'])} {extremes(means, 'MAP')}"
 
 
 def baselines(evidence: Evidence) -> TableResult:
@@ -130,21 +139,24 @@ def baselines(evidence: Evidence) -> TableResult:
     for name, group in data.groupby("method", sort=False):
         line = [name]
         for row in group.itertuples():
-            line += [_with_width(row), _printed(row, 4)]
+            line += _beside(row, 4)
         lines.append(line)
     columns = headings("Method", LETOR_METRICS, "LETOR")
     first = next(iter(methods.values()))
     caption = (
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
-        "LETOR 3.0 that the paper cites (empty where they could not be recovered). NDCG with "
+        "LETOR 3.0 that the paper cites (a dash where they could not be recovered). NDCG with "
         f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
-        f"validation. {f'{WORDS}. ' if first.dataset.of_the_paper else ''}"
+        f"validation. {f'{BRACKETS}. ' if first.dataset.of_the_paper else ''}"
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = []
     if first.dataset.of_the_paper:
-        notes = [*_met(data, list(methods)), *_weak_note(data, methods, weak)]
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+        notes = [_near(data, list(methods)), *_weak_note(data, methods, weak)]
+    ours = data[data["method"].isin(list(methods)) & (data["metric"] == "NDCG@10")]
+    means = dict(zip(ours["method"], ours["mean"], strict=True))
+    start = lead(extremes(means, "NDCG@10"), near_print(data[data["method"].isin(list(methods))]))
+    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
 
 
 def _with_differences(data: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +173,7 @@ def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
     return dict(zip(names, ordered, strict=True))
 
 
-def _met(data: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+def _near(data: pd.DataFrame, methods: Sequence[str]) -> str:
     """Which baselines are as near to LETOR's value as is asked of them."""
     met: list[str] = []
     missed: list[str] = []
@@ -181,7 +193,7 @@ def _met(data: pd.DataFrame, methods: Sequence[str]) -> list[str]:
         parts.append(f"Further away: {listed(missed)}.")
     if lost:
         parts.append(f"Nothing to compare with, the values are lost: {listed(lost)}.")
-    return [f"**Are the baselines the published ones?** {' '.join(parts)}"]
+    return f"**Are the baselines the published ones?** {' '.join(parts)}"
 
 
 def _weak_note(
@@ -222,12 +234,10 @@ def _chosen(run: PlannedRun, setting: str) -> float:
     return float(fits.loc[fits["selected"], setting].iloc[0])
 
 
-def _printed(row: Any, digits: int) -> str:
-    return beside(number(row.published, digits), row.difference_in_se, row.data)
-
-
-def _with_width(row: Any) -> str:
-    return interval(number(row.mean), row.half_width)
+def _beside(row: Any, digits: int) -> list[str]:
+    """The cells of a value here and of the printed one, which has so many decimals."""
+    theirs = printed(row.published, digits, in_errors=row.difference_in_se, kind=row.data)
+    return [measured(row.mean, row.half_width), theirs]
 
 
 def _ratios(title: str, methods: Mapping[str, Method]) -> str:

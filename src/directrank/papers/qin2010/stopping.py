@@ -11,6 +11,7 @@ import pandas as pd
 from directrank.papers.qin2010.methods import OWN, SMALL_START, TABLE4_METRICS, folds_mean
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import count, listed, number, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -256,4 +257,18 @@ def stopping(evidence: Evidence) -> TableResult:
         f"{ending_sentence(first.runs)}{evidence.sources(first.runs, 'test sets')}"
     )
     columns = ["Cap on epochs", "met δ", "median epochs", *headings]
-    return TableResult(data, Layout(caption, columns, sections, []))
+    return TableResult(data, Layout(_lead(data), caption, columns, sections))
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """How much of NDCG@n the smallest cap would have cost."""
+    parts = []
+    for name, group in data.groupby("method", sort=False):
+        first, last = group.iloc[0], group.iloc[-1]
+        parts.append(
+            f"with a cap of {count(last['cap'])} epochs {name} reaches NDCG@n "
+            f"{number(last['NDCG@n'])}, with one of {count(first['cap'])} {number(first['NDCG@n'])}"
+            if len(group) > 1
+            else f"no smaller cap of {name} was recorded"
+        )
+    return lead(*parts)

@@ -22,16 +22,16 @@ from directrank.papers.qin2010.methods import (
     table4_order,
 )
 from directrank.papers.qin2010.stopping import caps_note, how_trained
+from directrank.papers.shared.cells import BRACKETS, measured, printed
 from directrank.papers.shared.differences import (
     COLUMNS,
-    WORDS,
     add_differences,
-    beside,
     of_other_data,
     standard_error,
 )
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import headings, interval, listed, number, signed
+from directrank.papers.shared.format import headings, listed, number, share, signed
+from directrank.papers.shared.leads import extremes, lead, near_print
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -70,20 +70,34 @@ def table4(evidence: Evidence) -> TableResult:
     data = _table4_rows(evidence, methods, order)
     first = next(iter(methods.values()))
     caption = (
-        f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)}, ± the half width of the "
+        f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)} ± the half width of the "
         f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
         "it speaks of other queries, not of other "
         "random starts); queries without a relevant document count as 0. “paper” is the value "
-        "printed in the paper or on the LETOR 3.0 site, empty where it could not be recovered. "
-        f"{'' if of_other_data(data) else f'{WORDS}. '}"
+        "printed in the paper or on the LETOR 3.0 site, a dash where it could not be recovered. "
+        f"{'' if of_other_data(data) else f'{BRACKETS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
-        f"p < {SIGNIFICANT} after Holm's correction within the column). "
+        f"p < {SIGNIFICANT} after Holm's correction within the column; intervals are not "
+        "corrected). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [_table4_section(data, discount) for discount in DISCOUNTS]
     notes = [*_in_words(data, order), *_caps(methods), *_empty_query(methods, data)]
     columns = headings("Method", TABLE4_METRICS, "paper")
-    return TableResult(data, Layout(caption, columns, sections, notes))
+    return TableResult(data, Layout(_lead(data), caption, columns, sections, notes))
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """Which method is ahead in NDCG@n, how many differ from the paper's own, and the distance."""
+    letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
+    at_n = letor[letor["metric"] == "NDCG@n"]
+    tested = letor["p_holm"].dropna()
+    sure = int((tested < SIGNIFICANT).sum())
+    return lead(
+        extremes(dict(zip(at_n["method"], at_n["mean"], strict=True)), "NDCG@n"),
+        f"{share(sure, len(tested))} differences from {OWN} are significant" if len(tested) else "",
+        near_print(letor),
+    )
 
 
 def _caps(methods: Mapping[str, Method]) -> list[str]:
@@ -144,10 +158,10 @@ def _published(evidence: Evidence, method: str, heading: str, discount: str) -> 
     """
     if discount == "log2" and heading not in ("NDCG@1", "NDCG@n"):
         return math.nan
-    printed = evidence.published("qin2010_table4").set_index("Algorithm")
+    in_print = evidence.published("qin2010_table4").set_index("Algorithm")
     column = "NDCG@n (from the text)" if heading == "NDCG@n" else heading
-    if method in printed.index and not math.isnan(printed.loc[method, column]):
-        return float(printed.loc[method, column])
+    if method in in_print.index and not math.isnan(in_print.loc[method, column]):
+        return float(in_print.loc[method, column])
     return letor_value(evidence, "OHSUMED", method, heading)
 
 
@@ -155,20 +169,18 @@ def _table4_section(data: pd.DataFrame, discount: str) -> Section:
     part = data[data["discount"] == discount]
     rows = []
     for method, group in part.groupby("method", sort=False):
-        was_run = group["status"].iloc[0] == "run"
-        cells = [method if was_run else f"{method} (not run here)"]
+        cells = [method]
         for row in group.itertuples():
-            if not was_run:
-                cells.append("")
-            else:
-                star = "*" if row.p_holm < SIGNIFICANT else ""
-                cells.append(interval(f"{row.mean:.4f}{star}", row.half_width))
-            cells.append(beside(number(row.published), row.difference_in_se, row.data))
+            star = "*" if row.p_holm < SIGNIFICANT else ""
+            cells += [
+                measured(row.mean, row.half_width, mark=star),
+                printed(row.published, 4, in_errors=row.difference_in_se, kind=row.data),
+            ]
         rows.append(cells)
     return Section(f"With {DISCOUNTS[discount]}", rows)
 
 
-def _in_words(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
+def _in_words(data: pd.DataFrame, order: Sequence[str]) -> list[str]:
     """What the numbers say beside the paper's claims, whose verdicts follow them."""
     letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
     if OWN not in set(letor["method"]):
@@ -176,7 +188,7 @@ def _in_words(data: pd.DataFrame, printed: Sequence[str]) -> list[str]:
     paragraphs = []
     if not of_other_data(data):
         paragraphs.append(_level(data[data["status"] == "run"]))
-    own, theirs = letor["method"] == OWN, letor["method"].isin(printed)
+    own, theirs = letor["method"] == OWN, letor["method"].isin(order)
     if (~theirs).any():
         paragraphs.append(_beyond(letor[own | ~theirs]))
     paragraphs += [_small_start(letor), _certainty(letor)]
@@ -229,10 +241,10 @@ def _level(data: pd.DataFrame) -> str:
     return (
         f"**Was the paper's number met?** {OWN} reaches NDCG@n {letor['mean']:.4f} with LETOR's "
         f"discount and {log2['mean']:.4f} with the printed one; the paper has "
-        f"{letor['published']:.4f}, without saying with which ({signed(letor['difference'])} and "
-        f"{signed(log2['difference'])}). The test queries are the paper's own, so what differs is "
-        f"the training (random starts, stopping, choice of α; {starts}) or the discount. Its "
-        "other values for this method are lost, or known only through the text."
+        f"{letor['published']:.4f}, without saying with which ({signed(letor['difference'], 4)} "
+        f"and {signed(log2['difference'], 4)}). The test queries are the paper's own, so what "
+        f"differs is the training (random starts, stopping, choice of α; {starts}) or the "
+        "discount. Its other values for this method are lost, or known only through the text."
     )
 
 
@@ -249,7 +261,7 @@ def _small_start(letor: pd.DataFrame) -> str:
     return (
         f"**And from smaller random weights?** The paper does not say how its weights start. From "
         f"the smaller ones of {SMALL_START} the same algorithm reaches NDCG@n "
-        f"{at_n[SMALL_START]:.4f} ({signed(at_n[SMALL_START] - at_n[OWN])})."
+        f"{number(at_n[SMALL_START])} ({signed(at_n[SMALL_START] - at_n[OWN])})."
     )
 
 
@@ -264,7 +276,7 @@ def _places(letor: pd.DataFrame) -> str:
         else:
             gap = ranked["mean"].iloc[0] - ranked["mean"].iloc[place]
             leader = ranked["method"].iloc[0]
-            later.append(f"number {place + 1} at {heading} ({gap:.4f} behind {leader})")
+            later.append(f"number {place + 1} at {heading} ({gap:.3f} behind {leader})")
         for row in group[group["p_holm"] < SIGNIFICANT].itertuples():
             side = "ahead of" if row.gain_of_approxndcg > 0 else "behind"
             significant.append(f"{side} {row.method} at {heading}")
@@ -292,7 +304,7 @@ def _certainty(letor: pd.DataFrame) -> str:
     if widths.empty:
         return text + "."
     low, high = widths.min(), widths.max()
-    known = f"±{low:.4f}" if math.isclose(low, high) else f"±{low:.4f} to ±{high:.4f}"
+    known = f"±{low:.3f}" if math.isclose(low, high) else f"±{low:.3f} to ±{high:.3f}"
     return text + (
         ". The difference of two methods is known better, because both are measured on the same "
         f"queries: {known} at NDCG@n."

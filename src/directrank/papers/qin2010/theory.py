@@ -10,9 +10,11 @@ import pandas as pd
 import torch
 
 from directrank import losses, metrics
-from directrank.papers.shared.differences import LOST, add_differences, rounding_error
+from directrank.papers.shared.cells import UNPRINTED, measured
+from directrank.papers.shared.differences import LOST, MET, NOT_MET, add_differences, rounding_error
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import signed
+from directrank.papers.shared.format import share, signed
+from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.relaxations.sigmoid import SigmoidRanking
@@ -26,6 +28,9 @@ TABLE1_SCORES = (0.9, 0.7, 0.7 - TABLE1_GAP, 0.4, 0.1)
 
 #: Steepness of comparisons of ranks in the paper's example of Theorem 2.
 TABLE1_BETA = 100.0
+
+#: The status of an error that section 4 bounds.
+BELOW, ABOVE = "below its bound", "above its bound"
 
 
 def position_errors() -> tuple[list[float], np.ndarray]:
@@ -98,10 +103,9 @@ def table1(evidence: Evidence) -> TableResult:
     bounds = [
         [
             row["title"],
-            "" if math.isnan(row["published"]) else f"{row['published']:g}",
-            f"{row['value']:.7f}",
+            UNPRINTED if math.isnan(row["published"]) else f"{row['published']:g}",
+            measured(row["value"], digits=7),
             signed(row["value"] - row["published"], 7),
-            row["status"],
         ]
         for row in derived
     ]
@@ -114,10 +118,17 @@ def table1(evidence: Evidence) -> TableResult:
     )
     sections = [
         Section("", lines),
-        Section("Section 4", bounds, ["", "paper", "here", "difference", "status"]),
+        Section("Section 4", bounds, ["Number", "paper", "here", "difference"]),
     ]
     data = data.drop(columns="title")
-    return TableResult(data, Layout(caption, columns, sections))
+    return TableResult(data, Layout(_lead(data), caption, columns, sections))
+
+
+def _lead(data: pd.DataFrame) -> str:
+    """How many printed numbers are met, and whether the bounds hold."""
+    bounded = data.loc[data["status"].isin([BELOW, ABOVE]), "status"]
+    held = int((bounded == BELOW).sum())
+    return lead(met(data), f"{share(held, len(bounded))} measured errors lie below their bounds")
 
 
 def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, Any]]:
@@ -150,7 +161,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for title, name, value, decimals in printed:
         published = float(text[name])
-        met = abs(value - published) <= 0.5 * 10.0**-decimals
+        agrees = abs(value - published) <= 0.5 * 10.0**-decimals
         rows.append(
             {
                 "title": title,
@@ -158,7 +169,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, Any]]:
                 "value": value,
                 "published": published,
                 "tolerance": 0.5 * 10.0**-decimals,
-                "status": "met" if met else "not met",
+                "status": MET if agrees else NOT_MET,
             }
         )
     bounds = {"AP": rows[3]["value"], "NDCG": rows[4]["value"]}
@@ -170,7 +181,7 @@ def _derived(evidence: Evidence, epsilon: float) -> list[dict[str, Any]]:
                 "value": error,
                 "published": math.nan,
                 "tolerance": math.nan,
-                "status": "below its bound" if error < bound else "above its bound",
+                "status": BELOW if error < bound else ABOVE,
             }
         )
     return rows

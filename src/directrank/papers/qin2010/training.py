@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,11 @@ from directrank.papers.qin2010.stopping import (
     ending_sentence,
 )
 from directrank.papers.shared import figures
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
-from directrank.papers.shared.format import count, headings, interval, listed, spread
+from directrank.papers.shared.format import count, listed, signed, spread
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import Interval, mean_interval
@@ -259,8 +262,24 @@ def table5(evidence: Evidence, experiment: str) -> TableResult:
     notes = _ended_by_alpha(run)
     if softrank is not None:
         notes.append(_softrank_note(evidence, softrank))
-    names = headings("", (f"K = {k}" for k in columns), "paper")
-    return TableResult(data, Layout(caption, names, sections, notes))
+    names = ["Steepness", *(f"K = {k}" for k in columns)]
+    layout = Layout(_table5_lead(of_end, about), caption, names, sections, notes)
+    return TableResult(data, layout)
+
+
+def _table5_lead(data: pd.DataFrame, about: Table5) -> str:
+    """What more random starts and another α are worth, without a smaller cap on epochs."""
+    first = data[data["discount"] == next(iter(about.metrics))]
+    best = first.loc[first["mean"].idxmax()]
+    by_starts = first.groupby("restarts")["mean"].mean()
+    return lead(
+        f"the highest {about.metric} is {measured(best['mean'], best['half_width'])}, at α = "
+        f"{best['alpha']:g} and K = {best['restarts']}",
+        f"from K = {by_starts.index[0]} to K = {by_starts.index[-1]} the mean over α changes by "
+        f"{signed(by_starts.iloc[-1] - by_starts.iloc[0])}"
+        if len(by_starts) > 1
+        else "",
+    )
 
 
 def _table5_rows(
@@ -306,15 +325,15 @@ def best_in_training(run: PlannedRun, metric: str) -> tuple[float, float]:
 
 def softrank_printed(evidence: Evidence) -> float:
     """What the paper prints as SoftRank's best training NDCG@5 on fold 1."""
-    printed = evidence.published("qin2010_text_values").set_index("quantity")["value"]
-    return float(printed[SOFTRANK_TRAINING])
+    values = evidence.published("qin2010_text_values").set_index("quantity")["value"]
+    return float(values[SOFTRANK_TRAINING])
 
 
 def _softrank_rows(evidence: Evidence, run: PlannedRun) -> pd.DataFrame:
     rows = []
     for discount, metric in TABLE5_METRICS.items():
         level, sigma = best_in_training(run, metric)
-        printed = softrank_printed(evidence) if discount == "letor" else math.nan
+        published = softrank_printed(evidence) if discount == "letor" else math.nan
         rows.append(
             evidence.about(run.dataset)
             | {
@@ -326,7 +345,7 @@ def _softrank_rows(evidence: Evidence, run: PlannedRun) -> pd.DataFrame:
                 "mean": level,
                 "half_width": math.nan,
                 "groups": 1,
-                "published": printed,
+                "published": published,
             }
         )
     return pd.DataFrame(rows)
@@ -351,10 +370,8 @@ def _cap(run: PlannedRun) -> int:
 def _table5_section(title: str, part: pd.DataFrame) -> Section:
     lines = []
     for alpha, group in part.groupby("alpha"):
-        cells = [f"α = {alpha:g}"]
-        for row in group.itertuples():
-            cells += [interval(f"{row.mean:.4f}", row.half_width, 4), ""]
-        lines.append(cells)
+        means = (measured(row.mean, row.half_width) for row in group.itertuples())
+        lines.append([f"α = {alpha:g}", *means])
     return Section(title, lines)
 
 
@@ -404,7 +421,11 @@ def table6(evidence: Evidence) -> TableResult:
             }
         )
         lines.append(
-            [method, f"{np.median(seconds):.2f}", f"{seconds.min():.2f} to {seconds.max():.2f}", ""]
+            [
+                method,
+                measured(float(np.median(seconds)), digits=2),
+                f"{seconds.min():.2f} to {seconds.max():.2f}",
+            ]
         )
     first = next(iter(runs.values()))
     caption = (
@@ -416,9 +437,21 @@ def table6(evidence: Evidence) -> TableResult:
         f"machine. Trained on {first.trained_on} of {first.dataset.title} "
         f"({first.dataset.kind} data). Edition {evidence.edition}."
     )
-    columns = ["Algorithm", "seconds", "range", "paper"]
-    layout = Layout(caption, columns, [Section("", lines)])
+    columns = ["Algorithm", "seconds", "range"]
+    layout = Layout(_table6_lead(times), caption, columns, [Section("", lines)])
     return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
+
+
+def _table6_lead(times: Sequence[Mapping[str, Any]]) -> str:
+    """How much faster the paper's method is than the slowest."""
+    seconds = {row["method"]: row["seconds"] for row in times}
+    slowest = max(seconds, key=seconds.__getitem__)
+    if OWN not in seconds or slowest == OWN:
+        return f"{slowest} takes the longest of those that were run."
+    return (
+        f"An iteration of {slowest} takes {seconds[slowest] / seconds[OWN]:.0f} times as long as "
+        f"one of {OWN}."
+    )
 
 
 def initialisation(evidence: Evidence) -> FigureResult:

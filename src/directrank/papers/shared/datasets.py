@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from directrank.papers.shared.differences import LOST, MET, UNPREPARED, add_differences
-from directrank.papers.shared.evidence import Dataset, Evidence
-from directrank.papers.shared.format import count
+from directrank.papers.shared.cells import UNPRINTED
+from directrank.papers.shared.differences import LOST, MET, NOT_MET, UNPREPARED, add_differences
+from directrank.papers.shared.evidence import Dataset, Evidence, here
+from directrank.papers.shared.format import count, headings, listed
+from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
+
+#: What is prepared of a data set.
+OWN, STANDIN = "the paper's own data", "a generated stand-in"
 
 
 def table(
@@ -20,7 +25,7 @@ def table(
     printed: pd.DataFrame,
     names: Mapping[str, str],
     statistics: Callable[[str, Mapping[str, Any]], Mapping[str, float]],
-    headings: Mapping[str, str],
+    columns: Mapping[str, str],
     caption: str,
 ) -> TableResult:
     """Statistics of data sets, printed and of what is prepared.
@@ -30,15 +35,17 @@ def table(
         printed: the published statistics, a row per data set.
         names: the paper's name of a data set → its name in the catalogue.
         statistics: takes a data set's name and its record, gives the columns of ``printed``.
-        headings: column of ``printed`` → how it is set.
+        columns: column of ``printed`` → how it is set.
         caption: but for the edition.
     """
     rows, lines = [], []
+    prepared: dict[str, Dataset | None] = {}
     for title, name in names.items():
         record = evidence.prepared.get(name)
         dataset = None if record is None else evidence.prepared_dataset(name)
+        prepared[title] = dataset
         ours = {} if record is None else statistics(name, record)
-        theirs = {column: float(printed.loc[title, column]) for column in headings}
+        theirs = {column: float(printed.loc[title, column]) for column in columns}
         for column, published in theirs.items():
             value = ours.get(column, math.nan)
             rows.append(
@@ -50,13 +57,30 @@ def table(
                     "status": _status(dataset, value, published),
                 }
             )
-        label = f"{title}, not prepared here" if dataset is None else f"{dataset.title}, here"
-        for start, values in ((f"{title}, paper", theirs), (label, ours)):
-            lines.append([start, *(_as_set(values.get(column, math.nan)) for column in headings)])
+        line = [
+            f"{title} ({UNPREPARED})"
+            if dataset is None
+            else here(title, dataset.kind, dataset.title)
+        ]
+        for column, published in theirs.items():
+            line += [_as_set(ours.get(column, math.nan)), _as_set(published)]
+        lines.append(line)
     data = add_differences(pd.DataFrame(rows), value="value")
+    start = lead(*_prepared(prepared), met(data))
     caption = f"{caption} Edition {evidence.edition}."
-    layout = Layout(caption, ["", *headings.values()], [Section("", lines)])
-    return TableResult(data, layout)
+    titles = headings("Data set", columns.values(), "paper")
+    return TableResult(data, Layout(start, caption, titles, [Section("", lines)]))
+
+
+def _prepared(datasets: Mapping[str, Dataset | None]) -> Iterator[str]:
+    """Which data sets of the paper are there, and as what."""
+    of_kind: dict[str, list[str]] = {}
+    for title, dataset in datasets.items():
+        kind = UNPREPARED if dataset is None else STANDIN if dataset.standin else OWN
+        of_kind.setdefault(kind, []).append(title)
+    for kind in (OWN, STANDIN, UNPREPARED):
+        if kind in of_kind:
+            yield f"{listed(of_kind[kind])}: {kind}"
 
 
 def _status(dataset: Dataset | None, value: float, published: float) -> str:
@@ -67,10 +91,10 @@ def _status(dataset: Dataset | None, value: float, published: float) -> str:
     if dataset.standin:
         return "stand-in"
     # Means, such as documents per query, are published as whole numbers.
-    return MET if abs(value - published) <= 0.5 else "not met"
+    return MET if abs(value - published) <= 0.5 else NOT_MET
 
 
 def _as_set(value: float) -> str:
     if math.isnan(value):
-        return ""
+        return UNPRINTED
     return count(int(value)) if float(value).is_integer() else f"{value:.1f}"

@@ -9,10 +9,12 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared.evidence import NOT_COMPARABLE
-from directrank.papers.shared.format import signed
 
 #: The status of a computed value that is the printed one to its digits.
 MET = "met"
+
+#: The status of one that is not.
+NOT_MET = "not met"
 
 #: The status of a value that did not survive in a paper's text.
 LOST = "published: lost"
@@ -22,12 +24,6 @@ UNPREPARED = "not prepared here"
 
 #: Ours minus the printed value; the joint standard error of the two; the one in units of the other.
 COLUMNS = ("difference", "difference_se", "difference_in_se")
-
-#: What a table's caption says of the brackets that :func:`beside` sets.
-WORDS = (
-    "In brackets: ours minus the printed value, in standard errors of ours (that of the printed "
-    "value is not known)"
-)
 
 
 def standard_error(half_width: pd.Series, n: pd.Series | int) -> pd.Series:
@@ -77,19 +73,6 @@ def add_differences(
 def of_other_data(data: pd.DataFrame) -> bool:
     """Whether some rows are of other data than the paper's, so that levels cannot be compared."""
     return bool(data["data"].isin(NOT_COMPARABLE).any())
-
-
-def beside(printed: str, in_errors: float, kind: str) -> str:
-    """A printed value for a cell, with the distance of ours from it where that means something.
-
-    Args:
-        printed: the value as it is set; empty where none is printed.
-        in_errors: ours minus the printed value in standard errors; may be NaN.
-        kind: the column ``data`` of ours; levels of other data than the paper's cannot be compared.
-    """
-    if not printed or kind in NOT_COMPARABLE or math.isnan(in_errors):
-        return printed
-    return f"{printed} ({signed(in_errors, 1)} SE)"
 
 
 def add_status(data: pd.DataFrame, unprinted: str) -> pd.DataFrame:

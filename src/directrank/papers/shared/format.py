@@ -5,28 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+#: Decimals of a metric, a difference or a half width that is not in per cent.
+DIGITS = 3
+
 
 def minus(text: str) -> str:
     """``text`` with the sign − in the place of every hyphen."""
     return text.replace("-", "−")
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: float, digits: int = DIGITS) -> str:
     """``value`` to ``digits`` decimals; empty for NaN."""
-    return "" if math.isnan(value) else f"{value:.{digits}f}"
+    return "" if math.isnan(value) else minus(f"{value:.{digits}f}")
 
 
-def signed(value: float, digits: int = 4) -> str:
-    """``value`` with its sign, to ``digits`` decimals; empty for NaN."""
-    return "" if math.isnan(value) else minus(f"{value:+.{digits}f}")
+def signed(value: float, digits: int = DIGITS) -> str:
+    """``value`` with its sign, to ``digits`` decimals; empty for NaN.
+
+    A value that rounds to zero has no sign: the digits that are shown do not say which.
+    """
+    if math.isnan(value):
+        return ""
+    rounded = round(value, digits)
+    return minus(f"{rounded:+.{digits}f}") if rounded else f"{0:.{digits}f}"
 
 
-def interval(text: str, half_width: float, digits: int = 3) -> str:
-    """A mean that is already set, with the half width of its interval in brackets.
+def interval(text: str, half_width: float, digits: int = DIGITS) -> str:
+    """A mean that is already set, with the half width of its interval, as in ``0.527 ± 0.089``.
 
     Without a half width (NaN) the mean stands alone; an empty ``text`` stays empty.
     """
-    return f"{text} (±{half_width:.{digits}f})" if text and not math.isnan(half_width) else text
+    return f"{text} ± {half_width:.{digits}f}" if text and not math.isnan(half_width) else text
 
 
 def p_value(value: float, digits: int = 4) -> str:
@@ -53,6 +62,15 @@ def spread(numbers: Sequence[int], what: str, several: str = "") -> str:
     if high == 1:
         return f"a single {what}"
     return f"{low} {several}" if low == high else f"{low} to {high} {several}"
+
+
+def share(part: int, whole: int) -> str:
+    """How many of so many, as in ``3 of the 5``, ``all 5``, ``none of the 5`` or ``both``."""
+    if whole == 1:
+        return f"{part} of 1"
+    if part == whole:
+        return "both" if whole == 2 else f"all {whole}"
+    return f"{part or 'none'} of the {whole}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ _LATEX = {
     "π": r"$\pi$",
     "σ": r"$\sigma$",
     "τ": r"$\tau$",
+    "χ": r"$\chi$",
     "±": r"$\pm$",
     "−": r"$-$",
     "×": r"$\times$",
@@ -42,6 +43,7 @@ _LATEX = {
     "→": r"$\to$",
     "⁻": r"\textsuperscript{$-$}",
     "¹": r"\textsuperscript{1}",
+    "²": r"\textsuperscript{2}",
     "ᵀ": r"\textsuperscript{T}",
     "ŝ": r"$\hat{s}$",
     "–": "--",
@@ -61,7 +63,7 @@ class Section:
     Attributes:
         title: the heading; empty for none.
         rows: one string per column.
-        columns: headings of this section, as many as the table's, where they are not the table's.
+        columns: headings of this section, where they are not the table's.
     """
 
     title: str
@@ -76,12 +78,15 @@ class Layout:
     All text is plain; the only mark-up is ``<sub>…</sub>`` and ``**…**`` (bold).
 
     Attributes:
+        lead: the sentence on top, which says what is to be seen. What it states of results is
+            computed from them.
         caption: what the table shows, on what data, at what scale.
         columns: the headings; the first column is set flush left, the others flush right.
         sections: the rows.
         notes: paragraphs under the table.
     """
 
+    lead: str
     caption: str
     columns: Sequence[str]
     sections: Sequence[Section]
@@ -95,14 +100,17 @@ def in_front(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def markdown(layout: Layout, title: str) -> str:
-    """``layout`` as a Markdown page with the heading ``title``."""
-    lines = [f"# {title}", "", layout.caption, ""]
+    """``layout`` as a Markdown page with the heading ``title``.
+
+    What it says comes first, then the table, then how it is read.
+    """
+    lines = [f"# {title}", "", layout.lead, ""]
     for section in layout.sections:
         if section.title:
             lines += [f"## {section.title}", ""]
         lines += [*markdown_rows(section.columns or layout.columns, section.rows), ""]
-    for note in layout.notes:
-        lines += [note, ""]
+    for paragraph in (layout.caption, *layout.notes):
+        lines += [paragraph, ""]
     return "\n".join(lines)
 
 
@@ -130,12 +138,13 @@ def markdown_rows(
 
 def latex(layout: Layout, label: str) -> str:
     r"""``layout`` as a LaTeX ``table*`` labelled ``tab:<label>``; it needs the package booktabs."""
-    width = len(layout.columns)
+    headings = [section.columns or layout.columns for section in layout.sections]
+    width = max(len(columns) for columns in headings)
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table*}",
         r"\centering",
-        rf"\caption{{{escape(layout.caption)}}}",
+        rf"\caption{{{escape(f'{layout.lead} {layout.caption}')}}}",
         rf"\label{{tab:{label}}}",
         r"\scriptsize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import number, signed
+from directrank.papers.shared.format import p_value, share, signed
+from directrank.papers.shared.leads import extremes, lead
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -27,6 +29,9 @@ from directrank.papers.yu2020.tables import (
     with_origin,
 )
 from directrank.system.errors import DataError
+
+#: p below which a setting makes a difference.
+SIGNIFICANT = 0.05
 
 
 def table_ablation(evidence: Evidence) -> TableResult:
@@ -65,9 +70,9 @@ def table_ablation(evidence: Evidence) -> TableResult:
         lines.append(
             [
                 str(name),
-                *(number(value) for value in part["mean"]),
+                *(measured(mean) for mean in part["mean"]),
                 "" if is_base else signed(at_five["difference"]),
-                "" if is_base else f"{at_five['p_value']:.3f}",
+                "" if is_base else p_value(at_five["p_value"], 3),
                 f"{duration[name]:.2f}",
             ]
         )
@@ -75,12 +80,27 @@ def table_ablation(evidence: Evidence) -> TableResult:
         "AP-type3 in R4.L: what the released code has beyond the text (normalisation of the "
         "output, a falling learning rate, dropout), and several queries per step, each query with "
         "statistics of its own or all with common ones. Difference in nDCG@5 from the first row, "
-        "with Wilcoxon's p; seconds per epoch, monitoring apart, on the machine that ran it. "
+        "with Wilcoxon's p, not corrected for the number of settings; seconds per epoch, "
+        "monitoring apart, on the machine that ran it. "
         f"{groups_sentence(list(cells.values()))}{evidence.sources(runs_of(list(cells.values())))}"
     )
-    columns = ["", *metrics, "difference", "p", "s / epoch"]
-    layout = Layout(caption, columns, [Section("", lines)])
+    columns = ["Setting", *metrics, "difference", "p", "s / epoch"]
+    layout = Layout(_lead(data, base.name), caption, columns, [Section("", lines)])
     return TableResult(data, layout, pd.DataFrame(times))
+
+
+def _lead(data: pd.DataFrame, base: str) -> str:
+    """How many settings make a difference in nDCG@5, and the largest difference."""
+    others = data[(data["metric"] == "nDCG@5") & (data["setting"] != base)]
+    if others.empty:
+        return f"Only “{base}” was run."
+    sure = int((others["p_value"] < SIGNIFICANT).sum())
+    most = others.loc[others["difference"].abs().idxmax()]
+    return lead(
+        f"{share(sure, len(others))} settings differ from “{base}” in nDCG@5 by p < {SIGNIFICANT}, "
+        f"uncorrected; the largest difference is {signed(most['difference'])} "
+        f"({most['setting']})"
+    )
 
 
 def table_ohsumed(evidence: Evidence) -> TableResult:
@@ -97,7 +117,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     architectures = {cell.name: _tuned_architectures(cell) for cell in cells}
     data["architectures"] = data["method"].map(architectures)
     data = with_origin(evidence, cells, data)
-    columns = ["", *metrics, "architectures chosen"]
+    columns = ["Method", *metrics, "architectures chosen"]
     sections = [
         Section(
             title,
@@ -111,12 +131,19 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     ]
     caption = (
         "The paper's methods on OHSUMED, which it does not use: per fold the architecture, width "
-        "and learning rate with the best validation nDCG@5. Means of the folds' means; bold: the "
-        "best of the column; asterisk: Wilcoxon's signed-rank test against it over the pooled test "
-        f"queries, p < 0.01. {groups_sentence(cells)}{training_sentence(runs_of(cells))} "
+        "and learning rate with the best validation nDCG@5. Means of the folds' means ± the half "
+        "width of the 95% t interval over the test queries; bold: the best of the column; "
+        "asterisk: Wilcoxon's signed-rank test against it over the pooled test queries, "
+        f"p < 0.01. {groups_sentence(cells)}{training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
-    return TableResult(data, Layout(caption, columns, sections))
+    at_ten = data[data["metric"] == "nDCG@10"]
+    starred = (
+        f"{share(int(at_ten['star'].sum()), len(at_ten) - 1)} others differ from it by p < 0.01"
+    )
+    means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
+    start = lead(f"{extremes(means, 'nDCG@10')}; {starred}")
+    return TableResult(data, Layout(start, caption, columns, sections))
 
 
 def _tuned_architectures(cell: Method) -> str:

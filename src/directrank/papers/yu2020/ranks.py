@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from directrank.lists.sorting import descending_order, inverse
-from directrank.papers.shared.differences import MET, add_differences, standard_error
+from directrank.papers.shared.cells import measured, printed
+from directrank.papers.shared.differences import MET, NOT_MET, add_differences, standard_error
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import (
     MORE,
@@ -28,7 +29,8 @@ from directrank.papers.shared.findings import (
     paired,
     value,
 )
-from directrank.papers.shared.format import headings, interval, number, signed
+from directrank.papers.shared.format import count, headings, signed
+from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.relaxations.sigmoid import SigmoidRanking
@@ -160,14 +162,14 @@ def expected_ties(n: int) -> float:
 
 def table1(evidence: Evidence) -> TableResult:
     """Table 1: how ranks and sorting of z = (1, 3, 5, 4) relate."""
-    printed = evidence.published("yu2020_table1").set_index("quantity")
-    places = list(printed.columns)
-    z = torch.tensor(printed.loc["z"].to_numpy(), dtype=torch.float32)
+    in_print = evidence.published("yu2020_table1").set_index("quantity")
+    places = list(in_print.columns)
+    z = torch.tensor(in_print.loc["z"].to_numpy(), dtype=torch.float32)
     quantities = permutation_example(z)
     rows, lines = [], []
     for name, title in TABLE1_ROWS.items():
         values = quantities[name]
-        theirs = printed.loc[name].tolist()
+        theirs = in_print.loc[name].tolist()
         for place, ours, published in zip(places, values, theirs, strict=True):
             rows.append(
                 {
@@ -179,25 +181,24 @@ def table1(evidence: Evidence) -> TableResult:
                     "status": _met(ours == published),
                 }
             )
-        agree = "equal" if values == theirs else "differs"
         as_printed = " ".join(f"{value:g}" for value in theirs)
-        lines.append([title, *(f"{value:g}" for value in values), as_printed, agree])
+        lines.append([title, *(f"{value:g}" for value in values), as_printed])
     data = add_differences(_about(evidence, rows), value="value")
     caption = (
         "Permutation and sorting of four scores z: ranks π(z) of the twin sigmoid, the ranks "
         "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ they are taken from (counted from 0), "
-        "and z in that order. The last two columns are the paper's row and whether ours is equal. "
+        "and z in that order. The last column is the paper's row. "
         f"Computed, no data, no training. Edition {evidence.edition}."
     )
-    columns = ["", *(str(number) for number in range(1, len(places) + 1)), "paper", ""]
-    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
+    columns = ["Quantity", *(str(number) for number in range(1, len(places) + 1)), "paper"]
+    return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
 
 
 def table2(evidence: Evidence) -> TableResult:
     """Table 2: the error of sigmoid ranks against their steepness."""
-    printed = evidence.published("yu2020_table2")
+    in_print = evidence.published("yu2020_table2")
     rows = []
-    for (_, theirs), n in zip(printed.iterrows(), SIZES, strict=True):
+    for (_, theirs), n in zip(in_print.iterrows(), SIZES, strict=True):
         for alpha in ALPHAS:
             published = float(str(theirs[f"{alpha:,}"]).replace(",", ""))
             errors = mean_interval(sigmoid_errors(n, alpha))
@@ -222,15 +223,16 @@ def table2(evidence: Evidence) -> TableResult:
         Section(f"{VECTORS} lists of {n} documents", _table2_lines(part))
         for n, part in data.groupby("documents", sort=False)
     ]
-    columns = ["", *(f"α = {alpha:,}".replace(",", "\u00a0") for alpha in ALPHAS)]
+    columns = ["α", "here", "paper", "difference", "in per cent", "in standard errors"]
     caption = (
         "Error of sigmoid ranks, the sum over a list's documents of the absolute rank error, mean "
-        f"of {VECTORS} lists of scores uniform on [0, 1) with its 95% t interval. A number is "
-        "met within 5% of the published value, at 123 documents and α = 100\u00a0000 within 0.1; "
-        "its standard error takes the published mean to be as uncertain as ours. The paper heads "
-        f"the columns σ. Artificial data as in the paper, no training. Edition {evidence.edition}."
+        f"of {VECTORS} lists of scores uniform on [0, 1) ± the half width of its 95% t interval. A "
+        "number is met within 5% of the published value, at 123 documents and α = 100\u00a0000 "
+        "within 0.1; its standard error takes the published mean to be as uncertain as ours. The "
+        "paper calls α σ. Artificial data as in the paper, no training. "
+        f"Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(caption, columns, sections, _table2_notes(data)))
+    return TableResult(data, Layout(lead(met(data)), caption, columns, sections, _outside(data)))
 
 
 def _about(evidence: Evidence, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -239,29 +241,31 @@ def _about(evidence: Evidence, rows: Sequence[Mapping[str, Any]]) -> pd.DataFram
 
 
 def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
-    rows = list(part.itertuples())
     return [
-        ["here", *(interval(number(row.mean, 2), row.half_width, 2) for row in rows)],
-        ["paper", *(f"{row.published:.2f}" for row in rows)],
-        ["difference", *(_signed(row.difference, 2) for row in rows)],
-        ["in per cent", *(_signed(100 * row.difference / row.published, 1) for row in rows)],
-        ["in standard errors", *(_signed(row.difference_in_se, 1) for row in rows)],
-        ["status", *(row.status for row in rows)],
+        [
+            count(row.alpha),
+            measured(row.mean, row.half_width, 2),
+            printed(row.published, 2),
+            signed(row.difference, 2),
+            signed(100 * row.difference / row.published, 1),
+            signed(row.difference_in_se, 1),
+        ]
+        for row in part.itertuples()
     ]
 
 
-def _table2_notes(data: pd.DataFrame) -> list[str]:
+def _outside(data: pd.DataFrame) -> list[str]:
+    """By how much numbers are off that are not met, and what many more lists say of them."""
     missed = data[data["status"] != MET]
-    met = f"**Were the paper's numbers met?** {len(data) - len(missed)} of {len(data)} within the "
     if missed.empty:
-        return [met + "tolerance."]
+        return []
     cells = "; ".join(
-        f"{row.documents} documents, α = {row.alpha:g}: {_signed(row.difference, 2)}, which is "
+        f"{row.documents} documents, α = {count(row.alpha)}: {signed(row.difference, 2)}, which is "
         f"{abs(row.difference_in_se):.1f} standard errors ({_long_run(row.documents, row.alpha)})"
         for row in missed.itertuples()
     )
     return [
-        met + f"tolerance. Outside: {cells}. Where few pairs of a list are close, the mean of "
+        f"**Outside the tolerance:** {cells}. Where few pairs of a list are close, the mean of "
         f"{VECTORS} lists moves by more than the tolerance from one draw to the next."
     ]
 
@@ -270,17 +274,17 @@ def _long_run(n: int, alpha: float) -> str:
     """The mean error of many more lists, in words: where between the two means the truth lies."""
     lists = LONG_RUN // n**2
     errors = mean_interval(sigmoid_errors(n, alpha, lists))
-    return f"{lists} lists give {errors.mean:.2f} ±{errors.half_width:.2f}"
+    return f"{lists} lists give {measured(errors.mean, errors.half_width, 2)}"
 
 
 def table3(evidence: Evidence) -> TableResult:
     """Table 3: the error of twin-sigmoid ranks, with and without tie breaking."""
-    printed = evidence.published("yu2020_table3").set_index("pi+")
+    in_print = evidence.published("yu2020_table3").set_index("pi+")
     rows = []
     for name, break_ties in (("Eq-12", False), ("Eq-12 plus tie breaking", True)):
         for n in SIZES:
             errors = mean_interval(twin_errors(n, break_ties))
-            published = float(printed.loc[name, f"(v1 = {VECTORS}, v2 = {n})"])
+            published = float(in_print.loc[name, f"(v1 = {VECTORS}, v2 = {n})"])
             expected = 0.0 if break_ties else expected_ties(n)
             # Ties are rare, so the sum over the lists is a Poisson count, here and in the paper.
             tolerance = 1.96 * math.sqrt(2 * expected * VECTORS) / VECTORS
@@ -306,14 +310,13 @@ def table3(evidence: Evidence) -> TableResult:
         cells = [name.replace("Eq-12", "Equation 12").replace("plus", "with")]
         for row in part.itertuples():
             cells += [
-                f"{row.mean:.2f}",
+                measured(row.mean, digits=2),
                 f"{row.expected:.4f}" if row.expected else "0",
                 f"{row.published:g}",
-                _signed(row.difference, 2),
-                row.status,
+                signed(row.difference, 2),
             ]
         lines.append(cells)
-    beside = ("expected", "paper", "difference", "status")
+    beside = ("expected", "paper", "difference")
     columns = headings("Twin sigmoid", (f"{n} documents" for n in SIZES), *beside)
     caption = (
         "Error of twin-sigmoid ranks, the sum over a list's documents of the absolute rank error, "
@@ -323,7 +326,7 @@ def table3(evidence: Evidence) -> TableResult:
         "difference of two such Poisson counts, with tie breaking exactly. Artificial data as in "
         f"the paper, no training. Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(caption, columns, [Section("", lines)]))
+    return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
 
 
 def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome:
@@ -360,10 +363,4 @@ def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome
 
 
 def _met(agrees: bool) -> str:
-    return MET if agrees else "not met"
-
-
-def _signed(value: float, digits: int) -> str:
-    """``value`` with its sign; 0 where it rounds to that."""
-    rounded = round(value, digits)
-    return signed(rounded, digits) if rounded else "0"
+    return MET if agrees else NOT_MET

@@ -7,13 +7,16 @@ p < 0.01 against the best method of the column.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
+from scipy import stats
 
+from directrank.papers.shared.cells import BRACKETS, NOT_RUN, UNPRINTED, measured, printed
 from directrank.papers.shared.differences import add_differences, add_status, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.format import number, signed
+from directrank.papers.shared.format import headings, number, share, signed
+from directrank.papers.shared.leads import extremes, lead, near_print
 from directrank.papers.shared.methods import (
     Method,
     groups_sentence,
@@ -48,9 +51,6 @@ MAP_CODE = {f"MAP@{k}": f"ap@{k}/graded_ideal" for k in CUTOFFS}
 #: MAP as the text defines it (equation 7), cut at k and of the whole list.
 MAP_TEXT = {**{f"AP@{k}": f"ap@{k}" for k in CUTOFFS}, "AP": "ap"}
 NERR = {f"nERR@{k}": f"nerr@{k}" for k in CUTOFFS}
-
-#: Heading of the differences from print.
-UNITS = "here − paper (in brackets: in standard errors of ours over the queries)"
 
 
 def compared(cells: Sequence[Method], metrics: Mapping[str, str]) -> pd.DataFrame:
@@ -111,30 +111,46 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     data = _beside_published(evidence, compared(cells, NDCG | MAP_CODE | MAP_TEXT), number)
     data = with_origin(evidence, cells, data)
     caption = (
-        f"{_grid_caption(everything, cells)} Means of the folds' means; bold: the best of the "
-        "column among the table's methods; asterisk: Wilcoxon's signed-rank test against it over "
-        "the pooled test queries, p < 0.01. MAP@k is what the released code computes, which "
-        "divides by the sum of the k largest graded labels and is no mean of average precisions; "
-        f"AP@k is the text's (equation 7). {groups_sentence(cells)}"
-        f"{evidence.sources(runs_of(cells))}"
+        f"{_grid_caption(everything, cells)} Means of the folds' means ± the half width of the "
+        "95% t interval over the test queries; “paper” is what the paper prints, with a dash "
+        "where it has no such row. Bold: the best of the column among the table's methods; "
+        "asterisk: Wilcoxon's signed-rank test against it over the pooled test queries, p < 0.01. "
+        f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
+        "MAP@k is what the released code computes, which divides by the sum of the k largest "
+        "graded labels and is no mean of average precisions; AP@k is the text's (equation 7), of "
+        f"which nothing is printed. {groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
-    columns = ["", *NDCG, *MAP_CODE]
-    ours = data[data["mean"].notna()]
+    in_bold = _printed_best(evidence, number)
+    columns = _headings_beside(NDCG)
     sections = [
-        Section("here", method_lines(ours, columns[1:])),
-        Section("paper", _published_lines(evidence, number)),
-    ]
-    if (data["data"] == "real").any():
-        sections.append(Section(UNITS, _difference_lines(ours, columns[1:])))
-    blank = [""] * (len(columns) - 1 - len(MAP_TEXT))
-    sections.append(
+        Section("nDCG", _lines_beside(data, list(NDCG), in_bold)),
         Section(
-            "here, average precision as the text defines it",
-            [[*line, *blank] for line in method_lines(ours, list(MAP_TEXT))],
-            ["", *MAP_TEXT, *blank],
-        )
-    )
-    return TableResult(data, Layout(caption, columns, sections, _table_notes(data, number)))
+            "MAP as the released code computes it",
+            _lines_beside(data, list(MAP_CODE), in_bold),
+            _headings_beside(MAP_CODE),
+        ),
+        Section(
+            "Average precision as the text defines it, here",
+            method_lines(data[data["mean"].notna()], list(MAP_TEXT)),
+            ["Method", "net", *MAP_TEXT],
+        ),
+    ]
+    start = lead(_ahead(data, number), near_print(data))
+    return TableResult(data, Layout(start, caption, columns, sections, _table_notes(data, number)))
+
+
+def _headings_beside(metrics: Mapping[str, str]) -> list[str]:
+    """The headings of a section in which printed values stand beside ours."""
+    return headings("Method", ["net", *metrics], "paper")
+
+
+def _ahead(data: pd.DataFrame, number: int) -> str:
+    """Which method of the table is ahead in nDCG@10, and from how many it can be told apart."""
+    rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
+    rows = rows[rows["mean"].notna()]
+    means = dict(zip(rows["method"], rows["mean"], strict=True))
+    told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it by p < 0.01"
+    return extremes(means, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
 
 
 def table_nerr(evidence: Evidence) -> TableResult:
@@ -145,33 +161,54 @@ def table_nerr(evidence: Evidence) -> TableResult:
     caption = (
         "nERR@k with each query's own largest label as the top of the scale, of which the paper "
         "says that it agrees with nDCG and prints nothing; nDCG@10 beside it. "
-        f"{_grid_caption(everything, cells)} Bold: the best of the column; asterisk: Wilcoxon's "
-        "signed-rank test against it over the pooled test queries, p < 0.01. "
+        f"{_grid_caption(everything, cells)} Means of the folds' means ± the half width of "
+        "the 95% t interval over the test queries; bold: the best of the column; asterisk: "
+        "Wilcoxon's signed-rank test against it over the pooled test queries, p < 0.01. "
         f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
-    columns = ["", *NERR, "nDCG@10"]
+    columns = [*NERR, "nDCG@10"]
     sections = [
-        Section(title, method_lines(data[data["method"].isin(names)], columns[1:]))
+        Section(title, method_lines(data[data["method"].isin(names)], columns))
         for title, names in method_groups(data).items()
     ]
-    return TableResult(data, Layout(caption, columns, sections))
+    start = lead(_orders(data))
+    return TableResult(data, Layout(start, caption, ["Method", "net", *columns], sections))
+
+
+def _orders(data: pd.DataFrame) -> str:
+    """How alike nERR@10 and nDCG@10 order the methods, and which is the best by either."""
+    theirs = data[~data["method"].isin(READINGS)]
+    means = theirs.pivot(index="method", columns="metric", values="mean")
+    nerr, ndcg = means["nERR@10"], means["nDCG@10"]
+    if len(means) < 2:
+        return f"only {means.index[0]} was run"
+    tau = float(stats.kendalltau(nerr, ndcg).statistic)
+    best = (
+        f"the best by both is {nerr.idxmax()}"
+        if nerr.idxmax() == ndcg.idxmax()
+        else f"the best are {nerr.idxmax()} and {ndcg.idxmax()}"
+    )
+    return (
+        f"Kendall's τ between the orders of the paper's {len(means)} methods by nERR@10 and by "
+        f"nDCG@10 is {number(tau, 2)}; {best}"
+    )
 
 
 def table_selection(evidence: Evidence) -> TableResult:
     """What choosing the architecture by the test set, as the released code does, is worth."""
-    printed = printed_architectures(evidence)
+    names = printed_architectures(evidence)
     everything = grid(evidence)
     rows = []
     for method, cells in everything.items():
         if "" in cells:
             continue  # trees have no architecture
         for by in SELECTIONS:
-            cell = select(cells, by, printed.get(method, ""))
+            cell = select(cells, by, names.get(method, ""))
             rows.append(
                 {
                     "method": method,
                     "selection": by,
-                    "architecture": cell.variant if cell else printed.get(method, ""),
+                    "architecture": cell.variant if cell else names.get(method, ""),
                     "validation": cell.mean(SELECTED_BY, "vali") if cell else math.nan,
                     "test": cell.mean(SELECTED_BY) if cell else math.nan,
                     "architectures": len(cells),
@@ -187,43 +224,47 @@ def table_selection(evidence: Evidence) -> TableResult:
     for method, part in data.groupby("method", sort=False):
         line = [str(method)]
         for row in part.itertuples():
-            line += [row.architecture, number(row.test)]
+            line += [row.architecture or UNPRINTED, measured(row.test) if row.architecture else ""]
         by_test = part.loc[part["selection"] == "test", "gain_over_validation"].iloc[0]
         lines.append([*line, signed(by_test)])
-    gains = test["test"] - test["validation"]
-    several = data.loc[data["architectures"] > 1, "method"].nunique()
-    notes = [
-        f"**What is the test set worth?** Of {several} methods with several architectures, "
-        f"{int((gains > 0).sum())} get another architecture from the test set than from the "
-        f"validation set. The mean of their test nDCG@5 rises by {gains[gains > 0].mean():.4f}, "
-        f"by {gains.max():.4f} at the most: that much of a number chosen so is no property of the "
-        "method."
-        if (gains > 0).any()
-        else "**What is the test set worth?** Nothing here: both sets choose the same "
-        "architectures."
-    ]
     caption = (
         "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (the "
         "text), by test nDCG@5 (the released code), and in the one that the paper's table names; "
-        "empty where that one was not run. "
+        "gain: the second less the first. "
         f"{evidence.sources(runs_of(every))}"
     )
-    columns = ["", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5", "gain"]
-    return TableResult(data, Layout(caption, columns, [Section("", lines)], notes))
+    columns = ["Method", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5"]
+    columns.append("gain")
+    layout = Layout(_worth(data, test), caption, columns, [Section("", lines)])
+    return TableResult(data, layout)
+
+
+def _worth(data: pd.DataFrame, test: pd.DataFrame) -> str:
+    """What choosing by the test set is worth."""
+    gains = (test["test"] - test["validation"]).dropna()
+    several = data.loc[data["architectures"] > 1, "method"].nunique()
+    others = int((gains > 0).sum())
+    if not others:
+        return "The test set chooses no better architecture for any method than validation does."
+    return lead(
+        f"the test set chooses another architecture than validation for {share(others, several)} "
+        f"methods; their test nDCG@5 rises by {gains[gains > 0].mean():.3f} in the mean and by "
+        f"{gains.max():.3f} at the most, which is no property of the methods"
+    )
 
 
 def _beside_published(evidence: Evidence, data: pd.DataFrame, number: int) -> pd.DataFrame:
     """``data`` with the printed values, and rows for printed methods that were not run."""
-    printed = evidence.published(f"yu2020_table{number}").set_index("method")
-    for method in printed.index.difference(data["method"].unique(), sort=False):
+    theirs = evidence.published(f"yu2020_table{number}").set_index("method")
+    for method in theirs.index.difference(data["method"].unique(), sort=False):
         empty = {"method": method, "architecture": "", "metric": [*NDCG, *MAP_CODE]}
         data = pd.concat([data, pd.DataFrame(empty)], ignore_index=True)
     values, stars, architectures = [], [], []
     for row in data.itertuples():
-        in_print = row.method in printed.index and row.metric in printed.columns
-        values.append(float(printed.loc[row.method, row.metric]) if in_print else math.nan)
-        stars.append(printed.loc[row.method, f"{row.metric}_star"] if in_print else math.nan)
-        architectures.append(printed.loc[row.method, "architecture"] if in_print else "")
+        in_print = row.method in theirs.index and row.metric in theirs.columns
+        values.append(float(theirs.loc[row.method, row.metric]) if in_print else math.nan)
+        stars.append(theirs.loc[row.method, f"{row.metric}_star"] if in_print else math.nan)
+        architectures.append(theirs.loc[row.method, "architecture"] if in_print else "")
     data["published"] = values
     data["published_star"] = pd.array(stars, dtype="Int64")
     data["published_architecture"] = architectures
@@ -241,49 +282,63 @@ def with_origin(evidence: Evidence, cells: Sequence[Method], data: pd.DataFrame)
     return data
 
 
-def method_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]:
-    """One line per method: its name with the architecture, and its means marked as in the paper."""
+def method_lines(data: pd.DataFrame, metrics: Sequence[str]) -> list[list[str]]:
+    """One line per method: its architecture, where there is one, and its means."""
     lines = []
     for method, part in data.groupby("method", sort=False):
         rows = part.set_index("metric")
-        architecture = rows["architecture"].iloc[0] if "architecture" in rows else ""
-        name = f"{method} ({architecture})" if architecture else str(method)
-        lines.append([name, *(_marked(rows.loc[heading]) for heading in headings)])
+        net = [rows["architecture"].iloc[0]] if "architecture" in rows else []
+        lines.append([str(method), *net, *(_ours(rows.loc[metric]) for metric in metrics)])
     return lines
 
 
-def _marked(row: pd.Series) -> str:
-    text = number(row["mean"])
-    if row["best"]:
-        return f"**{text}**"
-    return text + ("*" if row["star"] else "")
+def _ours(row: pd.Series) -> str:
+    """A mean of ours, marked as the paper marks its own."""
+    if pd.isna(row["mean"]):
+        return NOT_RUN
+    star = "" if row["best"] or not row["star"] else "*"
+    return measured(row["mean"], row["half_width"], best=bool(row["best"]), mark=star)
 
 
-def _published_lines(evidence: Evidence, number: int) -> list[list[str]]:
-    lines = []
-    for row in evidence.published(f"yu2020_table{number}").to_dict("records"):
-        cells = [row["Method"]]
-        best = str(row["column_best_inferred_bold"]).split(";")
-        for heading in (*NDCG, *MAP_CODE):
-            text = f"{row[heading]:.4f}"
-            star = "*" if row[f"{heading}_star"] else ""
-            cells.append(f"**{text}**" if heading in best else text + star)
-        lines.append(cells)
-    return lines
+def _lines_beside(
+    data: pd.DataFrame, metrics: Sequence[str], in_bold: Mapping[str, Collection[str]]
+) -> list[list[str]]:
+    """One line per method: architecture and means, each with the printed one beside it.
 
-
-def _difference_lines(data: pd.DataFrame, headings: Sequence[str]) -> list[list[str]]:
+    Args:
+        data: with the printed values.
+        metrics: their headings.
+        in_bold: method → headings of its printed values that are the best of their columns.
+    """
     lines = []
     for method, part in data.groupby("method", sort=False):
         rows = part.set_index("metric")
-        if rows["difference"].notna().any():
-            lines.append([str(method), *(_distance(rows.loc[heading]) for heading in headings)])
+        nets = rows[["architecture", "published_architecture"]].iloc[0].fillna("")
+        line = [str(method), *nets]
+        for metric in metrics:
+            row = rows.loc[metric]
+            is_best = metric in in_bold.get(str(method), ())
+            starred = pd.notna(row["published_star"]) and bool(row["published_star"])
+            theirs = printed(
+                row["published"],
+                4,
+                best=is_best,
+                mark="*" if starred and not is_best else "",
+                in_errors=row["difference_in_se"],
+                kind=row["data"],
+            )
+            line += [_ours(row), theirs]
+        lines.append(line)
     return lines
 
 
-def _distance(row: pd.Series) -> str:
-    text = signed(row["difference"])
-    return f"{text} ({signed(row['difference_in_se'], 1)})" if text else ""
+def _printed_best(evidence: Evidence, number: int) -> dict[str, list[str]]:
+    """The headings in which each method's printed value is the best of the table."""
+    table = evidence.published(f"yu2020_table{number}").set_index("method")
+    return {
+        str(method): str(best).split(";")
+        for method, best in table["column_best_inferred_bold"].items()
+    }
 
 
 def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
@@ -294,9 +349,6 @@ def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
             "code holds two, the file of its grid search (WassRank) and its defaults (20 rounds, "
             "gap 100). LightGBM of 2020 cut pairs at 20 documents and did not rescale lambdas."
         )
-    absent = data.loc[data["status"] == "not run here", "method"].unique()
-    if len(absent):
-        notes.append(f"Not run here: {', '.join(absent)}.")
     return notes
 
 
@@ -312,8 +364,8 @@ def _grid_caption(everything: Grid, cells: Sequence[Method]) -> str:
         return "Trees."
     number = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
     return (
-        "In brackets the architecture with the best validation nDCG@5, "
-        f"of {number} that were run for a method."
+        f"Net: the architecture with the best validation nDCG@5, of {number} that were run for a "
+        "method."
     )
 
 
