@@ -97,7 +97,7 @@ def _lead(data: pd.DataFrame, base: str) -> str:
     sure = int((others["p_value"] < SIGNIFICANT).sum())
     most = others.loc[others["difference"].abs().idxmax()]
     return lead(
-        f"{share(sure, len(others))} settings differ from “{base}” in nDCG@5 by p < {SIGNIFICANT}, "
+        f"for {share(sure, len(others))} settings p < {SIGNIFICANT} against “{base}” in nDCG@5, "
         f"uncorrected; the largest difference is {signed(most['difference'])} "
         f"({most['setting']})"
     )
@@ -138,9 +138,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     at_ten = data[data["metric"] == "nDCG@10"]
-    starred = (
-        f"{share(int(at_ten['star'].sum()), len(at_ten) - 1)} others differ from it by p < 0.01"
-    )
+    starred = f"p < 0.01 against it for {share(int(at_ten['star'].sum()), len(at_ten) - 1)} others"
     means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
     start = lead(f"{extremes(means, 'nDCG@10')}; {starred}")
     return TableResult(data, Layout(start, caption, columns, sections))

@@ -149,7 +149,7 @@ def _ahead(data: pd.DataFrame, number: int) -> str:
     rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
     rows = rows[rows["mean"].notna()]
     means = dict(zip(rows["method"], rows["mean"], strict=True))
-    told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it by p < 0.01"
+    told = f"p < 0.01 against it for {share(int(rows['star'].sum()), len(rows) - 1)} others"
     return extremes(means, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
 
 
