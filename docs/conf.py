@@ -23,13 +23,16 @@ include_patterns = [
     "data/embedded/README.md",
     "figures/README.md",
     "figures/*/README.md",
+    "figures/*/data/*.md",
     "paper_tables/README.md",
     "paper_tables/published/README.md",
-    "paper_tables/*/claims.md",
+    "paper_tables/*/claims*.md",
     "paper_tables/*/*/*.md",
 ]
 # Not searched either.
 exclude_patterns = [".*", "build", "benchmarks", "data/prepared", "data/raw", "results", "logs"]
+# The page of the editions' data has these tables.
+exclude_patterns += ["figures/*/data/datasets.md"]
 
 extensions = [
     "myst_parser",
@@ -38,6 +41,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "from_code",
     "mathml",
+    "study_pages",
     "which_loss",
 ]
 
@@ -55,4 +59,9 @@ html_theme = "furo"
 html_title = "directrank"
 html_math_renderer = "mathml"
 html_extra_path = ["_root"]
+# The report's script for tables serves every table of these pages.
+_TABLES = Path(directrank.__file__).parent / "report/templates"
+html_static_path = ["_static", str(_TABLES / "tables.js"), str(_TABLES / "tables.css")]
+html_js_files = [(name, {"defer": ""}) for name in ("tables.js", "choices.js")]
+html_css_files = ["tables.css", "site.css"]
 html_copy_source = False
