@@ -39,6 +39,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "accessible",
     "from_code",
     "mathml",
     "study_pages",
@@ -57,11 +58,12 @@ python_maximum_signature_line_length = 90
 
 html_theme = "furo"
 html_title = "directrank"
+html_favicon = "_static/icon.svg"
 html_math_renderer = "mathml"
 html_extra_path = ["_root"]
 # The report's script for tables serves every table of these pages.
 _TABLES = Path(directrank.__file__).parent / "report/templates"
 html_static_path = ["_static", str(_TABLES / "tables.js"), str(_TABLES / "tables.css")]
-html_js_files = [(name, {"defer": ""}) for name in ("tables.js", "choices.js")]
+html_js_files = [(name, {"defer": ""}) for name in ("tables.js", "choices.js", "scrolling.js")]
 html_css_files = ["tables.css", "site.css"]
 html_copy_source = False

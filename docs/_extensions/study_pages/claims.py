@@ -31,7 +31,7 @@ def every_claim(root: Path) -> str:
     """The table of all verdicts of all editions."""
     rows = []
     for edition in editions(root):
-        found = list(verdicts(root, edition))
+        found = verdicts(root, edition)
         shown = {
             paper: [*figures(root, edition, paper), *tables(root, edition, paper)]
             for paper in dict.fromkeys(verdict.paper for verdict in found)
@@ -54,9 +54,24 @@ def link_to(output: Output) -> str:
     return link(output.stem, output.label)
 
 
+def link_to_tests(verdict: Verdict) -> str:
+    """A link from the number of a claim to its tests, or to why there are none."""
+    folder = f"paper_tables/{verdict.edition}"
+    if verdict.evidence == ONE_PROTOCOL:
+        return link(f"{folder}/claims_by_collection", verdict.claim)
+    if verdict.verdict == UNMEASURED:
+        return link(f"{folder}/claims", verdict.claim, "Not measured")
+    return link(f"{folder}/claims", verdict.claim, f"{verdict.claim}: {verdict.statement}")
+
+
+def badge(verdict: str) -> str:
+    """A verdict, marked as such."""
+    return f'<span class="verdict" data-verdict="{escape(verdict)}">{escape(verdict)}</span>'
+
+
 def _row(verdict: Verdict, shown: Sequence[Output]) -> Row:
     cells = [
-        _details(verdict),
+        link_to_tests(verdict),
         f"{link(f'docs/papers/{verdict.paper}', verdict.paper.capitalize())}, "
         f"{escape(verdict.where)}",
         escape(verdict.statement),
@@ -74,21 +89,6 @@ def _row(verdict: Verdict, shown: Sequence[Output]) -> Row:
         "collection": verdict.collections,
     }
     return Row(cells, properties)
-
-
-def badge(verdict: str) -> str:
-    """A verdict, marked as such."""
-    return f'<span class="verdict" data-verdict="{escape(verdict)}">{escape(verdict)}</span>'
-
-
-def _details(verdict: Verdict) -> str:
-    """The claim, with a link to its tests where there are any."""
-    folder = f"paper_tables/{verdict.edition}"
-    if verdict.evidence == ONE_PROTOCOL:
-        return link(f"{folder}/claims_by_collection", verdict.claim)
-    if verdict.verdict == UNMEASURED:
-        return link(f"{folder}/claims", verdict.claim, "Not measured")
-    return link(f"{folder}/claims", verdict.claim, f"{verdict.claim}: {verdict.statement}")
 
 
 def _sources(verdict: Verdict, shown: Sequence[Output]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from study_pages.claims import badge
+from study_pages.claims import badge, link_to_tests
 from study_pages.markup import choices, link, properties
 from study_pages.outputs import (
     COMPARISON,
@@ -68,10 +68,11 @@ def _card(root: Path, folder: Path, figure: Output, of_claims: Mapping[str, Verd
     parts += [f"<p><b>In the paper:</b> {escape(text)}</p>" for text in described]
     said = [of_claims[claim] for claim in bears_on(figure) if claim in of_claims]
     if said:
-        entries = "".join(
-            f"<li>{verdict.claim} {badge(verdict.verdict)}: {escape(verdict.statement)}</li>"
-            for verdict in said
-        )
-        parts.append(f'<ul class="verdicts">{entries}</ul>')
+        parts.append(f'<ul class="verdicts">{"".join(map(_in_short, said))}</ul>')
     parts.append(f"<details><summary>Caption</summary><p>{escape(figure.text)}</p></details></li>")
     return "".join(parts)
+
+
+def _in_short(verdict: Verdict) -> str:
+    text = f"{link_to_tests(verdict)} {badge(verdict.verdict)}: {escape(verdict.statement)}"
+    return f"<li>{text}</li>"
