@@ -19,7 +19,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults test-recipes dist test-dist audit bench docs lint format lock clean
+.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults test-recipes test-site dist test-dist audit bench docs lint format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 17
@@ -68,6 +68,13 @@ test-recipes: $(READY)  ## test the recipes and the comparison with Rax, with th
 	realpath $(VENV)/lib/python*/site-packages > $$(echo $(VENV)/recipes/lib/python*/site-packages)/main.pth
 	$(VENV)/recipes/bin/python -m pip install --quiet --disable-pip-version-check -e '.[recipes]'
 	$(VENV)/recipes/bin/python -m pytest -q tests/docs/test_recipes.py tests/docs/test_coming_from.py
+
+test-site: docs  ## test the documentation in a real browser (needs Debian's chromium and npm, and the network)
+	test -x $(VENV)/site/bin/python || $(PYTHON) -m venv $(VENV)/site
+	realpath $(VENV)/lib/python*/site-packages > $$(echo $(VENV)/site/lib/python*/site-packages)/main.pth
+	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check -e . 'playwright==1.65.2'
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/site axe-core@4.14.1
+	$(VENV)/site/bin/python -m pytest -q tests/site
 
 dist: $(READY)  ## build the wheel and the sdist into dist
 	rm -rf dist

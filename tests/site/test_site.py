@@ -1,0 +1,248 @@
+"""The built documentation in a real browser: ``make test-site`` brings what that takes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from workflow_runs import ROOT
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+SITE = ROOT / "build/docs"
+AXE = Path(os.environ.get("AXE", ROOT / ".venv/site/node_modules/axe-core/axe.min.js"))
+CHROMIUM = shutil.which("chromium")
+
+pytestmark = [
+    pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="run `make docs` first"),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+#: One page of each kind.
+PAGES = (
+    "docs/index",
+    "docs/gallery",
+    "docs/claims",
+    "docs/one_protocol",
+    "docs/which_loss",
+    "docs/losses/approx_ndcg",
+    "docs/papers/qin2010",
+    "docs/data_pages",
+    "docs/formulas",
+    "docs/start",
+    "docs/reference/losses",
+    "docs/tutorials/add_a_loss",
+    "docs/protocols",
+    "paper_tables/real/qin2010/table4",
+)
+
+#: Width of the window and colour scheme.
+VIEWS = ((1280, "light"), (390, "dark"))
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where the site is served."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium."""
+    with sync_api.sync_playwright() as playwright:
+        # Root has no sandbox.
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """A function that opens a page; the test fails on any error that the page reports."""
+    errors: list[str] = []
+    contexts = []
+
+    def open_page(name: str, width: int = 1280, scheme: str = "light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "console", lambda said: said.type in ("error", "warning") and errors.append(said.text)
+        )
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda one: one.url.startswith(address) or errors.append(one.url))
+        page.on("requestfailed", lambda one: errors.append(f"{one.url}: {one.failure}"))
+        page.goto(f"{address}/{name}.html")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def shown(page, rows: str):
+    """The rows that can be seen."""
+    return page.locator(f"{rows}:visible")
+
+
+def menu(page, name: str):
+    """The menu of a property."""
+    return page.locator(f".choices select[name={name}]")
+
+
+def test_every_link_leads_to_a_file_and_a_place_in_it():
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(SITE.rglob("*.html"))}
+    places = {path: set(re.findall(r'\sid="([^"]+)"', text)) for path, text in pages.items()}
+    broken = []
+    for path, text in pages.items():
+        for address in set(re.findall(r'\s(?:href|src)="([^"]+)"', text)):
+            target = urlsplit(unescape(address))
+            if target.scheme or target.netloc:
+                continue
+            file = (path.parent / unquote(target.path)).resolve() if target.path else path
+            place = unquote(target.fragment)
+            if not file.exists() or (place and file in places and place not in places[file]):
+                broken.append(f"{path.relative_to(SITE)}: {address}")
+    assert not broken
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_its_window_and_can_be_read_by_everyone(visit, name, width, scheme):
+    if not AXE.is_file():
+        pytest.skip(f"axe-core is not at {AXE}")
+    page = visit(name, width, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.add_script_tag(path=str(AXE))
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    assert not [
+        (one["id"], one["nodes"][0]["html"], len(one["nodes"]))
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def test_a_head_sorts_up_then_down_then_as_it_was_with_mouse_or_keyboard(visit):
+    page = visit("docs/one_protocol")
+    column = page.locator("#methods th", has_text="NDCG@10")
+    place = column.evaluate("cell => cell.cellIndex + 1")
+    button = column.get_by_role("button")
+
+    def values() -> list[float]:
+        cells = page.locator(f"#methods > tbody td:nth-child({place})").all_inner_texts()
+        return [float(cell.split()[0]) for cell in cells]
+
+    before = values()
+    assert before != sorted(before)
+    button.click()
+    assert values() == sorted(before)
+    assert column.get_attribute("aria-sort") == "ascending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert values() == sorted(before, reverse=True)
+    page.keyboard.press("Space")
+    assert values() == before
+
+
+def test_the_tables_of_the_loss_chooser_can_be_sorted(visit):
+    page = visit("docs/which_loss")
+    table = page.locator("#every-loss table")
+    names = table.locator("tbody td:first-child").all_inner_texts()
+    button = table.get_by_role("button").first
+    button.click()
+    button.click()
+    assert table.locator("tbody td:first-child").first.inner_text() == max(names)
+
+
+def test_claims_are_chosen_by_menus_and_words_together(visit):
+    page = visit("docs/claims")
+    rows = "#claims > tbody > tr"
+    everything = shown(page, rows).count()
+    menu(page, "paper").select_option("Qin2010")
+    menu(page, "edition").select_option("real")
+    of_paper = shown(page, rows).count()
+    assert 0 < of_paper < everything
+    assert page.locator(".choices [role=status]").inner_text() == f"{of_paper} of {everything}"
+    menu(page, "verdict").select_option("holds")
+    texts = shown(page, rows).all_inner_texts()
+    assert 0 < len(texts) < of_paper
+    assert all("Qin2010" in text and "holds" in text for text in texts)
+    page.get_by_label("Show the rows with these words").fill("SoftRank")
+    assert 0 < shown(page, rows).count() < len(texts)
+
+
+def test_a_claim_on_several_collections_is_found_under_each(visit):
+    page = visit("docs/claims")
+    several = page.locator('#claims tr[data-collection*="|"]').first
+    number, titles = several.locator("td").first, several.get_attribute("data-collection")
+    for title in titles.split("|"):
+        menu(page, "collection").select_option(title)
+        assert number.is_visible()
+
+
+def test_the_gallery_shows_the_figures_of_the_chosen_paper(visit):
+    page = visit("docs/gallery")
+    cards = "#gallery > li"
+    menu(page, "paper").select_option("Yu2020")
+    texts = shown(page, f"{cards} > .of").all_inner_texts()
+    assert texts
+    assert all(text.startswith("Yu2020") for text in texts)
+    picture = shown(page, f"{cards} > img").first
+    picture.scroll_into_view_if_needed()
+    page.wait_for_function("picture => picture.naturalWidth > 0", arg=picture.element_handle())
+
+
+def test_the_button_of_the_theme_changes_the_colours(visit):
+    page = visit("docs/index")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    button = page.locator("button.theme-toggle:visible")
+    colours = set()
+    for _ in range(3):
+        button.click()
+        colours.add(page.evaluate(colour))
+    assert len(colours) == 2
+    assert light in colours
+
+
+def test_all_can_be_reached_with_the_keyboard_and_seen_to_be(visit):
+    page = visit("docs/claims", width=390)
+    wanted = {"SELECT", "INPUT", "BUTTON", "A", "DIV"}  # the last is the table, which scrolls
+    state = """() => {
+        const focused = document.activeElement;
+        const inside = focused.closest("article") !== null;
+        return [focused.tagName, inside, getComputedStyle(focused).outlineStyle];
+    }"""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        tag, inside, outline = page.evaluate(state)
+        if inside:
+            assert outline != "none", tag
+            wanted.discard(tag)
+        if not wanted:
+            return
+    assert not wanted
