@@ -150,7 +150,9 @@ def table_recipe(evidence: Evidence) -> TableResult:
     data = pd.DataFrame(rows)
     start = lead(
         "over all readings "
-        + ", ".join(f"NDCG@{level} lies between {_range(data, level)}" for level in RECIPE_LEVELS)
+        + " and ".join(
+            f"NDCG@{level} lies between {_range(data, level)}" for level in RECIPE_LEVELS
+        )
     )
     columns = ["Reading", "net"]
     for level in RECIPE_LEVELS:

@@ -279,7 +279,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
     ]
     two_layer = {method: some for (net, method), some in timed.items() if net == "two_layer"}
     notes = [note for note in (_longest(two_layer),) if note]
-    start = lead(f"slopes: {_in_words(rows[:factors])}")
+    start = lead(_in_words("slope", rows[:factors], 3))
     return _table(rows, Layout(start, caption, COLUMNS, sections, notes))
 
 
@@ -305,7 +305,7 @@ def table_speed(evidence: Evidence, experiment: str) -> TableResult:
         f"Lists are cut to {_length(runs[0])} documents. Edition {evidence.edition}."
     )
     sections = [Section("", [_line(row, 2) for row in rows])]
-    start = lead(f"times as fast as V1: {_in_words(rows)}")
+    start = lead(_in_words("speed-up over V1", rows, 2))
     return _table(rows, Layout(start, caption, COLUMNS, sections))
 
 
@@ -324,11 +324,11 @@ def _measured(values: np.ndarray) -> dict[str, float]:
     return {"value": middle, "lowest": low, "highest": high, "half_width": half_width}
 
 
-def _in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+def _in_words(what: str, rows: Sequence[Mapping[str, Any]], digits: int) -> str:
     """The values that have a printed one beside them; all, where none has."""
     beside = [row for row in rows if not math.isnan(row["published"])]
     return "; ".join(
-        f"{_title(row)} {row['value']:.1f}"
+        f"{what} of {_title(row)}: {row['value']:.{digits}f}"
         + ("" if math.isnan(row["published"]) else f" (paper {row['published']:g})")
         for row in beside or rows
     )
