@@ -331,8 +331,8 @@ def ties(evidence: Evidence) -> FigureResult:
     )
     panels = {
         "tied_pairs": "tied pairs of documents (%)",
-        "ndcg@5": "effect on nDCG@5 (%)",
-        "ndcg@20": "effect on nDCG@20 (%)",
+        "ndcg@5": "effect on nDCG@5 (points)",
+        "ndcg@20": "effect on nDCG@20 (points)",
     }
     for ax, (column, title) in zip(axes, panels.items(), strict=True):
         for number, architecture in enumerate(ARCHITECTURES):
