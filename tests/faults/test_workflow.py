@@ -37,7 +37,7 @@ def test_the_second_is_refused_and_what_a_killed_one_left_is_no_hindrance(other,
     assert process.returncode != 0
     said = output_of(process)
     assert f"'edition-tiny' is being worked on in this folder by process {other.pid}" in said
-    assert "remedy: wait until that has ended" in said
+    assert "remedy: wait until it has ended" in said
     assert "Traceback" not in said
     assert not (tmp_path / PLAN).exists()
     assert snakemake(tmp_path, PLAN, "-n").returncode == 0  # planning disturbs nobody

@@ -183,5 +183,5 @@ def test_settings_that_cannot_be_meant_are_refused():
         build("R5", norm="layer")
     with pytest.raises(ConfigError, match="dropout rate"):
         build("R5", dropout=1.0)
-    with pytest.raises(ValueError, match="which documents make a query"):
+    with pytest.raises(ValueError, match="the documents of each query"):
         build("R5")(documents())

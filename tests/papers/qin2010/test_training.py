@@ -306,7 +306,7 @@ def test_claim_of_accuracy_takes_ohsumed_where_td2004_was_not_run(tmp_path: Path
     ohsumed = evidence_of(tmp_path, "figure1a_ohsumed", "ap_error_alpha_ohsumed", [entry])
     outcome = claim_accuracy(None, ohsumed)
     assert outcome is not None
-    assert outcome.remark.startswith("Measured on OHSUMED, grades above 0 relevant")
+    assert outcome.remark.startswith("Measured on OHSUMED (grades above 0 are relevant)")
     own = claim_accuracy(evidence_of(tmp_path, "figure1a", "ap_error_alpha", [entry]), ohsumed)
     assert own is not None
     assert "OHSUMED" not in own.remark
