@@ -1,9 +1,8 @@
-"""Compiled loops: the numbers of formulas elsewhere in the package, fast, on a CPU.
+"""Compiled loops that compute the package's formulas fast on a CPU.
 
-Losses, relaxations and layers are written as plain PyTorch where they belong. A function marked
-:func:`accelerated` has a kernel in :data:`KERNELS`, which is called in its place where it may be:
-on a CPU, and where only the gradient by its first argument is asked for. Nothing else decides
-whether a kernel is used.
+Losses, relaxations and layers are written as plain PyTorch in their own packages. A function marked
+:func:`accelerated` has a kernel in :data:`KERNELS`, which replaces it on a CPU if only the gradient
+with respect to its first argument is needed. Nothing else decides whether a kernel is used.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: A function's name, or a metric and the relaxation it is under → ``module:function`` of its
-#: kernel. A kernel takes the arguments of the formula; it returns ``NotImplemented`` for options
-#: that it does not know, and the formula is used.
+#: A function's name, or a metric and a relaxation → ``module:function`` of its kernel. A kernel
+#: takes the arguments of the formula and returns ``NotImplemented`` for options that it does not
+#: support; the formula is then used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "costs_of_neighbours": "directrank.kernels.yeti_loss:costs_of_neighbours",
     "cross_entropy": "directrank.kernels.xe_ndcg:cross_entropy",
@@ -56,12 +55,12 @@ KERNELS: dict[str | tuple[str, str], str] = {
 def find(
     key: str | tuple[str, str], values: Tensor, options: Iterable[Any] = ()
 ) -> Callable[..., Any] | None:
-    """The kernel of ``key`` if it may work on ``values``, else None.
+    """The kernel of ``key`` if it can be used on ``values``, else None.
 
     Args:
         key: a key of :data:`KERNELS`; None is returned for any other.
-        values: the first argument, by which a gradient may be asked for.
-        options: the other arguments; one that requires a gradient needs PyTorch.
+        values: the first argument, which may require a gradient.
+        options: the other arguments; if one requires a gradient, PyTorch is needed.
     """
     if key not in KERNELS or values.device.type != "cpu" or not values.is_floating_point():
         return None
@@ -72,7 +71,7 @@ def find(
 
 
 def accelerated(formula: Function) -> Function:
-    """A function that calls the kernel of its name where it may, and the ``formula`` elsewhere.
+    """Make a function that calls the kernel of its name if possible, and otherwise the ``formula``.
 
     The formula is its attribute ``__wrapped__``.
     """
@@ -91,14 +90,14 @@ def accelerated(formula: Function) -> Function:
 
 
 def modules_of(key: str | tuple[str, str]) -> list[str]:
-    """The modules that the numbers of a kernel depend on, sorted; none where there is no kernel."""
+    """The modules on which a kernel's numbers depend, sorted; empty if there is no kernel."""
     if key not in KERNELS:
         return []
     return list(imported_modules(KERNELS[key].split(":")[0]))
 
 
 def with_kernels(modules: Iterable[str]) -> list[str]:
-    """``modules`` and those that the kernels of their :func:`accelerated` functions depend on."""
+    """``modules`` and those on which the kernels of their :func:`accelerated` functions depend."""
     result = set(modules)
     for module in tuple(result):
         for function in _accelerated_in(module):

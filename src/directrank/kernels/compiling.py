@@ -1,4 +1,4 @@
-"""How numba compiles the loops of this package."""
+"""The compilation of this package's loops by numba."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numba import njit
 
 from directrank.system import compiling, sources
 
-#: Arithmetic may be reordered; NaN and infinity are not assumed away. Division by zero gives
-#: infinity: Python's check for it would keep loops from vectorising.
+#: Arithmetic may be reordered, but NaN and infinity are respected. Division by zero gives infinity,
+#: because Python's check for it would prevent vectorisation.
 OPTIONS: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     "error_model": "numpy",
@@ -20,18 +20,18 @@ OPTIONS: dict[str, Any] = {
 
 
 def compiled(kernel: Callable) -> Callable:
-    """Compile a function that Python calls, as :func:`.system.compiling.compiled` does."""
-    # Numba keeps a function under its name, and looks for changes in its own file alone.
+    """Compile a function that Python calls, by :func:`.system.compiling.compiled`."""
+    # Numba caches a function by its name, and looks for changes only in its own file.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
     return compiling.compiled(kernel, **OPTIONS)
 
 
 def inlined(part: Callable) -> Callable:
-    """Compile a function that kernels call, into each of them.
+    """Compile a function that kernels call by inlining it into each of them.
 
-    Numbers depend on this. If not inlined, a part is a symbol of its own, and of all its copies the
-    first that a process meets is called: another one where the kernel has just been compiled than
-    where it comes from the disk, or after another kernel. Their last bits differ.
+    Numbers depend on this. A part that is not inlined is a separate symbol, of whose copies a
+    process calls the first that it loads. This depends on whether the kernel has just been compiled
+    or comes from the disk, and on other kernels, and the last bits of the copies differ.
     """
     options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
     return njit(**options, nogil=True)(part)

@@ -1,8 +1,8 @@
-"""The lists of a batch, shared among threads.
+"""Distribute the lists of a batch among threads.
 
-Each list is worked by one thread, so that results do not depend on the number of threads. The
-threads are Python's: a kernel lets go of the interpreter's lock, and numba's own threads would not
-survive a fork.
+Each list is processed by one thread, so that results do not depend on the number of threads. The
+threads are Python's, because kernels release the global interpreter lock, and numba's own threads
+would not survive a fork.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORTH_A_THREAD = 300_000
 
 
 class _Pool:
-    """Threads beside the calling one, made when first needed."""
+    """Threads in addition to the calling one, created when first needed."""
 
     def __init__(self) -> None:
         self.process, self.size = 0, 0
@@ -35,16 +35,17 @@ class _Pool:
 
 _pool = _Pool()
 
-#: How many threads compiled loops use while PyTorch keeps to one; None for as many as PyTorch does.
+#: The number of threads of compiled loops while PyTorch is limited to one; None for PyTorch's
+#: number.
 _threads: int | None = None
 
 
 @contextmanager
 def pytorch_on_one_thread() -> Iterator[None]:
-    """PyTorch's own operations on one thread, compiled loops on as many as before.
+    """Run PyTorch's operations on one thread, and compiled loops on as many as before.
 
-    For work of which compiled loops do the most: PyTorch's threads wait for the next operation by
-    spinning, for some ms, on the cores that compiled loops want.
+    This is for work that is mostly in compiled loops, because PyTorch's threads spin for some ms on
+    the cores while they wait for the next operation.
     """
     global _threads
     before = _threads, torch.get_num_threads()
@@ -58,14 +59,15 @@ def pytorch_on_one_thread() -> Iterator[None]:
 
 
 def threads_for(work: int) -> int:
-    """How many threads :func:`over_lists` uses for so much ``work``, if there are enough lists."""
+    """The number of threads that :func:`over_lists` uses for ``work`` and enough lists."""
     return min(_threads or torch.get_num_threads(), work // WORTH_A_THREAD + 1)
 
 
 def _turns(lists: int, threads: int) -> list[tuple[int, int]]:
-    """Ranges that make up the ``lists``: long ones first, as calls take time; short ones last.
+    """Ranges that cover the ``lists``: long ones first, because calls take time, and short ones
+    last.
 
-    So threads end at about the same time, though lists differ and cores have other work as well.
+    So threads end at about the same time, even if lists differ and cores have other load.
     """
     ranges, begin, least = [], 0, max(1, lists // (16 * threads))
     while begin < lists:
@@ -76,7 +78,7 @@ def _turns(lists: int, threads: int) -> list[tuple[int, int]]:
 
 
 def over_lists(kernel: Callable[..., None], work: int, lists: int, *arguments: object) -> None:
-    """``kernel(begin, end, *arguments)`` for ranges that make up the ``lists``.
+    """Call ``kernel(begin, end, *arguments)`` for ranges that cover the ``lists``.
 
     As many threads as PyTorch uses, or used before :func:`pytorch_on_one_thread`, take turns, if
     the ``work`` (in pairs of documents) is worth it.
