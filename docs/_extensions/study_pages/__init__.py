@@ -22,14 +22,20 @@ ROOT = Path(__file__).resolve().parents[3]
 
 #: Page → name of a part → what it is made with, of the repository's folder and the built page's.
 PARTS: dict[str, dict[str, Callable[[Path, Path], str]]] = {
-    "docs/index": {"what we found": lambda root, _: landing.what_we_found(root)},
+    "docs/index": {
+        "what we found": lambda root, _: landing.what_we_found(root),
+        "papers": lambda root, _: landing.links_to_papers(),
+    },
     "docs/gallery": {"gallery": gallery.cards},
     "docs/claims": {
         "every claim": lambda root, _: claims.every_claim(root),
         "meaning": lambda root, _: claims.what_verdicts_mean(),
     },
     "docs/data_pages": {"editions": lambda root, _: data.of_editions(root)},
-    "docs/one_protocol": {"every method": lambda root, _: protocol.every_method(root)},
+    "docs/one_protocol": {
+        "every method": lambda root, _: protocol.every_method(root),
+        "every table": lambda root, _: protocol.every_table(root),
+    },
 }
 
 

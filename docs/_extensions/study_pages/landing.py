@@ -1,4 +1,4 @@
-"""What was found, as the README has it, for the landing page."""
+"""The parts of the landing page: what was found, as the README has it, and the papers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from directrank.papers.shared.claims_page import BEGIN, END, in_short
+from directrank.papers.shared.format import listed
 from directrank.system.marked import with_part
-from study_pages.outputs import claims, editions
+from study_pages.outputs import claims, editions, papers
 
 #: The README's section.
 SECTION = "## What we found"
@@ -29,3 +30,8 @@ def what_we_found(root: Path) -> str:
             counts = "\n".join(in_short(claims(root, edition)))
             text = with_part(text, begin, END, f"\n{counts.rstrip()}\n")
     return re.sub(r"\]\((?!https?:|#)", "](../", text).strip()
+
+
+def links_to_papers() -> str:
+    """The pages of the papers, in Markdown."""
+    return listed([f"[{paper.capitalize()}](papers/{paper}.md)" for paper in papers()])

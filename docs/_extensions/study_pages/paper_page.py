@@ -17,8 +17,8 @@ UP = "../.."
 
 def page(root: Path, paper: str) -> str:
     """The page in Markdown."""
-    about = (paper_module(paper).__doc__ or "").strip().partition("\n")[0]
-    lines = [f"# {paper.capitalize()}", "", about, "", *_verdicts(root, paper)]
+    title = paper_module(paper).TITLE
+    lines = [f"# {paper.capitalize()}", "", f"{title}.", "", *_verdicts(root, paper)]
     for heading, kind, shown in (("Tables", tables, _table), ("Figures", figures, _figure)):
         lines += [f"## {heading}", ""]
         of_names: dict[str, list[Output]] = {}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from directrank.papers.shared.format import interval, number
 from study_pages.markup import Row, link, table
-from study_pages.outputs import COMPARISON, editions
+from study_pages.outputs import COMPARISON, editions, tables
 
 #: Above the table.
 MENUS = {"collection": "Collection", "scorer": "Scorer", "method": "Method"}
@@ -29,6 +29,15 @@ def every_method(root: Path) -> str:
     ]
     columns = ["collection", "scorer", "method", *metrics, "mean rank", "better than", "worse than"]
     return table("methods", "Means over the test queries", columns, rows, MENUS)
+
+
+def every_table(root: Path) -> str:
+    """A list of all tables of the comparison, in Markdown."""
+    return "\n".join(
+        f"- [{one.title}](../{one.stem}.md) (edition {one.edition})"
+        for edition in editions(root)
+        for one in tables(root, edition, COMPARISON)
+    )
 
 
 def _of_collections(root: Path) -> Iterator[pd.DataFrame]:
