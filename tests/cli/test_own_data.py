@@ -47,7 +47,7 @@ def test_a_dry_run_says_what_it_would_take(
         (["clicks.csv", "--run", "mine.run"], "expected either DATA or --run"),
         (["--run", "mine.run"], "needs published values"),
         (["clicks.csv", "--query-column", "session"], "--query-column NAME"),
-        (["other.csv"], "no such file"),
+        (["other.csv"], "does not exist"),
         (["clicks.csv", "--losses", "RankNet", "--scorers", "linear"], "too few to compare"),
     ],
 )

@@ -141,11 +141,11 @@ def test_noise_changes_labels_but_no_features():
     [
         ({"quries": {}}, "did you mean 'queries'"),
         ({"queries": {"training": 5}}, "use the splits"),
-        ({"queries": {"train": 0}}, "each >= 1"),
+        ({"queries": {"train": 0}}, "each with 1 or more"),
         ({"documents_per_query": 0}, "at least 1"),
         ({"label_shares": [0.5, 0.4]}, "shares of 1"),
         ({"feature_range": [1, -1]}, "increasing"),
-        ({"coefficients": "both"}, "one of monomial, symmetric"),
+        ({"coefficients": "both"}, "one of: monomial, symmetric"),
         ({"quantiles": "train", "queries": {"test": 5}}, "need a training split"),
         ({"noise": -1}, "must not be negative"),
     ],

@@ -124,7 +124,7 @@ def test_the_row_of_a_situation_has_the_numbers_of_the_files(both: Results) -> N
     assert cells[4] == "[LambdaRank](losses/lambdarank.md)"
     assert cells[5] == "100"  # 12.8 ms for 128 lists
     assert cells[6] == "1 300"  # a hundred times 12.8
-    assert cells[7] == "0.0137 (`tau`)"  # 0.4237 less 0.41
+    assert cells[7] == "0.014 (`tau`)"  # 0.4237 less 0.41
     assert cells[8] == "OHSUMED"
 
 
@@ -270,7 +270,7 @@ def test_every_relaxation_is_a_row_of_the_formulas() -> None:
 
 def test_a_page_says_where_its_loss_wins_and_loses(both: Results) -> None:
     text = loss_page.page(library.Loss("ranknet", ROOT), both, "")
-    assert row(text, "OHSUMED")[1:] == ["4 of 6", "0.4500", "2", "3", "0", "0"]
+    assert row(text, "OHSUMED")[1:] == ["4 of 6", "0.450", "2", "3", "0", "0"]
     assert row(text, "MSRD")[1:2] == ["1 of 6"]
     assert "Its best place is on MSRD, its worst on OHSUMED." in text
     assert (
@@ -289,7 +289,7 @@ def test_a_page_of_a_loss_with_variants_has_each(both: Results) -> None:
 
 def test_a_page_has_how_far_the_setting_moves_validation(both: Results) -> None:
     text = loss_page.page(library.Loss("neural_ndcg", ROOT), both, "")
-    assert "- OHSUMED: 0.0137 with `tau`, 0.0137 with the learning rate" in text
+    assert "- OHSUMED: 0.014 with `tau`, 0.014 with the learning rate" in text
 
 
 def test_a_loss_that_a_collections_files_lack_is_left_out_there(tmp_path: Path) -> None:

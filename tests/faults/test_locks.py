@@ -46,7 +46,7 @@ def test_the_second_is_told_who_the_first_is(held, tmp_path):
     first = held("edition")
     with pytest.raises(ConfigError, match=f"'edition' .* by process {first.pid} on ") as error:
         Claim(tmp_path, ["data", "edition"])
-    assert "leaves nothing to remove" in str(error.value)
+    assert "leaves no lock to remove" in str(error.value)
     # Nothing is held of what was asked for together with it.
     held("data")
 

@@ -48,7 +48,7 @@ def test_a_saved_network_scores_as_the_fit(model, dtype, data, tmp_path):
     fitted.save(tmp_path / "0")
     found = score_saved(tmp_path / "0", "neural", model, data.test)
     np.testing.assert_array_equal(found, fitted.predict(data.test))
-    with pytest.raises(DataError, match="no model 'linear'"):
+    with pytest.raises(DataError, match="not a model 'linear'"):
         score_saved(tmp_path / "0", "neural", {"name": "linear"}, data.test)
 
 

@@ -324,7 +324,7 @@ def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no such file"),
+        (None, "does not exist"),
         (b"nonsense", "not a Parquet file"),
         ("frame", "no values per query"),
     ],
