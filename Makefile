@@ -46,6 +46,9 @@ real-%: $(READY)  ## run one paper's part of it (real-qin2010, …) or one colle
 paper: $(READY)  ## run the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
+paper-%: $(READY)  ## run one paper's part of it (paper-qin2010, …); needs only the archives of that paper
+	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/paper.yaml
+
 test: $(READY)  ## run every test that takes seconds, on up to four cores
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile
 

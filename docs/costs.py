@@ -1,4 +1,4 @@
-"""The table in scale.md of what the edition `paper` would take, as `directrank cost` predicts it.
+"""The table in scale.md of what each paper takes at its own scale, as `directrank cost` says.
 
 ``python docs/costs.py`` measures this machine, if that was not done before, and rewrites the table;
 a test compares its counts of runs and fits with the plan.
@@ -11,47 +11,53 @@ import sys
 import tempfile
 from pathlib import Path
 
+import artefact
 import pandas as pd
 
-from directrank.edition.plan import load
 from directrank.system.marked import write_part
-from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/scale.md"
-EDITION = "config/paper.yaml"
+EDITION = "paper"
 BEGIN = "<!-- written by docs/costs.py -->\n"
 END = "<!-- end -->\n"
+
+#: The cores for which times are given, besides those of one process at a time.
+CORES = (2, 16)
 
 
 def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
     """The CPU, the products and the runs as ``directrank cost`` reports them."""
-    command = [sys.executable, "-m", "directrank", "cost", EDITION, "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "directrank",
+        "cost",
+        f"config/{EDITION}.yaml",
+        "--out",
+        str(folder),
+    ]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     (cpu,) = (line for line in done.stdout.splitlines() if line.startswith("CPU: "))
     products, runs = (pd.read_csv(folder / f"{name}.csv") for name in ("products", "runs"))
     return f"{cpu}.", products, runs
 
 
-def longest(runs: pd.DataFrame) -> dict[str, float]:
-    """From each paper, and ``all``, to the CPU hours of its longest run."""
-    hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
-    found: dict[str, float] = {"all": max(hours.values())}
-    for (paper, _), product in load(read_yaml(ROOT / EDITION), ROOT).products.items():
-        for cells in product["experiments"].values():
-            found[paper] = max([found.get(paper, 0.0), *(hours[cell["run"]] for cell in cells)])
-    return found
-
-
 def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
     """The Markdown table with a row per paper, and the CPU to which the hours refer."""
-    of_longest = longest(runs)
-    lines = ["| paper | runs | fits | hours on a CPU | the longest run | hours on a GPU |"]
-    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    edition = artefact.load_edition(EDITION, pd.read_csv(artefact.FACTS))
+    hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
+    on_cores = [f"{cores} cores" for cores in CORES]
+    lines = ["| paper | runs | fits | 1 process | " + " | ".join(on_cores) + " | GPU | archives |"]
+    lines += ["| --- | ---: | ---: | ---: |" + " ---: |" * len(CORES) + " ---: | --- |"]
     for row in products[products["product"] == "all"].itertuples():
-        hours = (row.cpu_hours, of_longest[row.paper], row.gpu_hours)
-        counts = f"| {row.paper} | {row.runs} | {row.fits} | "
-        lines.append(counts + " | ".join(_rounded(value) for value in hours) + " |")
+        keys = [key for key in edition.keys if row.paper in (key[0], "all")]
+        needed = edition.runs(keys)
+        longest = max(hours[run] for run in needed)
+        times = [row.cpu_hours, *(max(row.cpu_hours / cores, longest) for cores in CORES)]
+        cells = [_rounded(value) for value in (*times, row.gpu_hours)]
+        counts = [row.paper, str(row.runs), str(row.fits)]
+        lines.append(f"| {' | '.join([*counts, *cells, edition.archives(needed)])} |")
     return "\n".join([*lines, "", cpu]) + "\n"
 
 
