@@ -68,7 +68,7 @@ def test_a_loss_that_is_added_has_its_rows_in_the_comparison_and_the_report(copy
     follow("add_a_loss", copy)
     table = pd.read_csv(copy / "paper_tables/mine/one_protocol/table_web30k.csv")
     rows = table[(table["method"] == "Hinge") & (table["metric"] == "NDCG@10")]
-    assert rows["scorer"].tolist() == ["linear", "network", "ranker"]
+    assert rows["scorer"].tolist() == ["linear", "network", "context-aware"]
     assert rows["mean"].between(0.2, 1).all()
     report = (copy / "report/mine/report.html").read_text(encoding="utf-8")
     assert report.count("Hinge") >= 3

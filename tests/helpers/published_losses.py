@@ -11,7 +11,7 @@ import pandas as pd
 from directrank.papers.one_protocol.methods import METRICS
 from directrank.study.published import write_results
 
-SCORERS = ("linear", "network", "ranker")
+SCORERS = ("linear", "network", "context-aware")
 
 
 def write_published(

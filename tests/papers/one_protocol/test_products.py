@@ -137,7 +137,7 @@ def test_where_nothing_differs_the_sentences_say_so(tmp_path: Path):
     assert data["better_than"].max() == 0
     text = stem.with_suffix(".md").read_text("utf-8")
     assert "0 of 45 pairs of methods differ significantly" in text
-    assert "better than none of the 9 others; of the rest, these queries cannot tell" in text
+    assert "better than none of the 9 others; about the rest, these queries cannot tell" in text
 
 
 def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Path):
@@ -166,7 +166,11 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
 
 def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: Path):
     panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
-    assert panels.groupby("panel").size().to_dict() == {"linear": 4, "network": 4, "ranker": 4}
+    assert panels.groupby("panel").size().to_dict() == {
+        "linear": 4,
+        "network": 4,
+        "context-aware": 4,
+    }
     for _, panel in panels.groupby("panel"):
         assert panel["mean_rank"].mean() == pytest.approx(2.5)
         assert panel["method"].iloc[0] == "LambdaMART"

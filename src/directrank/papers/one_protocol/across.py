@@ -23,7 +23,7 @@ from directrank.papers.one_protocol.methods import (
     p_text,
 )
 from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.ranks import LOOKS, PICTURED, pictured, scorer_legend
+from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, origin_line
@@ -230,13 +230,13 @@ def figure_ranks(evidence: Evidence) -> FigureResult:
             capsize=0,
             **look,
         )
-        bars.lines[0].set_label(PICTURED[scorer])
+        bars.lines[0].set_label(SCORERS[scorer])
     for row in range(len(study.studies)):
         axes.plot(study.ranks[row, order], range(len(order)), "|", color="#999999", markersize=3)
     end = ranks[0] + study.difference
     axes.plot([ranks[0], end], [-0.9, -0.9], color=figures.VERMILLION)
     axes.text(end, -0.9, f" CD {study.difference:.1f}", ha="left", va="center", fontsize=5.5)
-    labels = [pictured(study.loss(number), study.scorer(number)) for number in order]
+    labels = [study.labels[number] for number in order]
     axes.set_yticks(range(len(order)), labels)
     axes.tick_params(axis="y", labelsize=5.2, length=0)
     axes.set(ylim=(len(order) - 0.4, -1.6), xlabel="mean rank")

@@ -192,7 +192,7 @@ def in_words(answers: Sequence[Answer], queries: str) -> str:
     alike = f"{len(equal) or 'none'} {'is' if len(equal) < 2 else 'are'} equivalent within {MARGIN}"
     if equal:
         alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
-    said = [differing, alike, *([f"of {unknown} these queries cannot tell"] if unknown else [])]
+    said = [differing, alike, *([f"about {unknown} these queries cannot tell"] if unknown else [])]
     pairs = f"{len(answers)} pair{'s' * (len(answers) > 1)}"
     return f"Of {pairs} on {queries}, {'; '.join(said)}."
 

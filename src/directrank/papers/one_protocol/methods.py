@@ -34,7 +34,7 @@ from directrank.stats.ranks import all_pairs, equivalence
 from directrank.system.errors import DataError
 
 #: The part of the experiments' names that says what is trained → its name in print.
-SCORERS = {"linear": "linear", "tower": "network", "context": "ranker", "trees": "trees"}
+SCORERS = {"linear": "linear", "tower": "network", "context": "context-aware", "trees": "trees"}
 
 #: The same as headings.
 TITLES = {

@@ -126,7 +126,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     names = (first.name, second.name) if same else (first.label, second.label)
     gap = "less than 0.001" if lead < 0.001 else measured(lead)
     text = (
-        f"Of {what} {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} before "
+        f"Of {what} {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} above "
         f"{names[1]}. It is significantly better than "
     )
     others = len(order) - 1
@@ -137,7 +137,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     text += f"{share(behind, others)} others"
     if ahead:
         text += f" and worse than {ahead} (by the ranks of their differences)"
-    return f"{text}; of the rest, these queries cannot tell."
+    return f"{text}; about the rest, these queries cannot tell."
 
 
 def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:

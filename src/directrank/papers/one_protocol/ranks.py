@@ -45,9 +45,6 @@ SHOWN = 40
 #: Height of a line of labels and of a bar in a critical-difference diagram, in inches.
 _LABEL, _BAR = 0.105, 0.05
 
-#: What a picture calls the scorers.
-PICTURED = SCORERS | {"context": "context-aware"}
-
 
 def scorer_legend(figure: Figure) -> None:
     """The scorers' markers in one row over the figure's axes."""
@@ -59,11 +56,6 @@ def scorer_legend(figure: Figure) -> None:
         handlelength=1.0,
         columnspacing=1.4,
     )
-
-
-def pictured(name: str, scorer: str) -> str:
-    """What a picture of all methods calls one: its name and, but for trees, its scorer."""
-    return name if scorer == "trees" else f"{name}, {PICTURED[scorer]}"
 
 
 def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
@@ -94,7 +86,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     )
     texts = []
     for scorer, frame, height, ax in zip(panels, frames, heights, axes[:, 0], strict=True):
-        _draw_panel(ax, frame, bars[scorer], height, PICTURED[scorer].capitalize())
+        _draw_panel(ax, frame, bars[scorer], height, SCORERS[scorer].capitalize())
         first = frame.iloc[0]
         texts.append(
             f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
@@ -141,7 +133,7 @@ def _draw_panel(
     axes.axis("off")
     axes.text(low - margin, -0.36, title, ha="left", va="center", fontsize=7, weight="bold")
     axes.plot([low, high], [0, 0], color=figures.BLACK, linewidth=0.8)
-    ticks = range(low, high + 1, 1 if high - low <= 10 else 2)
+    ticks = range(low, high + 1, 1 if high - low <= 8 else 2)
     for tick in ticks:
         axes.plot([tick, tick], [-0.03, 0], color=figures.BLACK, linewidth=0.6)
         axes.text(tick, -0.05, str(tick), ha="center", va="bottom", fontsize=6)
@@ -208,9 +200,9 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
             capsize=0,
             **look,
         )
-        bars.lines[0].set_label(PICTURED[scorer])
+        bars.lines[0].set_label(SCORERS[scorer])
     methods = [study.methods[number] for number in order]
-    axes.set_yticks(range(len(order)), [pictured(one.name, one.variant) for one in methods])
+    axes.set_yticks(range(len(order)), [one.label for one in methods])
     axes.tick_params(axis="y", labelsize=5.2, length=0)
     axes.set(ylim=(len(order) - 0.4, -0.6), xlabel="mean rank")
     axes.grid(axis="y", visible=False)

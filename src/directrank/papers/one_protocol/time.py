@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from directrank.papers.one_protocol.methods import PRIMARY, protocol
-from directrank.papers.one_protocol.ranks import LOOKS, PICTURED, pictured, scorer_legend
+from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
+from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
@@ -110,7 +110,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
                 capsize=0,
                 **look,
             )
-            bars.lines[0].set_label(PICTURED[scorer])
+            bars.lines[0].set_label(SCORERS[scorer])
     axes.step(
         [*seconds[front], seconds.max()],
         [*means[front], means[front[-1]]],
@@ -124,7 +124,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     figures.plain_log_ticks(axes.xaxis)
     scorer_legend(figure)
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
-    names = [pictured(method.name, method.variant) for method in study.methods]
+    names = [method.label for method in study.methods]
     name_points(axes, [(names[number], seconds[number], means[number]) for number in front])
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
