@@ -71,11 +71,14 @@ def extent_of_words(annotation: Annotation) -> Bbox:
 
 
 def training_seconds(method: Method) -> float:
-    """Training time of one configuration in seconds, validation included: the mean over trials,
-    configurations and folds, as measured."""
+    """Training time of one configuration in seconds, validation included, as measured.
+
+    It is the median over trials, configurations and folds, which a fit that had to wait for the
+    processor does not move.
+    """
     histories = [run.result.history for run in method.runs]
     fits = [history.groupby(["trial", "candidate"])["seconds"].sum() for history in histories]
-    return float(pd.concat(fits).mean())
+    return float(pd.concat(fits).median())
 
 
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
@@ -128,9 +131,10 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     name_points(axes, [(names[number], seconds[number], means[number]) for number in front])
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
-        "validation included; bars are 95% intervals over trials. Times are as the runs measured "
-        "them beside other work of the machine (trials and configurations of a network are "
-        "trained together; their time is shared out). The line joins the methods, named, that no "
+        "validation included; bars are 95% intervals over trials. Times are medians over trials, "
+        "configurations and folds, as the runs measured them beside other work of the machine "
+        "(trials and configurations of a network are trained together; their time is shared "
+        "out). The line joins the methods, named, that no "
         "other equals in both; steps shorter than a bar say nothing. Times differ from run to run "
         "and are in a file of their own; queries without a relevant document are left out. "
         f"{study.scale()}"

@@ -71,8 +71,8 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         "means as in the table of all methods, with the same intervals (bold: the highest); "
         "trees kept: the mean over trials and folds of the models that were chosen; at the limit: "
         "how many of these trainings grew all the trees they may. s: seconds that one "
-        "configuration of one trial takes to train, validation included, as the runs measured it "
-        "beside other work of the machine; times differ from run to run and are in a file of "
+        "configuration of one trial takes to train, validation included (the median over trials, "
+        "configurations and folds), as the runs measured it beside other work of the machine; times differ from run to run and are in a file of "
         "their own. Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
