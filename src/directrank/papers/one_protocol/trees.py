@@ -72,8 +72,9 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         "trees kept: the mean over trials and folds of the models that were chosen; at the limit: "
         "how many of these trainings grew all the trees they may. s: seconds that one "
         "configuration of one trial takes to train, validation included (the median over trials, "
-        "configurations and folds), as the runs measured it beside other work of the machine; times differ from run to run and are in a file of "
-        "their own. Queries without a relevant document are left out. "
+        "configurations and folds), as the runs measured it beside other work of the machine; "
+        "times differ from run to run and are in a file of their own. Queries "
+        "without a relevant document are left out. "
         f"{study.scale()}"
     )
     layout = Layout(in_words([*answers.values()], study.size), caption, columns, sections)
