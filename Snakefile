@@ -8,4 +8,4 @@ rule everything:
     input:
         rules.all.input,
     message:
-        "Everything of this edition is made."
+        "Everything in this edition is up to date."
