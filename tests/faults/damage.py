@@ -1,4 +1,4 @@
-"""Files that are not what they were: checkpoints, prepared data, archives."""
+"""Damaged files: checkpoints, prepared data, archives."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def halve(path: Path) -> None:
 
 
 def blank(path: Path) -> None:
-    """Zeroes of the same length, as a crash of a file system leaves."""
+    """Replace the content by zeroes, as a crash of a file system does."""
     path.write_bytes(bytes(path.stat().st_size))
 
 
 def checkpoint(world: World) -> Row:
-    """A fit is stopped and keeps what it has done; what it kept is damaged."""
+    """A fit is stopped and saves a checkpoint, which is then damaged."""
     row = Row(
         "corrupted checkpoint",
-        "the job's log names the file and sets it aside; starts again",
+        "The next start sets the checkpoint aside, and the job's log names it.",
     )
     for harm in world.variants((flip, halve)):
         folder = world.new(f"checkpoint-{harm.__name__}")
@@ -57,10 +57,10 @@ def checkpoint(world: World) -> Row:
 
 
 def prepared(world: World) -> Row:
-    """Stored arrays, records and copies, before the fits that read them."""
+    """Files of a prepared data set are damaged before the fits that read them."""
     row = Row(
         "corrupted prepared file",
-        "the file and 'start again'; starts again, which prepares the data set anew",
+        "The message names the file. The next start prepares the data set again.",
     )
     source = world.new("prepared")
     start = Start(source, "--until", "prepare_5_folds")
@@ -84,10 +84,11 @@ def prepared(world: World) -> Row:
 
 
 def archive(world: World) -> Row:
-    """What was downloaded is damaged; then the right file is there."""
+    """A downloaded archive is damaged, and replaced by the right file after the first start."""
     row = Row(
         "corrupted archive",
-        "the file, what is wrong with it, where to get it; replaces it, starts again",
+        "The message names the file and says what is wrong with it and where to get it. The next "
+        "start resumes once the file has been replaced.",
     )
     for harm in world.variants((flip, halve, blank)):
         folder = world.new(f"archive-{harm.__name__}")
@@ -102,7 +103,7 @@ def archive(world: World) -> Row:
 
 
 def _begun(start: Start) -> psutil.Process | None:
-    """What waits for the edition's one fit, once that has begun."""
+    """The process that waits for the edition's only fit, once the fit has begun."""
     waiting = start.jobs("fit")
     return waiting[0] if waiting and any(map(_would_save, start.forks())) else None
 

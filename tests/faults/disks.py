@@ -15,8 +15,11 @@ SHARES = (0.2, 0.5, 0.8)
 
 
 def full(world: World) -> Row:
-    """A file system of its own that is too small; then it grows, as when a user makes room."""
-    row = Row("disk full", "'No space left on device'; makes room, starts again")
+    """The file system is too small; then it grows, as when a user makes room."""
+    row = Row(
+        "disk full",
+        "The message is “No space left on device”. The next start resumes once there is room.",
+    )
     brought = _size(world.new("brought"))
     written = _size(world.base / "undisturbed") - brought
     for share in world.variants(SHARES):
@@ -35,10 +38,11 @@ def full(world: World) -> Row:
 
 
 def read_only(world: World) -> Row:
-    """The folder of results, then that of tables, mounted read-only."""
+    """The folder of results, and in another try that of tables, is mounted read-only."""
     row = Row(
         "read-only results folder",
-        "'Read-only file system' and the folder; makes it writable, starts again",
+        "The message is “Read-only file system” with the folder. The next start resumes once the "
+        "folder is writable.",
     )
     for top in world.variants(("results", "paper_tables")):
         folder = world.new(f"read-only-{top}")

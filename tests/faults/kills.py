@@ -11,23 +11,28 @@ from world import Row, Start, World, said_once
 TRIES = 4
 #: A command that was killed: by itself, or below a shell.
 KILLED = ("SIGKILL", "exit status 137")
+#: What the user sees and does after Snakemake was killed.
+RESUMES = "There is no message. The next start resumes without `--unlock`."
 
 
 def snakemake(world: World) -> Row:
-    """Snakemake alone; its jobs live on for a moment, and the next start comes at once."""
-    row = Row("kill -9 of Snakemake", "nothing; starts again, no --unlock")
+    """Only Snakemake is killed; its jobs live a little longer, and the next start is immediate."""
+    row = Row("kill -9 of Snakemake", RESUMES)
     return _again_and_again(world, row, Start.kill)
 
 
 def process_group(world: World) -> Row:
-    """Everything at once, as when a machine goes down."""
-    row = Row("kill -9 of Snakemake and all its jobs", "nothing; starts again, no --unlock")
+    """Everything is killed at once, as when a machine goes down."""
+    row = Row("kill -9 of Snakemake and all its jobs", RESUMES)
     return _again_and_again(world, row, Start.kill_group)
 
 
 def job(world: World) -> Row:
-    """One job; Snakemake lives, tells, and does what does not depend on it."""
-    row = Row("kill -9 of a job", "the job that failed, and that it was killed; starts again")
+    """One job is killed; Snakemake reports it and runs every job that does not depend on it."""
+    row = Row(
+        "kill -9 of a job",
+        "Snakemake names the job and says that it was killed. The next start repeats it.",
+    )
     folder, struck, problems = world.new("kill-job"), 0, []
     while struck < len(world.variants(range(TRIES))):
         start = Start(folder)

@@ -26,7 +26,7 @@ def lost(world: World) -> Row:
     """A node is lost under Slurm: it goes down with all that runs on it, and comes back."""
     row = Row(
         "a node lost under Slurm",
-        "nothing: the queue, or Snakemake's retries, run the job again",
+        "There is no message. The queue, or a retry of Snakemake, runs the job again.",
     )
     if os.geteuid() != 0 or not shutil.which("slurmctld"):
         raise SkippedError("needs root and slurm-wlm with munge")

@@ -1,4 +1,4 @@
-"""Two Snakemakes, a clock that jumps, memory that runs out."""
+"""A second Snakemake, a clock that jumps, and memory that runs out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ NO_MEMORY = ("out of memory", "annot allocate memory")
 
 
 def two_at_once(world: World) -> Row:
-    """In one folder: at the same moment, and while the other is at work."""
+    """Two are started in one folder: at the same moment, or one while the other is at work."""
     row = Row(
         "two Snakemakes started at once",
-        "the second ends at once and names the first; waits",
+        "The second names the first and ends immediately. It can be started when the first has "
+        "ended.",
     )
     for at_work in world.variants((False, True)):
         folder = world.new("two-at-work" if at_work else "two-at-once")
@@ -41,10 +42,11 @@ def two_at_once(world: World) -> Row:
 
 
 def clock(world: World) -> Row:
-    """Between two starts the clock is set: existing files are from tomorrow, or long ago."""
+    """The clock is set between two starts, so that files are from tomorrow or long ago."""
     row = Row(
         "a clock set back, or forward",
-        "the file of the future; dates such files anew (`touch`), starts again",
+        "If a file is dated in the future, the message names it. The next start resumes once "
+        "`touch` has set the dates of such files to now.",
     )
     for days, command in world.variants(((1, "prepare"), (1, "fit"), (-3650, "fit"))):
         folder = world.new(f"clock-{days}-{command}")
@@ -68,10 +70,11 @@ def clock(world: World) -> Row:
 
 
 def memory(world: World) -> Row:
-    """A fit has less address space than it needs; then it gets what it needs."""
+    """A fit has less address space than it needs; at the next start it has enough."""
     row = Row(
         "a job out of memory",
-        "the job, and that memory ran out; gives it more, starts again",
+        "The message names the job and says that memory ran out. The next start resumes once the "
+        "job gets more.",
     )
     folder = world.new("memory")
     start = Start(folder, snakefile=Path(__file__).with_name("limited.smk"))

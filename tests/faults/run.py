@@ -1,11 +1,12 @@
-"""Bring faults about for real, start again, and compare with a run that was left alone.
+"""Inject faults, start the workflow again, and compare the results with an undisturbed run.
 
     python tests/faults/run.py                   every fault; writes benchmarks/results/faults.*
-    python tests/faults/run.py kills.job disks   some of them; only prints
-    python tests/faults/run.py --once            each strikes once; only prints
+    python tests/faults/run.py kills.job disks   some faults; only prints
+    python tests/faults/run.py --once            every fault once; only prints
 
-After each fault the workflow is started again as a user would, and every CSV and every run's values
-per query must have the bytes of the undisturbed run. Ends with 0 if nothing was lost.
+After each fault the workflow is started again as a user would do it. Every CSV and every run's
+values per query must then have the same bytes as in the undisturbed run. The exit status is 0 if
+nothing was lost.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("faults", nargs="*", help="MODULE or MODULE.FAULT; all without")
-    parser.add_argument("--seed", type=int, default=1, help="of the random moments (default: 1)")
-    parser.add_argument("--once", action="store_true", help="each fault strikes once; only prints")
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    parser.add_argument("faults", nargs="*", help="MODULE or MODULE.FAULT (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the moments (default: 1)")
+    parser.add_argument("--once", action="store_true", help="inject every fault once; only prints")
+    parser.add_argument("--folder", type=Path, help="folder to work in (default: a temporary one)")
     options = parser.parse_args()
     known = {f"{m.__name__}.{f.__name__}": f for m in MODULES for f in m.FAULTS}
     chosen = {
@@ -99,9 +100,9 @@ def _csv(rows: list[Row]) -> str:
 def _page(table: str, seed: int) -> str:
     return (
         "# Injected faults\n\n"
-        f"This page is written by `make test-faults` (seed {seed} of the random moments). "
-        "*Survived* means that the workflow, when started again as a user would, gave the same "
-        "bytes as an undisturbed run, with a message where one was due and without a traceback. "
+        f"`make test-faults` writes this page (with seed {seed} for the random moments). "
+        "*Survived* means that the workflow, when it was started again, gave the same bytes as an "
+        "undisturbed run, printed a message where the user has to act, and printed no traceback. "
         "[docs/faults.md](../../docs/faults.md) describes how this works.\n\n" + table
     )
 
