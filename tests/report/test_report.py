@@ -14,7 +14,7 @@ import pytest
 from directrank.papers.shared.verdicts import UNMEASURED
 from directrank.report.build import write
 from directrank.report.curves import validation_curve
-from directrank.report.words import duration, tally_sentence
+from directrank.report.words import duration
 from directrank.system.errors import DirectrankError
 
 BROWSER = next(
@@ -207,25 +207,6 @@ def test_plans_of_two_editions_are_refused(tmp_path, finished):
 )
 def test_durations_are_said_as_people_say_them(seconds, said):
     assert duration(seconds) == said
-
-
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        (
-            {"holds": 3, "contradicted": 1},
-            "Of the 4 claims measured on it, 3 hold and 1 is contradicted.",
-        ),
-        ({"cannot tell": 1}, "The one claim measured on it cannot be decided."),
-        (
-            {"cannot tell": 2, "same direction, could be chance": 1, "holds": 1},
-            "Of the 4 claims measured on it, 1 holds, "
-            "1 points the way it should but could be chance and 2 cannot be decided.",
-        ),
-    ],
-)
-def test_verdicts_are_counted_in_a_sentence(counts, said):
-    assert tally_sentence("it", counts) == said
 
 
 def test_a_curve_is_one_path_of_the_chosen_candidates_from_its_lowest_to_its_highest_value():

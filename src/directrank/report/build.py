@@ -8,11 +8,12 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
+from directrank.papers.shared.tally import tally
 from directrank.papers.shared.verdicts import MEANING, STANDIN
 from directrank.report.content import gather
 from directrank.report.products import anchor
 from directrank.report.runs import MEANS
-from directrank.report.words import SIGNS, duration, number, probability, tally_sentence
+from directrank.report.words import SIGNS, duration, number, probability
 from directrank.system.io import write_text
 
 
@@ -52,7 +53,7 @@ def write(
         "meaning": MEANING,
         "standin": STANDIN,
         "headings": list(MEANS),
-        "tally_sentence": tally_sentence,
+        "tally": tally,
         "version": __version__,
     }
     write_text(out, environment.get_template("report.html.j2").render(report=report))

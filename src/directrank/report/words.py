@@ -1,10 +1,8 @@
-"""How the report says verdicts, durations and numbers."""
+"""How the report shows verdicts, durations and numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from directrank.papers.shared.format import listed, minus, p_value
+from directrank.papers.shared.format import minus, p_value
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -23,37 +21,6 @@ SIGNS = {
     UNMEASURED: "–",
     RAN: "·",
 }
-
-#: What so many claims do, of one and of several.
-_PREDICATES = {
-    HOLDS: ("holds", "hold"),
-    CONTRADICTED: ("is contradicted", "are contradicted"),
-    SAME_DIRECTION: (
-        "points the way it should but could be chance",
-        "point the way they should but could be chance",
-    ),
-    CANNOT_TELL: ("cannot be decided", "cannot be decided"),
-}
-
-
-def tally_sentence(group: str, counts: Mapping[str, int]) -> str:
-    """What became of the claims that were measured on one group of data.
-
-    >>> tally_sentence("other real data", {"holds": 3, "contradicted": 1})
-    'Of the 4 claims measured on other real data, 3 hold and 1 is contradicted.'
-    >>> tally_sentence("other real data", {"holds": 1})
-    'The one claim measured on other real data holds.'
-    """
-    claims = sum(counts.values())
-    if claims == 1:
-        (verdict,) = counts
-        return f"The one claim measured on {group} {_PREDICATES[verdict][0]}."
-    parts = [
-        f"{counts[verdict]} {one if counts[verdict] == 1 else several}"
-        for verdict, (one, several) in _PREDICATES.items()
-        if verdict in counts
-    ]
-    return f"Of the {claims} claims measured on {group}, {listed(parts)}."
 
 
 def duration(seconds: float) -> str:

@@ -15,6 +15,7 @@ from directrank.papers.shared import claims, claims_page, quotes
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.findings import MORE, Finding, Measurement, Outcome
 from directrank.papers.shared.product import build
+from directrank.papers.shared.tally import tally
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -197,7 +198,10 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     again = claims.read_claims(tmp_path / "claims.csv")
     pd.testing.assert_frame_equal(again, merged, check_dtype=False)
     text = claims_page.markdown(merged)
-    assert "**Edition demo, 48 claims.** On the paper's own data: holds 2. 46 were not" in text
+    assert (
+        "**Edition demo, 48 claims.** The 2 claims measured on the paper's own data hold. "
+        "46 claims were not measured."
+    ) in text
     assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
     assert "**holds** on Web30K, Yahoo set 1 (the paper's own data)" in text
     assert "### C02" in text
@@ -267,6 +271,35 @@ def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
         "No verdict: it was run only on stand-in for Web30K (6 of 6 comparisons as stated)." in text
     )
     assert "may be compared" not in text
+
+
+@pytest.mark.parametrize(
+    ("counts", "ran", "unmeasured", "said"),
+    [
+        (
+            {"it": {"holds": 3, "contradicted": 1}},
+            6,
+            11,
+            "Of the 4 claims measured on it, 3 hold and 1 is contradicted. "
+            "6 claims ran only on stand-ins, which give no verdict. 11 claims were not measured.",
+        ),
+        (
+            {"it": {"cannot tell": 1}},
+            0,
+            1,
+            "The one claim measured on it cannot be decided. 1 claim was not measured.",
+        ),
+        (
+            {"it": {"cannot tell": 2, "same direction, could be chance": 1, "holds": 1}},
+            0,
+            0,
+            "Of the 4 claims measured on it, 1 holds, "
+            "1 points in the stated direction but could be chance and 2 cannot be decided.",
+        ),
+    ],
+)
+def test_verdicts_are_counted_in_sentences(counts, ran, unmeasured, said) -> None:
+    assert tally(counts, ran, unmeasured) == said
 
 
 def test_the_count_is_written_between_its_marks(tmp_path: Path) -> None:

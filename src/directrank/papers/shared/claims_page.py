@@ -11,6 +11,7 @@ import pandas as pd
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value
 from directrank.papers.shared.tables import markdown_rows
+from directrank.papers.shared.tally import tally
 from directrank.papers.shared.verdicts import (
     GROUPS,
     MEANING,
@@ -81,18 +82,14 @@ def in_short(claims: pd.DataFrame) -> list[str]:
         claims: with the comparison ``overall`` of each claim.
     """
     overall = claims[claims["comparison"] == OVERALL]
-    counts = [
-        f"{group}: {_counted(overall[overall['group'] == group])}"
+    counts = {
+        group: overall["verdict"][overall["group"] == group].value_counts().to_dict()
         for group in GROUPS
         if (overall["group"] == group).any()
-    ]
+    }
     ran, absent = (int((overall["verdict"] == word).sum()) for word in (RAN, UNMEASURED))
     edition = overall["edition"].iloc[0]
-    text = f"**Edition {edition}, {len(overall)} claims.** "
-    text += "".join(f"On {count}. " for count in counts)
-    if ran:
-        text += f"{ran} ran on stand-ins only, which give no verdict. "
-    text += f"{absent} {'was' if absent == 1 else 'were'} not measured."
+    text = f"**Edition {edition}, {len(overall)} claims.** {tally(counts, ran, absent)}"
     in_doubt = overall["printed_numbers"].astype(str).str.contains("FALSE")
     if in_doubt.any():
         names = listed(overall.loc[in_doubt, "claim"].tolist())
@@ -116,12 +113,6 @@ def replace_block(page: str | Path, claims: pd.DataFrame) -> None:
     """
     begin = BEGIN.format(edition=claims["edition"].iloc[0])
     write_part(page, begin, END, f"\n{chr(10).join(in_short(claims)).rstrip()}\n")
-
-
-def _counted(part: pd.DataFrame) -> str:
-    """How many claims have each verdict, e.g. ``holds 3 and contradicted 1``."""
-    counts = part["verdict"].value_counts()
-    return listed([f"{verdict} {counts[verdict]}" for verdict in VERDICTS if verdict in counts])
 
 
 def _how_to_read() -> list[str]:
