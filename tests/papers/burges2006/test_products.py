@@ -142,7 +142,7 @@ def test_figure_2_has_mean_and_interval_over_queries(tmp_path: Path) -> None:
     caption = (tmp_path / "figure2a.svg").read_text(encoding="utf-8")
     assert "LambdaRank 2-Layer 0.001, epoch 77" in caption
     assert "300 epochs" in caption
-    assert "as there is a single start" in caption
+    assert "There is a single start" in caption
 
 
 def test_figure_2_has_the_paired_difference_of_the_methods(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_panels_of_figure_3_show_one_kind_of_net_and_warn_of_stand_ins(
     assert set(data["net"]) == {net}
     assert set(data["data"]) == {"stand-in"}
     text = (tmp_path / f"{product}.svg").read_text(encoding="utf-8")
-    assert "another data set is in their place" in text
+    assert "another data set replaces them" in text
 
 
 def test_table_tests_every_level(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_slopes_stand_beside_the_papers_with_the_range_of_the_processes(tmp_path
     assert ratios["highest"].to_numpy() == pytest.approx(2 * expected, rel=1e-5)
     assert times["difference_in_se"].isna().all()  # a range is no standard error
     text = (tmp_path / "table_figure1.md").read_text(encoding="utf-8")
-    assert "Between the two longest lists V1's slope is 1.90 and V2's 1.10" in text
-    assert "of 3 processes" in text
+    assert "Between the two longest lists, V1's slope is 1.90 and V2's 1.10" in text
+    assert "over 3 processes" in text
 
 
 def test_every_algorithm_stands_beside_v1_and_v2s_factor_beside_the_papers(tmp_path: Path) -> None:
@@ -408,7 +408,7 @@ def test_intervals_of_several_trials_hold_for_other_starts(tmp_path: Path) -> No
     text = (tmp_path / "table_figure2a.md").read_text(encoding="utf-8")
     assert "NDCG@10 of single starts: LambdaRank 2-Layer 0." in text
     assert "over queries and starts" in text
-    assert "; 3 trials." in text
+    assert "There are 3 trials." in text
 
 
 def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) -> None:

@@ -84,12 +84,12 @@ def test_a_sentence_names_what_differs_and_what_is_equivalent() -> None:
         "Of 4 pairs on 105 test queries, 2 differ significantly (XGBoost NDCG over XGBoost by "
         "0.050 ± 0.000, LambdaMART cut 13 over LambdaMART by 0.004 ± 0.000), "
         "1 of them by no more than 0.01; 1 is equivalent within 0.01 (XGBoost NDCG and XGBoost "
-        "NDCG mean pairs); about 1 these queries cannot tell."
+        "NDCG mean pairs); 1 cannot be decided."
     )
     unknown = judged({NDCG: sure(0.02, 0.02)})
     assert in_words([*unknown.values()], "9 test queries") == (
         "Of 1 pair on 9 test queries, none differ significantly; none is "
-        "equivalent within 0.01; about 1 these queries cannot tell."
+        "equivalent within 0.01; 1 cannot be decided."
     )
 
 

@@ -63,11 +63,11 @@ def test_misprinted_sum_of_table_1_is_shown_and_explained(tmp_path: Path) -> Non
     assert sums.loc["1", "sum_of_printed"] == pytest.approx(13.7781, abs=1e-9)
     assert set(sums.drop("1")["status"]) == {"met"}
     text = (tmp_path / "table1.md").read_text(encoding="utf-8")
-    assert "All 18 printed numbers are met below the limit." in text
+    assert "All 18 printed numbers are met at temperatures above 0." in text
     assert "|  3.9995 |  3.9995 |" in text  # τ = 0.1, the printed number beside ours
     assert "10.388, is a misprint" in text
     assert "add up to 13.7781" in text
-    assert "10.3888 is what is left without the first, 3.3893" in text
+    assert "without the first, 3.3893, they add up to 10.3888" in text
 
 
 @pytest.mark.parametrize(("figure", "points"), [("figure1", 80), ("figure2", 70)])

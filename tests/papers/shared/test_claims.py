@@ -268,8 +268,9 @@ def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("says nothing about the paper") == 1
     assert (
-        "No verdict: it was run only on stand-in for Web30K (6 of 6 comparisons as stated)." in text
-    )
+        "There is no verdict, because it ran only on generated data "
+        "(stand-in for Web30K: 6 of 6 comparisons as stated)."
+    ) in text
     assert "may be compared" not in text
 
 

@@ -53,13 +53,15 @@ def table_choices(evidence: Evidence) -> TableResult:
     data = pd.DataFrame(rows)
     first = next(iter(methods.values()))
     trials = spread([method.runs[0].n_trials for method in methods.values()], "trial")
-    by_group = "" if first.query_groups().is_unique else ", both by group of related queries"
+    by_group = (
+        "" if first.query_groups().is_unique else ", both computed over groups of related queries"
+    )
     caption = (
-        f"NDCG in per cent on the test set, mean over {trials} ± the half width of its 95% t "
-        "interval over trials. “diff.” is the difference to the first row of the group ± the half "
-        "width of its 95% interval over test queries, of means over trials; p of a paired "
-        f"randomisation test{by_group}. Neither intervals nor p values are corrected for their "
-        "number. Queries without a relevant document are left out. "
+        f"NDCG in per cent on the test set: the mean over {trials} ± the half width of its 95% t "
+        "interval over trials. “diff.” is the difference of these means from the first row of the "
+        "group ± the half width of its 95% interval over test queries, and p is that of a paired "
+        f"randomisation test{by_group}. Neither intervals nor p values are corrected for multiple "
+        "comparisons. Queries without a relevant document are left out. "
         f"{evidence.sources(first.runs)}"
     )
     columns = headings("Setting", (f"NDCG@{cutoff}" for cutoff in CUTOFFS), "diff.", "p")
@@ -70,7 +72,7 @@ def _lead(data: pd.DataFrame) -> str:
     """How many choices make a difference, and the largest difference."""
     tested = data.dropna(subset="p_value")
     if tested.empty:
-        return "No choice was tried beside those of Table 1."
+        return "Only the choices of Table 1 were tried."
     sure = int((tested["p_value"] < SIGNIFICANT).sum())
     most = tested.loc[tested["difference"].abs().idxmax()]
     size = difference(most["difference"], most["difference_half_width"], 2)

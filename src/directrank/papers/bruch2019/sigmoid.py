@@ -36,7 +36,7 @@ def figure1(evidence: Evidence) -> FigureResult:
         [pd.DataFrame({"curve": label, "delta": x, "value": y}) for label, x, y in curves]
     )
     caption = (
-        "Sigmoid approximation 1 / (1 + exp(−αΔ)) of the indicator function Δ > 0 for several "
-        f"values of α. Analytic: no data, no training. Edition {evidence.edition}."
+        "The sigmoid approximation 1 / (1 + exp(−αΔ)) of the indicator function Δ > 0 for several "
+        f"values of α. The curves are analytic. Edition {evidence.edition}."
     )
     return FigureResult(figure, data, caption)

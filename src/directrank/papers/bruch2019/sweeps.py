@@ -20,7 +20,7 @@ from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
 #: What Figure 2 shows.
-EXPONENT = "Effect of the sigmoid exponent α of ApproxNDCG, one hidden layer"
+EXPONENT = "Effect of the sigmoid exponent α of ApproxNDCG with a network of one hidden layer"
 
 
 def figure2(evidence: Evidence, experiment: str = "alpha_sweep") -> FigureResult:
@@ -35,7 +35,7 @@ def figure2_width(evidence: Evidence) -> FigureResult:
     runs = sorted(evidence.runs("alpha_width_sweep"), key=lambda run: (width(run), alpha(run)))
     rows = _rows(evidence, runs, "alpha", [f"{alpha(run):g}" for run in runs], (5,))
     rows.insert(rows.columns.get_loc("metric"), "width", [f"{width(run)} units" for run in runs])
-    return _sweep(evidence, runs, rows, "width", "α", f"{EXPONENT} of so many units")
+    return _sweep(evidence, runs, rows, "width", "α", f"{EXPONENT} of different widths")
 
 
 def figure3(evidence: Evidence, experiment: str = "depth_sweep") -> FigureResult:
@@ -44,10 +44,13 @@ def figure3(evidence: Evidence, experiment: str = "depth_sweep") -> FigureResult
     what = "Effect of the network's depth"
     alphas = sorted({alpha(run) for run in runs})
     if len(alphas) == 1:
-        what += f", ApproxNDCG with α = {alphas[0]:g}"
-    what += "; B64 has the hidden layers 64, 32, 16, and each next model one more in front"
+        what += f" with ApproxNDCG and α = {alphas[0]:g}"
     rows = _rows(evidence, runs, "model", [depth(run) for run in runs])
-    return _sweep(evidence, runs, rows, "metric", "Model", what)
+    networks = (
+        "The network B64 has hidden layers of 64, 32 and 16 units; every larger network has one "
+        "more layer in front, of twice the width. "
+    )
+    return _sweep(evidence, runs, rows, "metric", "Model", what, networks)
 
 
 def _rows(
@@ -87,6 +90,7 @@ def _sweep(
     lines: str,
     axis: str,
     what: str,
+    remark: str = "",
 ) -> FigureResult:
     """A line with intervals for each value of the column ``lines``, over equal steps."""
     column = "model" if "model" in data else "alpha"
@@ -96,7 +100,7 @@ def _sweep(
     single = data["metric"].nunique() == 1
     axes.set(xlabel=axis, ylabel=f"{data['metric'].iloc[0]} (%)" if single else "NDCG (%)")
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
-    return FigureResult(figure, data, _sweep_caption(evidence, runs, what, ranks))
+    return FigureResult(figure, data, _sweep_caption(evidence, runs, what, ranks, remark))
 
 
 def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str]) -> None:
@@ -113,17 +117,16 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str
     figures.label_ends(axes)
 
 
-def _sweep_caption(evidence: Evidence, runs: Sequence[PlannedRun], what: str, ranks: str) -> str:
+def _sweep_caption(
+    evidence: Evidence, runs: Sequence[PlannedRun], what: str, ranks: str, remark: str
+) -> str:
     trials = [run.n_trials for run in runs]
-    text = (
-        f"{what}: NDCG at rank {ranks} on the validation set, mean over {spread(trials, 'trial')}"
-    )
-    text += ", bars: 95% t interval" if min(trials) > 1 else ", without interval"
-    text += (
-        "; queries without a relevant document are left out. "
+    marks = f"Marks are means over {spread(trials, 'trial')}, and bars their 95% t intervals."
+    return (
+        f"{what}: NDCG at rank {ranks} on the validation set. {remark}"
+        f"{marks if min(trials) > 1 else 'Marks are single trials, without intervals.'} "
+        "Queries without a relevant document are left out. "
         f"{data_sentence(runs, 'vali', 'validation set')} "
-    )
-    return text + (
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )

@@ -71,10 +71,10 @@ def table1(evidence: Evidence) -> TableResult:
     frames = _table1_parts(evidence)
     data = pd.concat(frames, ignore_index=True)
     caption = (
-        "Comparison of ranking models on the test sets: NDCG in per cent, mean over "
-        f"{spread(_trials(data), 'trial')} ± the half width of its 95% t interval; queries "
-        "without a relevant document are left out. “paper” is the value printed there, of "
-        f"{PUBLISHED_TRIALS} trials, with a dash where it prints none. "
+        "Comparison of ranking models on the test sets: NDCG in per cent, the mean over "
+        f"{spread(_trials(data), 'trial')} ± the half width of its 95% t interval. Queries "
+        "without a relevant document are left out. “paper” is the printed value, a mean over "
+        f"{PUBLISHED_TRIALS} trials; a dash means that the paper prints none. "
         f"{f'{JOINT_BRACKETS}. ' if not of_other_data(data) else ''}"
         f"{_table1_data(evidence)} Edition {evidence.edition}."
     )
@@ -88,7 +88,7 @@ def _ahead(frame: pd.DataFrame) -> str:
     """Which model is ahead on a data set."""
     last = frame[frame["metric"] == f"NDCG@{CUTOFFS[-1]}"]
     means = {_title(row.method): row.mean for row in last.itertuples()}
-    return f"on {_place(frame)} {extremes(means, f'NDCG@{CUTOFFS[-1]}', 2)}"
+    return f"on {_place(frame)}, {extremes(means, f'NDCG@{CUTOFFS[-1]}', 2)}"
 
 
 def _table1_parts(evidence: Evidence) -> list[pd.DataFrame]:
@@ -192,5 +192,5 @@ def _table1_notes(data: pd.DataFrame) -> list[str]:
         )
     absent = data.loc[data["mean"].isna() & (data["method"] == RANKLIB), "method"]
     if len(absent):
-        notes.append("RankLib itself is not run here: the study has no copy of it.")
+        notes.append("RankLib itself is not run here, because no copy of it was found.")
     return notes

@@ -84,7 +84,7 @@ PRODUCTS: dict[str, Product] = {
         f"Figure 2 (right) of {_PAPER}: intranet search data", "intranet", ("linear",), _INTRANET
     ),
     "figure2b_ohsumed": _figure(
-        f"Figure 2 (right) of {_PAPER} on OHSUMED, and with two layer nets",
+        f"Figure 2 (right) of {_PAPER} on OHSUMED, also with two-layer nets",
         "intranet_ohsumed",
         ("two_layer", "linear"),
         _INTRANET,
@@ -96,10 +96,10 @@ PRODUCTS: dict[str, Product] = {
         f"{_WEB}, linear nets",
     ),
     "figure3b": _figure(
-        f"Figure 3 (right) of {_PAPER}: Web data, two layer nets",
+        f"Figure 3 (right) of {_PAPER}: Web data, two-layer nets",
         "web",
         ("two_layer",),
-        f"{_WEB}, two layer nets",
+        f"{_WEB}, two-layer nets",
     ),
     "table_figure1": Product(
         "table",
@@ -127,12 +127,11 @@ PRODUCTS: dict[str, Product] = {
     ),
     "table_figure3": _table(f"Figure 3 of {_PAPER} in numbers", "web", _WEB),
     "table_lambdas": _lambdas(
-        f"Lambda functions of {_PAPER}, section 6.2, that the paper does not print, on artificial "
-        "data",
+        f"Section 6.2 of {_PAPER}: lambda functions on artificial data (not printed there)",
         "lambdas",
     ),
     "table_lambdas_web": _lambdas(
-        f"Lambda functions of {_PAPER}, section 6.2, that the paper does not print, on Web data",
+        f"Section 6.2 of {_PAPER}: lambda functions on Web data (not printed there)",
         "lambdas_web",
         "D16",
     ),

@@ -57,7 +57,7 @@ def table(evidence: Evidence, experiment: str) -> TableResult:
         gap = compare(each, batch, LEVEL)
         size = difference(gap.mean, gap.interval().half_width)
         on_test.append(
-            f"with {title} nets an update per pair changes the test NDCG@{LEVEL} by {size}"
+            f"with {title} nets, an update per pair changes the test NDCG@{LEVEL} by {size}"
         )
     if not curves:
         raise DataError(
@@ -66,10 +66,11 @@ def table(evidence: Evidence, experiment: str) -> TableResult:
     picked = "; ".join(f"{TITLES[c.name]}{c.suffix} {chosen(c)}" for c in curves)
     caption = (
         f"V1 with one update of the weights per query and with one per pair: the best NDCG@{LEVEL} "
-        "on the validation set so far, by epoch, mean over starts, and the difference ± the half "
-        "width of its 95% interval over starts (Welch), where there are several. On the test set "
-        f"the interval is {over(curves)}. The paper found their convergence similar. "
-        f"{protocol(curves, updates='')} Chosen: {picked}. Edition {evidence.edition}."
+        "on the validation set up to each epoch, as a mean over starts, and the difference, ± the "
+        "half width of its 95% interval over starts (Welch) if there are several. The interval on "
+        f"the test set is one {over(curves)}. The paper found that both converge similarly. "
+        f"{protocol(curves, updates='')} Chosen learning rates and epochs: {picked}. "
+        f"Edition {evidence.edition}."
     )
     columns = ["epoch", "per query", "per pair", "difference"]
     return TableResult(pd.DataFrame(rows), Layout(lead(*on_test), caption, columns, sections))

@@ -1,4 +1,4 @@
-"""What Burges2006 compared and did not print, and what hangs on the reading of its recipe."""
+"""What Burges2006 compared and did not print, and how much its recipe's reading matters."""
 
 from __future__ import annotations
 
@@ -95,18 +95,19 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         )
     place = [curve.name for curve in order].index(own.name) + 1
     start = lead(
-        f"{own.name}, the function that did best on the paper's Web validation data, is "
-        f"number {place} of {len(order)} on the validation set of these data; the first is "
-        f"{order[0].name}"
+        f"{own.name}, which was the best function on the paper's Web validation data, is "
+        f"number {place} of {len(order)} on the validation set of these data, where the best is "
+        f"“{order[0].name}”"
     )
     caption = (
-        f"Lambda functions with two layer nets: NDCG@{LEVEL} on validation, by which they are "
-        f"ordered, and on the test set ± the half width of its 95% interval {over(order)}; "
-        f"difference to {own.name} on the test set with an interval of the same kind, not "
-        "corrected, and p of a t test of the same kind, corrected over all (Holm). All but "
-        "RankNet weigh a pair by the NDCG that swapping it would change. "
-        f"{protocol(order)} The paper tried ten functions, chose by its Web validation data, which "
-        f"are not public, and prints none of the results. Edition {evidence.edition}."
+        f"Lambda functions with two-layer nets: NDCG@{LEVEL} on the validation set, by which they "
+        "are ordered, and on the test set ± the half width of its 95% interval "
+        f"{over(order)}. The difference is that from {own.name} on the test set with an interval "
+        "of the same kind, which is not corrected; p is that of the corresponding t test, "
+        "corrected over all functions (Holm). All functions except RankNet weight a pair by the "
+        f"change in NDCG from swapping its documents. {protocol(order)} The paper tried ten "
+        "functions, chose one on its Web validation data, which are not public, and prints none "
+        f"of the results. Edition {evidence.edition}."
     )
     columns = ["Function", "validation", "test", "difference", "p", "learning rate"]
     return TableResult(pd.DataFrame(rows), Layout(start, caption, columns, [Section("", lines)]))
@@ -149,7 +150,7 @@ def table_recipe(evidence: Evidence) -> TableResult:
             lines.append(line)
     data = pd.DataFrame(rows)
     start = lead(
-        "over all readings "
+        "over all readings, "
         + " and ".join(
             f"NDCG@{level} lies between {_range(data, level)}" for level in RECIPE_LEVELS
         )
@@ -158,10 +159,11 @@ def table_recipe(evidence: Evidence) -> TableResult:
     for level in RECIPE_LEVELS:
         columns += [f"RankNet @{level}", f"LambdaRank @{level}", "difference"]
     caption = (
-        "What hangs on the reading of the artificial data: NDCG on the test set, and LambdaRank "
-        f"less RankNet ± the half width of its 95% interval {over(every)}. The intervals are not "
-        "corrected for their number. The paper names a random cubic polynomial, 50 dimensions and "
-        f"five labels. {protocol(every[:1])} Edition {evidence.edition}."
+        "Results for different readings of the recipe for the artificial data: NDCG on the test "
+        "set, and the difference, LambdaRank minus RankNet, ± the half width of its 95% interval "
+        f"{over(every)}. The intervals are not corrected for multiple comparisons. The paper gives "
+        "only a random cubic polynomial, 50 dimensions and five labels. "
+        f"{protocol(every[:1])} Edition {evidence.edition}."
     )
     return TableResult(data, Layout(start, caption, columns, [Section("", lines)]))
 
@@ -171,6 +173,6 @@ def _vali(curve: Method) -> float:
 
 
 def _range(data: pd.DataFrame, level: int) -> str:
-    """Between what the means of both methods lie at a level."""
+    """The bounds between which the means of both methods lie at a level."""
     means = data.loc[data["level"] == level, ["lambdarank", "ranknet"]].stack()
     return f"{means.min():.3f} and {means.max():.3f}"

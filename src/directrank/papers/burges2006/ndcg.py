@@ -169,10 +169,11 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
     datasets = [curve.dataset for curve in curves]
     figures.small_print(picture, origin_line(datasets, evidence.edition))
     text = (
-        f"{what}. Top: NDCG at truncation levels 1 to 10 on the test set. Bottom: LambdaRank less "
-        "RankNet with the same net, paired by query, which may differ from zero where the bars "
-        f"above overlap. Bars: 95% intervals {over(curves)}, of single levels; queries without a "
-        f"relevant document are left out. {protocol(curves)} Chosen: {_all_chosen(curves)}. "
+        f"{what}. Top: NDCG at truncation levels 1 to 10 on the test set. Bottom: the difference "
+        "between LambdaRank and RankNet with the same net, paired by query, which may differ from "
+        "zero even where the bars above overlap. Bars are 95% "
+        f"intervals {over(curves)} for single levels. Queries without a relevant document are left "
+        f"out. {protocol(curves)} Chosen learning rates and epochs: {_all_chosen(curves)}. "
         f"{_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -206,12 +207,12 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
             facts = _difference(evidence, ours, level, gap)
             differences.append(facts | {"p_value": p, "p_holm": p_holm})
     text = (
-        f"{what}. NDCG on the test set ± the half width of its 95% interval {over(curves)}; "
-        "queries without a relevant document are left out. Difference: LambdaRank less RankNet "
-        "with the same net, paired by query, with an interval of the same kind, not corrected; p "
-        "of a t test of the same kind, corrected over the ten levels (Holm). "
-        f"{protocol(curves)} Chosen: {_all_chosen(curves)}. {_origin(curves)}"
-        f"Edition {evidence.edition}."
+        f"{what}: NDCG on the test set ± the half width of its 95% interval {over(curves)}. "
+        "Queries without a relevant document are left out. The difference is LambdaRank minus "
+        "RankNet with the same net, paired by query, with an interval of the same kind, which is "
+        "not corrected; p is that of the corresponding t test, corrected over the ten levels "
+        f"(Holm). {protocol(curves)} Chosen learning rates and epochs: {_all_chosen(curves)}. "
+        f"{_origin(curves)}Edition {evidence.edition}."
     )
     notes = [note for note in [_starts(curves)] if note]
     data = pd.DataFrame([*rows, *differences])
@@ -228,12 +229,12 @@ def _lead(differences: Sequence[Mapping[str, Any]]) -> str:
     behind = sum(row["ndcg"] < 0 and row["p_holm"] < SIGNIFICANT for row in differences)
     return lead(
         f"LambdaRank has the higher mean in {share(ahead, len(differences))} comparisons with "
-        f"RankNet, by p < {SIGNIFICANT} in {sure or 'none'} of them"
-        + (f"; it is behind by p < {SIGNIFICANT} in {behind}" if behind else "")
+        f"RankNet, with p < {SIGNIFICANT} in {sure or 'none'} of them"
+        + (f"; it has the lower mean with p < {SIGNIFICANT} in {behind}" if behind else "")
     )
 
 
-def protocol(curves: Sequence[Method], updates: str = ", one update per query") -> str:
+def protocol(curves: Sequence[Method], updates: str = " with one update per query") -> str:
     """Data, scale and training in sentences: epochs allowed, how rate and epoch are chosen.
 
     Args:
@@ -244,22 +245,23 @@ def protocol(curves: Sequence[Method], updates: str = ", one update per query") 
     epochs = sorted({int(value_at(run.result.spec, "training.max_epochs")) for run in runs})
     rates = sorted({rate for run in runs for rate in _grid(run)})
     text = data_sentence(runs, "test", "test set")
-    text += f" Trained for {' or '.join(map(str, epochs))} epochs{updates}"
+    text += f" Training takes {' or '.join(map(str, epochs))} epochs{updates}."
     if len(rates) > 1:
         text += (
-            f"; learning rate, of {len(rates)} from {rates[0]:g} to {rates[-1]:g}, and epoch by "
-            "validation NDCG@10"
+            f" The learning rate, one of {len(rates)} from {rates[0]:g} to {rates[-1]:g}, and the "
+            "epoch are chosen by validation NDCG@10."
         )
-    trials = spread([run.n_trials for run in runs], "trial")
-    return f"{text}; {trials}."
+    if _single_start(curves):
+        return f"{text} There is a single start; other starts may lie outside the intervals."
+    return f"{text} There are {spread([run.n_trials for run in runs], 'trial')}."
 
 
 def over(curves: Sequence[Method]) -> str:
-    """Of what intervals are, in words."""
+    """Over what intervals are, in words."""
     queries = "queries" if curves[0].query_groups().is_unique else "groups of related queries"
-    if min(run.n_trials for curve in curves for run in curve.runs) > 1:
-        return f"over {queries} and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
-    return f"over {queries} alone, as there is a single start: another may be farther off"
+    if _single_start(curves):
+        return f"over {queries}"
+    return f"over {queries} and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
 
 
 def chosen(curve: Method) -> str:
@@ -299,18 +301,22 @@ def _difference(evidence: Evidence, ours: Method, level: int, gap: Estimate) -> 
     }
 
 
+def _single_start(curves: Sequence[Method]) -> bool:
+    return min(run.n_trials for curve in curves for run in curve.runs) == 1
+
+
 def _all_chosen(curves: Sequence[Method]) -> str:
     return "; ".join(f"{curve.label} {chosen(curve)}" for curve in curves)
 
 
 def _origin(curves: Sequence[Method]) -> str:
     if curves[0].dataset.origin == "generated":
-        return "The recipe of the data leaves much open: levels depend on how it is read. "
-    return "The paper's data are not public; another data set is in their place. "
+        return "The paper's recipe for the data leaves much open, and the values depend on it. "
+    return "The paper's data are not public, so another data set replaces them. "
 
 
 def _starts(curves: Sequence[Method]) -> str:
-    """How much the trials of each curve differ."""
+    """The range of the trials of each curve."""
     parts = []
     for curve in curves:
         means = curve.trial_means(ndcg(curve, LEVELS[-1]))

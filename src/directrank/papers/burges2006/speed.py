@@ -64,10 +64,10 @@ LENGTH = "training.max_documents"
 
 #: What V2 is in its three forms, for captions.
 FORMS = (
-    "V2 is the paper's: n forward passes, the forces of all pairs, n forward and n backward "
-    "passes. Footnote 3 names two further speed-ups that the paper did not make: with stored "
-    "activations the second forward passes fall away; as the study trains, exponentials are of "
-    "scores and not of pairs as well, and a query's documents pass as one matrix."
+    "V2 is the paper's algorithm: n forward passes, the forces of all pairs, then n forward and n "
+    "backward passes. Footnote 3 names two further speed-ups that the paper did not use. Stored "
+    "activations replace the second forward passes. “V2 as trained here” also computes "
+    "exponentials per score instead of per pair, and processes a query's documents as one matrix."
 )
 
 
@@ -178,13 +178,13 @@ def figure1a(evidence: Evidence) -> FigureResult:
     figures.plain_log_ticks(axes.xaxis)
     figures.small_print(picture, origin_line([runs[0].dataset], evidence.edition))
     caption = (
-        "Best NDCG@10 on the validation set so far against the seconds of training, linear nets, "
-        "a mark per epoch. RankNet Training is V1, pair by pair; LambdaRank Speedup is V2, the "
-        "same costs by forces on documents; both update the weights once per query, each with its "
-        "own random draws, in a single process. "
-        f"{data_sentence(runs, 'vali', 'validation set')} Lists are cut to "
-        f"{_length(runs[0])} documents in training. Processor time on one core of this "
-        "machine, validation left out; the paper's on a 2.2 GHz Opteron, from 0 to 30 minutes. "
+        "The best NDCG@10 so far on the validation set against seconds of training, for linear "
+        "nets, with a mark per epoch. RankNet Training is V1, which goes through pairs one by one; "
+        "LambdaRank Speedup is V2, which computes the same gradients from forces on documents. "
+        "Both update the weights once per query, each with its own random numbers, in a single "
+        f"process. {data_sentence(runs, 'vali', 'validation set')} Lists are cut to "
+        f"{_length(runs[0])} documents in training. Times are processor times on one core of this "
+        "machine without validation; the paper's are from 0 to 30 minutes on a 2.2 GHz Opteron. "
         f"Edition {evidence.edition}."
     )
     return FigureResult(picture, pd.DataFrame(rows), caption, pd.DataFrame(times))
@@ -235,14 +235,14 @@ def figure1b(evidence: Evidence) -> FigureResult:
     lengths = [timing.length for timing in timed[V1]]
     queries = timed[V1][0].documents // timed[V1][0].length
     caption = (
-        "Seconds per epoch against the number of documents, both on logarithmic axes, two layer "
-        f"nets, {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
-        f"artificial data; medians and ranges of {_processes(timed[V1])}. Fitted slopes, median "
-        f"and range: {'; '.join(words)}. {_longest(timed)} {FORMS} "
-        f"{_epochs(evidence.runs('lengths'))}, on one core of this machine, "
-        "validation left out. The paper's text has 4 000 to 512 000 documents per query; its "
-        "axis, and times that a quadratic method can reach, say "
-        f"1 000 queries of 4 to 512. Edition {evidence.edition}."
+        "Seconds per epoch against the number of documents, on logarithmic axes, for two-layer "
+        f"nets and {count(queries)} queries of {lengths[0]} to {lengths[-1]} documents of the "
+        f"artificial data: medians and ranges over {_processes(timed[V1])}. The fitted slopes, as "
+        f"median and range, are: {'; '.join(words)}. {_longest(timed)} {FORMS} "
+        f"{_epochs(evidence.runs('lengths'))}, timed on one core of this machine without "
+        "validation. The paper's text mentions 4 000 to 512 000 documents per query; its axis, and "
+        "the times that a quadratic method can reach, suggest 1 000 queries of 4 to 512 "
+        f"documents. Edition {evidence.edition}."
     )
     return FigureResult(picture, pd.DataFrame(rows), caption, pd.DataFrame(times))
 
@@ -264,12 +264,12 @@ def table_figure1(evidence: Evidence) -> TableResult:
             facts = {"net": net, "quantity": f"speed-up {method} over V1", "published": math.nan}
             rows.append(common | facts | {"documents_per_query": length} | _measured(ratios))
     caption = (
-        "Slope of log seconds per epoch over log documents, and how many times as fast as V1 each "
-        "form of V2 is, by documents per query of the artificial data: median and range "
-        f"of {_processes(next(iter(timed.values())))}. {FORMS} The paper's factors, for lists of "
-        f"{PAPER_LENGTH:g} documents, are in the table of section 6.1. Passes over the training "
-        f"queries on one core of this machine. {_epochs(evidence.runs('lengths'))}. "
-        f"Edition {evidence.edition}."
+        "The slope of log seconds per epoch against log documents, and how many times as fast as "
+        "V1 each form of V2 is, by the number of documents per query of the artificial data: "
+        f"median and range over {_processes(next(iter(timed.values())))}. {FORMS} The paper's "
+        f"factors for lists of {PAPER_LENGTH:g} documents are in the table of section 6.1. Times "
+        "are those of passes over the training queries on one core of this machine. "
+        f"{_epochs(evidence.runs('lengths'))}. Edition {evidence.edition}."
     )
     by_length = rows[factors:]
     forms = list(dict.fromkeys(_title(row) for row in by_length))
@@ -298,10 +298,11 @@ def table_speed(evidence: Evidence, experiment: str) -> TableResult:
                 rows.append(common | facts | _measured(ratios))
     caption = (
         "How many times as fast as V1 with an update per query each algorithm is: median and range "
-        f"of {_processes(next(iter(timed.values())))} on one core of this machine. "
-        f"{_epochs(runs)}. {FORMS} The paper has factors for V2, of lists of "
-        f"{PAPER_LENGTH:g} documents on average, and calls the running time of V1 with updates per "
-        f"query and per pair almost identical. {data_sentence(runs, 'vali', 'validation set')} "
+        f"over {_processes(next(iter(timed.values())))} on one core of this machine. "
+        f"{_epochs(runs)}. {FORMS} The paper gives factors for V2, with lists of "
+        f"{PAPER_LENGTH:g} documents on average, and calls the running times of V1 with updates "
+        "per query and per pair almost identical. "
+        f"{data_sentence(runs, 'vali', 'validation set')} "
         f"Lists are cut to {_length(runs[0])} documents. Edition {evidence.edition}."
     )
     sections = [Section("", [_line(row, 2) for row in rows])]
@@ -325,10 +326,10 @@ def _measured(values: np.ndarray) -> dict[str, float]:
 
 
 def _in_words(what: str, rows: Sequence[Mapping[str, Any]], digits: int) -> str:
-    """The values that have a printed one beside them; all, where none has."""
+    """The values that the paper prints too; all values if it prints none."""
     beside = [row for row in rows if not math.isnan(row["published"])]
     return "; ".join(
-        f"{what} of {_title(row)}: {row['value']:.{digits}f}"
+        f"the {what} is {row['value']:.{digits}f} for {_title(row)}"
         + ("" if math.isnan(row["published"]) else f" (paper {row['published']:g})")
         for row in beside or rows
     )
@@ -377,7 +378,7 @@ def _processes(timed: Sequence[Timing]) -> str:
 def _epochs(runs: Sequence[PlannedRun]) -> str:
     """Which epoch of a process counts, in words."""
     epochs = int(value_at(runs[0].result.spec, "training.max_epochs"))
-    return f"Of the {epochs} epochs of each process the fastest counts"
+    return f"Only the fastest of the {epochs} epochs of each process counts"
 
 
 def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
@@ -388,7 +389,7 @@ def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
     if not {V1, V2} <= timed.keys():
         return ""
     last = {method: _last_slope(timed[method]) for method in (V1, V2)}
-    return f"Between the two longest lists V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
+    return f"Between the two longest lists, V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
 
 
 def pass_seconds(run: PlannedRun) -> pd.Series:

@@ -176,20 +176,20 @@ def table(evidence: Evidence) -> TableResult:
     columns = ["Method", *study.means.index, "mean rank", "95%", *words]
     caption = (
         "NDCG@10 on every collection (bold: the highest), the mean rank over collections with its "
-        "95% bootstrap interval over collections, and what the collections say of the pairs of a "
-        "method with all others: significantly better or worse, equivalent within 0.01 by two "
-        "one-sided tests, or neither, each after Holm's correction over the pairs of a collection. "
+        "95% bootstrap interval over collections, and the verdicts on the pairs of a method with "
+        "all others: significantly better or worse, equivalent within 0.01 by two one-sided tests, "
+        "or neither, each after Holm's correction over the pairs of a collection. "
         f"{study.caption()}"
     )
     first, last = (study.labels[order[place]] for place in (0, -1))
     ranks = study.friedman.mean_ranks[order]
     start = lead(
-        f"over {len(study.studies)} collections {first} has the best mean rank, {ranks[0]:.1f}, "
+        f"over {len(study.studies)} collections, {first} has the best mean rank, {ranks[0]:.1f}, "
         f"and {last} the worst, {ranks[-1]:.1f}",
         _alike(study),
     )
     note = (
-        f"Two mean ranks must differ by {study.difference:.1f} to be told apart (Nemenyi, "
+        f"Two mean ranks differ significantly if they differ by {study.difference:.1f} (Nemenyi, "
         f"{SIGNIFICANT})."
     )
     layout = Layout(start, caption, columns, [Section("", lines)], [note])
@@ -245,10 +245,10 @@ def figure_ranks(evidence: Evidence) -> FigureResult:
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
-        f"Mean rank of {len(order)} methods in NDCG@10 over {len(study.studies)} collections, 1 "
-        "the best, with the 95% bootstrap interval over collections; grey: the rank on each. On "
-        f"top, Nemenyi's critical difference ({study.difference:.1f} at {SIGNIFICANT}). "
-        f"{_alike(study).capitalize()}. {study.caption()}"
+        f"Mean rank of {len(order)} methods in NDCG@10 over {len(study.studies)} collections, with "
+        "the 95% bootstrap interval over collections; 1 is the best, and grey marks are the ranks "
+        "on single collections. The bar on top is Nemenyi's critical difference "
+        f"({study.difference:.1f} at {SIGNIFICANT}). {_alike(study)}. {study.caption()}"
     )
     return FigureResult(figure, data, caption)
 
@@ -299,18 +299,18 @@ def figure_wins(evidence: Evidence) -> FigureResult:
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     several = len([some for some in of_scorers.values() if some])
     caption = (
-        "In how many per cent of the collections and scorers the line's loss has a higher NDCG@10 "
-        f"than the column's, of {len(study.studies)} collections and {several} kinds of scorers. "
-        f"Nothing is tested here. {study.caption()}"
+        "The percentage of the combinations of a collection and a scorer in which the loss of the "
+        f"row has a higher NDCG@10 than that of the column, with {len(study.studies)} collections "
+        f"and {several} kinds of scorers. These numbers are not tested. {study.caption()}"
     )
     return FigureResult(figure, data, caption)
 
 
 def _alike(study: Across) -> str:
     test = study.friedman
-    told = "is refuted" if test.p_value < SIGNIFICANT else "is not refuted"
+    verb = "rejects" if test.p_value < SIGNIFICANT else "does not reject"
     return (
-        f"that all methods are alike {told} (Friedman over collections, χ² = "
+        f"Friedman's test over collections {verb} that all methods perform equally (χ² = "
         f"{test.statistic:.1f}, p {p_text(test.p_value)})"
     )
 

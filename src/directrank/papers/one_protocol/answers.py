@@ -36,9 +36,9 @@ HEADING = next(heading for heading, metric in METRICS.items() if metric == PRIMA
 
 #: How verdicts are reached, for a caption.
 VERDICTS = (
-    f"Better, worse: the first is so significantly (t test, p < {SIGNIFICANT} after Holm's "
-    f"correction over the pairs); equivalent: the difference is within ±{MARGIN} by two one-sided "
-    f"tests, corrected likewise; “within {MARGIN}”: a significant difference that is so too"
+    f"“better” and “worse” mean that the first is significantly so (t test, p < {SIGNIFICANT} "
+    "after Holm's correction over the pairs), “equivalent” that the difference is within "
+    f"±{MARGIN} by two one-sided tests, corrected likewise, and “within {MARGIN}” that both hold"
 )
 
 
@@ -192,7 +192,7 @@ def in_words(answers: Sequence[Answer], queries: str) -> str:
     alike = f"{len(equal) or 'none'} {'is' if len(equal) < 2 else 'are'} equivalent within {MARGIN}"
     if equal:
         alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
-    said = [differing, alike, *([f"about {unknown} these queries cannot tell"] if unknown else [])]
+    said = [differing, alike, *([f"{unknown} cannot be decided"] if unknown else [])]
     pairs = f"{len(answers)} pair{'s' * (len(answers) > 1)}"
     return f"Of {pairs} on {queries}, {'; '.join(said)}."
 
@@ -222,7 +222,7 @@ def over_collections(
         ("significantly ahead on some and behind on none", one_way),
         ("ahead on some and behind on others", both_ways),
         (f"equivalent within {MARGIN} on every one", equal),
-        ("different over the collections, by a test that speaks of others too", sure),
+        ("different over the collections, by a test that generalises to others", sure),
     ]
     said = "; ".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts)
     return f"On {len(by_collection)} collections, {said}."

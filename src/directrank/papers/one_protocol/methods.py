@@ -225,7 +225,7 @@ class Protocol(Comparison):
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.folds > 1 else "test"
         sentences = [
-            f"Every method: {trials}, {budget} each, chosen by validation NDCG@10.",
+            f"Every method has {trials} with {budget} each, chosen by validation NDCG@10.",
             training_sentence(runs),
             self.evidence.sources(self.methods[0].runs, part),
         ]

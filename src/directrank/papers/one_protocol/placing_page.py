@@ -147,10 +147,10 @@ def _notes(
     trials = spread([len(files) for files in runs], "trial")
     by_group = "" if placing.groups is None else ", by group of queries"
     return [
-        f"Difference: the run minus the method, ± the half width of the 95% interval over "
-        f"queries{by_group}. p: {placing.test}, after Holm's correction over all {pairs} pairs of "
-        f"a run and a method; “better” and “worse” mean p < {SIGNIFICANT}. Equivalent: two "
-        f"one-sided t tests{by_group}, corrected likewise.",
+        f"The difference is the run minus the method, ± the half width of the 95% interval over "
+        f"queries{by_group}. p is that of {placing.test}, after Holm's correction over all {pairs} "
+        f"pairs of a run and a method; “better” and “worse” mean p < {SIGNIFICANT}, and "
+        f"“equivalent” is decided by two one-sided t tests{by_group}, corrected likewise.",
         *(f"{' and '.join(names)}: {formula}." for formula, names in formulas.items()),
         f"Queries without a relevant document are left out: {count(empty)} of "
         f"{count(len(collection.every))}.",

@@ -54,13 +54,14 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
             sections.append(Section(TITLES[scorer], lines))
     fold_means = "mean of the fold means" if study.folds > 1 else "mean over the queries"
     caption = (
-        f"Every loss with every scorer, and boosted trees, under one protocol: {fold_means} on "
-        "test, averaged over trials, ± the half width of the 95% t interval over the test queries "
-        "(those over trials are in the CSV file); queries without a relevant document are left "
-        f"out. Rank: mean over the queries of a method's rank among all {len(study.methods)} in "
-        "NDCG@10. Better, worse: than how many others it is so significantly "
-        f"({study.test}, p < {SIGNIFICANT} after Holm's correction over all "
-        f"pairs; the intervals are not corrected). Bold: the highest mean. {study.scale()}"
+        f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
+        "the test set, averaged over trials, ± the half width of the 95% t interval over the test "
+        "queries (intervals over trials are in the CSV file). Queries without a relevant document "
+        "are left out. “rank” is the mean over the queries of a method's rank among all "
+        f"{len(study.methods)} in NDCG@10. “better” and “worse” count the methods than which it is "
+        f"significantly better or worse ({study.test}, p < {SIGNIFICANT} after Holm's correction "
+        "over all pairs; the intervals are not corrected). The highest mean is bold. "
+        f"{study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
     means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
@@ -126,7 +127,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     names = (first.name, second.name) if same else (first.label, second.label)
     gap = "less than 0.001" if lead < 0.001 else measured(lead)
     text = (
-        f"Of {what} {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} above "
+        f"Of {what}, {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} above "
         f"{names[1]}. It is significantly better than "
     )
     others = len(order) - 1
@@ -137,7 +138,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     text += f"{share(behind, others)} others"
     if ahead:
         text += f" and worse than {ahead} (by the ranks of their differences)"
-    return f"{text}; about the rest, these queries cannot tell."
+    return f"{text}; the other differences are not significant."
 
 
 def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
@@ -146,19 +147,20 @@ def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
     primary = data[data["metric"] == "NDCG@10"]
     widths = primary[["half_width", "half_width_over_trials"]].median()
     alike = (
-        f"that all methods are alike is refuted (Friedman, χ² = {test.statistic:.1f}, "
-        f"p {p_text(test.p_value)})"
+        "Friedman's test rejects that all methods perform equally "
+        f"(χ² = {test.statistic:.1f}, p {p_text(test.p_value)})"
         if test.p_value < SIGNIFICANT
-        else f"not even that all methods are alike is refuted (Friedman, p {p_text(test.p_value)})"
+        else "Friedman's test does not even reject that all methods perform equally "
+        f"(p {p_text(test.p_value)})"
     )
     text = (
         f"**How much can be told.** {sure} of {len(pairs)} pairs of methods differ significantly; "
-        f"{alike}. A mean is known to ±{widths['half_width']:.3f} over the "
+        f"{alike}. Intervals of means have half widths of {widths['half_width']:.3f} over the "
         f"{study.size}"
     )
     if not np.isnan(widths["half_width_over_trials"]):
-        text += f" and to ±{widths['half_width_over_trials']:.3f} over trials"
-    return text + " (the medians of the methods)."
+        text += f" and of {widths['half_width_over_trials']:.3f} over trials"
+    return text + " (medians over the methods)."
 
 
 def _losses(study: Protocol) -> str:
@@ -185,7 +187,7 @@ def _losses(study: Protocol) -> str:
         f"**Which loss, whatever the scorer?** {over}, the best mean "
         f"ranks of {len(columns)} losses have {named}; the last is {values.columns[order[-1]]} "
         f"({test.mean_ranks[order[-1]]:.1f}). {len(sure)} of {len(pairs)} pairs of losses differ "
-        f"significantly; the first is ahead of {int(beaten.sum())} of the others."
+        f"significantly; the first is significantly ahead of {int(beaten.sum())} of the others."
     )
 
 
@@ -203,7 +205,7 @@ def _scorers(study: Protocol) -> str:
             [study.values[of_b[name]].mean() - study.values[of_a[name]].mean() for name in both]
         )
         texts.append(
-            f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, better for "
+            f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, and better for "
             f"{verdicts.count(1)} of {len(both)} losses, worse for {verdicts.count(-1)}"
         )
     for number in study.trees_beside_losses:
@@ -214,8 +216,9 @@ def _scorers(study: Protocol) -> str:
             f"than {verdicts.count(1)}, worse than {verdicts.count(-1)}"
         )
     if not texts:
-        return "**What the scorer does.** No loss was run with two scorers."
-    return f"**What the scorer does** (significant differences in NDCG@10). {'; '.join(texts)}."
+        return "**The effect of the scorer.** No loss was run with two scorers."
+    said = "; ".join(texts)
+    return f"**The effect of the scorer** (significant differences in NDCG@10). {said}."
 
 
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:
@@ -257,9 +260,10 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
         lines = {scorer: [line[:3] for line in part] for scorer, part in lines.items()}
     sections = [Section(TITLES[scorer], part) for scorer, part in lines.items() if part]
     caption = (
-        "NDCG@10 of the same runs where test queries without a relevant document are left out "
-        "(Bruch2019), count 0 (Qin2010, LETOR's tool) or count 1 (Pobrotyn2021, LightGBM, "
-        f"XGBoost): {empty} of {queries} queries here. Place: among all methods. {study.scale()}"
+        "NDCG@10 of the same runs if test queries without a relevant document are left out "
+        "(Bruch2019), count as 0 (Qin2010, LETOR's tool) or count as 1 (Pobrotyn2021, LightGBM, "
+        f"XGBoost); here these are {empty} of {queries} queries. “place” is that among all "
+        f"methods. {study.scale()}"
     )
     layout = Layout(_order(study, means, empty), caption, columns, sections)
     return TableResult(pd.DataFrame(rows), layout)
@@ -268,27 +272,28 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
 def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> str:
     """Whether the convention changes the order of the methods, and how much it moves the levels."""
     if not empty:
-        return "No test query is empty: the conventions agree."
+        return "No test query is empty, so the conventions agree."
     texts = []
     for convention in CONVENTIONS[1:]:
         tau = float(stats.kendalltau(means["exclude"], means[convention]).statistic)
         moved = int((stats.rankdata(-means["exclude"]) != stats.rankdata(-means[convention])).sum())
         shift = float(np.mean(means[convention] - means["exclude"]))
         texts.append(
-            f"counted as {'0' if convention == 'zero' else '1'} they move the mean by "
-            f"{signed(shift)} on average and {moved} methods to another place (Kendall's τ with "
-            f"the order without them {tau:.3f})"
+            f"counted as {'0' if convention == 'zero' else '1'}, they change the mean by "
+            f"{signed(shift)} on average and the place of {moved} methods (Kendall's τ with "
+            f"the order without them is {tau:.3f})"
         )
     width = np.ptp(means["exclude"])
     best, second = np.sort(means["exclude"])[::-1][:2]
     fixed = (
-        "On one set of queries a convention maps every mean by the same line, so the order cannot "
-        "change; the mean of fold means can change it, where folds differ in their empty queries."
+        "On one set of queries, a convention maps every mean by the same linear function, so the "
+        "order cannot change; the order of means of fold means can change if folds differ in "
+        "their share of empty queries."
         if study.folds > 1
-        else "On one set of queries a convention maps every mean by the same line, so the order "
-        "cannot change; levels of papers with different conventions cannot be compared."
+        else "On one set of queries, a convention maps every mean by the same linear function, so "
+        "the order cannot change; values of papers with different conventions cannot be compared."
     )
     return (
-        f"Empty queries left out, the methods range over {measured(width)}, the best two are "
+        f"Without empty queries, the methods range over {measured(width)}, and the best two are "
         f"{measured(best - second)} apart; {'; '.join(texts)}. {fixed}"
     )

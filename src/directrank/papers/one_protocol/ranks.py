@@ -93,12 +93,12 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
         )
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     caption = (
-        "Mean rank of each loss in NDCG@10 over the test queries, 1 the best, beside boosted trees "
-        "(italic), ranked among the methods of a panel. A bar joins methods that Nemenyi's test "
-        f"does not tell apart (CD: critical difference at {SIGNIFICANT}). That all methods of a "
-        f"panel are alike, by Friedman's test: {'; '.join(texts)}. {study.kind_of_blocks} are the "
-        "blocks, their values the mean over trials; queries without a relevant document are left "
-        f"out. {study.elsewhere}{study.scale()}"
+        "Mean rank of each loss in NDCG@10 over the test queries, among the methods of a panel, "
+        "which include boosted trees (italic); 1 is the best. A bar joins methods that do not "
+        f"differ by Nemenyi's test (CD is the critical difference at {SIGNIFICANT}). Friedman's "
+        f"test of equal performance gives, by panel: {'; '.join(texts)}. {study.kind_of_blocks} "
+        "are the blocks, and their values are means over trials. Queries without a relevant "
+        f"document are left out. {study.elsewhere}{study.scale()}"
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 
@@ -210,12 +210,12 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     within = int((ranks <= ranks[0] + difference).sum()) - 1
     caption = (
-        f"Mean rank of all {len(order)} methods in NDCG@10 over {study.size}, 1 the "
-        f"best, with half of Nemenyi's critical difference ({difference:.2f} at {SIGNIFICANT}) "
-        "either side: two methods whose lines do not overlap are told apart. Shaded: what overlaps "
-        f"with the best, {within} of the {len(order) - 1} others. That all are alike, by "
-        f"Friedman's test: χ² = {test.statistic:.1f}, p {p_text(test.p_value)}. Values are the "
-        "mean over trials; queries without a relevant document are left out. "
+        f"Mean rank of all {len(order)} methods in NDCG@10 over {study.size}; 1 is the best. Lines "
+        f"extend by half of Nemenyi's critical difference ({difference:.2f} at {SIGNIFICANT}) to "
+        "either side, so two methods differ if their lines do not overlap. The line of the best "
+        f"overlaps with those of {within} of the {len(order) - 1} others (shaded). Friedman's test "
+        f"of equal performance gives χ² = {test.statistic:.1f}, p {p_text(test.p_value)}. Values "
+        "are means over trials; queries without a relevant document are left out. "
         f"{study.scale()}"
     )
     return FigureResult(figure, data, caption)
@@ -252,12 +252,12 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     clearest = sure.reindex(sure["rank_biserial"].abs().sort_values(ascending=False).index)[:SHOWN]
     caption = (
         f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
-        "differ significantly in NDCG@10, the clearest first: difference ± the half width of its "
-        "95% interval, which is not corrected, as p is. "
-        f"{study.test[0].upper()}{study.test[1:]} over {study.size} (means over trials, queries "
-        f"without a relevant document left out), p < {SIGNIFICANT} after Holm's correction over "
-        f"all {len(pairs)} pairs, those of different scorers included; all are in the CSV file. "
-        f"Nemenyi: whether that test tells them apart, too. {study.elsewhere}{study.scale()}"
+        "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
+        f"interval, which is not corrected, and p by {study.test} over {study.size} (means over "
+        "trials; queries without a relevant document are left out). Significant is p < "
+        f"{SIGNIFICANT} after Holm's correction over all {len(pairs)} pairs, including those with "
+        "different scorers; all are in the CSV file. “Nemenyi” says whether they differ by that "
+        f"test too. {study.elsewhere}{study.scale()}"
     )
     columns = ["Better", "Worse", "difference in NDCG@10", "p", "Nemenyi"]
     lines = [_line(row) for row in clearest.itertuples()] or [["none", *[""] * 4]]
@@ -295,9 +295,9 @@ def _settled(study: Protocol, data: pd.DataFrame) -> str:
     shares = " and ".join(f"{study.settled(m):.0%} (within ±{m:g})" for m in MARGINS)
     equal = int((data["verdict"] == "equivalent").sum())
     return (
-        f"**Settled pairs.** {shares} differ significantly or are equivalent within the margin, by "
-        f"two one-sided tests after Holm's correction; {equal} of {len(data)} are equivalent and "
-        f"not told apart. The median half width of a difference is "
+        f"**Settled pairs.** {shares} of the pairs differ significantly or are equivalent within "
+        f"the margin by two one-sided tests after Holm's correction; {equal} of {len(data)} are "
+        "equivalent and do not differ significantly. The median half width of a difference is "
         f"{measured(data['half_width'].median())}."
     )
 

@@ -37,13 +37,14 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
         if study.of(scorer)
     ]
     caption = (
-        "Validation NDCG@10 by the value of each method's own setting, at the best learning rate "
-        "for it: the mean over folds and trials. Moves: the difference between the best value and "
-        "the worst, and the same of the learning rate at the best value of the setting. Every "
-        "configuration is in the CSV file, with how often it was chosen; test values are of the "
-        f"chosen ones alone. {study.scale()}"
+        "Validation NDCG@10 by the value of each method's hyper-parameter, at the best learning "
+        "rate for this value: the mean over folds and trials. “range” is the difference between "
+        "the best and the worst value, and “range, rate” is the same for the learning rate at the "
+        "best value of the hyper-parameter. Every configuration is in the CSV file with the number "
+        "of times it was chosen; only chosen configurations have test values. "
+        f"{study.scale()}"
     )
-    columns = ["Method", "setting", "NDCG@10 by value", "moves", "with the rate"]
+    columns = ["Method", "setting", "NDCG@10 by value", "range", "range, rate"]
     layout = Layout(_lead(moved), caption, columns, sections)
     return TableResult(in_front(data, study.about), layout)
 
@@ -55,15 +56,16 @@ def _lead(moved: pd.DataFrame) -> str:
     most = [f"{method}, {scorer}" for scorer, method in with_setting.nlargest(3).index]
     return (
         lead(
-            f"the learning rate moves NDCG@10 of the median method by {number(with_rate.median())}"
+            f"the learning rate changes NDCG@10 by {number(with_rate.median())} for the median "
+            "method"
             if len(with_rate)
             else "",
-            f"a method's own setting moves that of the median method that has one by "
-            f"{number(with_setting.median())}, the furthest that of {listed(most)}"
+            f"a method's hyper-parameter changes it by {number(with_setting.median())} for the "
+            f"median of the methods that have one, and most for {listed(most)}"
             if len(with_setting)
             else "",
         )
-        or "No method had a choice."
+        or "No method had more than one configuration."
     )
 
 

@@ -131,12 +131,13 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     name_points(axes, [(names[number], seconds[number], means[number]) for number in front])
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
-        "validation included; bars are 95% intervals over trials. Times are medians over trials, "
-        "configurations and folds, as the runs measured them beside other work of the machine "
-        "(trials and configurations of a network are trained together; their time is shared "
-        "out). The line joins the methods, named, that no "
-        "other equals in both; steps shorter than a bar say nothing. Times differ from run to run "
-        "and are in a file of their own; queries without a relevant document are left out. "
+        "including validation; bars are 95% intervals over trials. Times are medians "
+        "over trials, configurations and folds, as the runs measured them while the machine did "
+        "other work (trials and configurations of a network are trained together and share their "
+        "time equally). The line joins the methods that no other "
+        "method equals in both, which are named; steps shorter than a bar mean nothing. Times "
+        "differ from run to run and are in a separate file. Queries without a relevant document "
+        "are left out. "
         f"{study.scale()}"
     )
     return FigureResult(figure, data, caption, times)

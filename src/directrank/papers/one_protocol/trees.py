@@ -65,16 +65,16 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
     ]
     by_group = "" if study.groups is None else ", with errors by group of queries"
     caption = (
-        f"Boosted trees under one protocol. Above, the first method's test {HEADING} minus the "
-        "second's (means over trials), ± the half width of its 95% t interval over the test "
-        f"queries{by_group}, not corrected. {VERDICTS}. p: of no difference, corrected. Below, "
-        "means as in the table of all methods, with the same intervals (bold: the highest); "
-        "trees kept: the mean over trials and folds of the models that were chosen; at the limit: "
-        "how many of these trainings grew all the trees they may. s: seconds that one "
-        "configuration of one trial takes to train, validation included (the median over trials, "
-        "configurations and folds), as the runs measured it beside other work of the machine; "
-        "times differ from run to run and are in a file of their own. Queries "
-        "without a relevant document are left out. "
+        f"Boosted trees under one protocol. The upper part shows the first method's test {HEADING} "
+        "minus the second's (means over trials), ± the half width of its 95% t interval over the "
+        f"test queries{by_group}, which is not corrected. {VERDICTS}. p is that of the test of no "
+        "difference, corrected. The lower part shows means as in the table of all methods, with "
+        "the same intervals (bold: the highest). “trees kept” is the mean over trials and folds of "
+        "the chosen models, “at the limit” is the number of these that grew the largest number of "
+        "trees allowed, and “s” is the seconds that one configuration of one trial takes to train, "
+        "including validation (the median over trials, configurations and folds, as the runs "
+        "measured them while the machine did other work); times differ from run to run and are in "
+        "a separate file. Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
     layout = Layout(in_words([*answers.values()], study.size), caption, columns, sections)

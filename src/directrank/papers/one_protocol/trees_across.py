@@ -52,14 +52,14 @@ def table(evidence: Evidence) -> TableResult:
         Section("All methods", _method_lines(means), of_methods),
     ]
     caption = (
-        "Boosted trees under one protocol. Above, the first "
+        "Boosted trees under one protocol. The upper part shows the first "
         f"method's test {HEADING} minus the second's (means over trials) on every collection, ± "
-        "the half width of its 95% t interval over the test queries, or over groups of them where "
-        f"they form some, not corrected, with the verdict of that collection alone. {VERDICTS}. "
-        "Over collections: the mean of their differences, and a t test and interval that take "
-        "collections as drawn from others; few of them say little. Below, means over the test "
-        "queries with their intervals, and the mean rank among the methods that every collection "
-        "has. Queries without a relevant document are left out. "
+        "the half width of its 95% t interval over the test queries, or over groups of related "
+        f"queries, which is not corrected, with the verdict on this collection. {VERDICTS}. “over "
+        "collections” is the mean of the differences, with an interval and a t test that regard "
+        "collections as a random sample; with so few collections they have little power. The lower "
+        "part shows means over the test queries with their intervals, and the mean rank among the "
+        "methods that every collection has. Queries without a relevant document are left out. "
         f"Edition {evidence.edition}."
     )
     data = _data(evidence, studies, answers, overall, means)

@@ -83,8 +83,8 @@ def figure2(evidence: Evidence) -> FigureResult:
     names = {_figure2_name(tau): f"τ = {tau:g}" for tau in FIGURE2_TAUS}
     what = (
         "NDCG and NeuralNDCG at several temperatures τ, with Sinkhorn scaling, of five documents "
-        "with labels (1, 2, 3, 4, 5) and scores (1, 2, 3, 4, x). The paper's temperatures did not "
-        "survive in its text; these are chosen here."
+        "with labels (1, 2, 3, 4, 5) and scores (1, 2, 3, 4, x). The paper's temperatures are not "
+        "in its text; these are our choice."
     )
     return _curves(evidence, "fig2_recomputed", *FIGURE2, settings, names, what)
 
@@ -130,9 +130,9 @@ def _curves(
     axes.set(xlabel="score x of the last document", ylabel="value", xlim=(x[0], x[-1]))
     axes.legend(loc="best")
     caption = (
-        f"{what} The range of x is chosen here, and x avoids ties of scores. The paper prints no "
-        "values; an independent recomputation on every fifth point differs by "
-        f"{data['difference'].abs().max():.1e} at the most. Analytic: no data, no training. "
+        f"{what} The range of x is our choice, and x avoids tied scores. The paper prints no "
+        "values; an independent recomputation on every fifth point differs by at most "
+        f"{data['difference'].abs().max():.1e}. The curves are analytic. "
         f"Edition {evidence.edition}."
     )
     return FigureResult(figure, data, caption)

@@ -17,10 +17,10 @@ DATASETS = {"Web30K": "web30k", "Istella": "istella"}
 def table2(evidence: Evidence) -> TableResult:
     """Table 2: statistics of the data sets, of those that this edition prepares."""
     caption = (
-        "Data sets: features, queries in training and test, and queries without a relevant "
-        "document in all parts together (of Web30K Fold 1; of Istella the training queries before "
-        "a quarter is set apart for validation). A dash is a data set that this edition does not "
-        "prepare; a stand-in is generated and smaller."
+        "Data sets: features, training and test queries, and queries without a relevant document "
+        "in all splits together. For Web30K these are the numbers of fold 1; for Istella, training "
+        "queries include the quarter that is set apart for validation. A dash marks a data set "
+        "that this edition does not prepare; a stand-in is generated and smaller."
     )
     printed = evidence.published("pobrotyn2021_table2").set_index("Dataset")
     columns = {column: column for column in printed}

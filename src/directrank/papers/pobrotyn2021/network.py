@@ -74,9 +74,10 @@ def table_network(evidence: Evidence) -> TableResult:
     runs = ranker[shared[0]].runs
     caption = (
         "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
-        f"test NDCG in per cent, mean over {spread(data['trials'].tolist(), 'trial')} ± the half "
-        "width of its 95% t interval, and what the ranker gains ± that of Welch's; a query "
-        f"without a relevant document counts as 1. {evidence.sources(runs)}"
+        f"test NDCG in per cent, the mean over {spread(data['trials'].tolist(), 'trial')} ± the "
+        "half width of its 95% t interval, and the gain of the ranker ± the half width of its 95% "
+        "Welch interval. A query without a relevant document counts as 1. "
+        f"{evidence.sources(runs)}"
     )
     notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
     layout = Layout(_lead(data), caption, columns, [Section("", lines)], notes)
@@ -89,8 +90,8 @@ def _lead(data: pd.DataFrame) -> str:
     for metric, part in data.groupby("metric", sort=False):
         sure = int((part["gain"].abs() > part["gain_half_width"]).sum())
         parts.append(
-            f"the ranker changes {metric} by {signed(part['gain'].mean(), 2)} points in the mean "
-            f"over the losses; {share(sure, len(part))} intervals leave zero out"
+            f"the ranker changes {metric} by {signed(part['gain'].mean(), 2)} points on average "
+            f"over the losses; {share(sure, len(part))} intervals exclude zero"
         )
     return lead(*parts)
 
@@ -108,25 +109,22 @@ def _decomposition(
     by_network = level.mean(1) - level.mean()
     by_loss = level.mean(0) - level.mean()
     rest = level - level.mean() - by_network[:, None] - by_loss[None]
-    parts = {
-        "the network": len(methods) * float((by_network**2).sum()),
-        "the loss": 2 * float((by_loss**2).sum()),
-        "what only their combination explains": float((rest**2).sum()),
-    }
-    total = sum(parts.values())
-    shares = ", ".join(f"{name} {value / total:.0%}" for name, value in parts.items())
+    parts = (len(methods) * (by_network**2).sum(), 2 * (by_loss**2).sum(), (rest**2).sum())
+    of_network, of_loss, of_both = (f"{part / sum(parts):.0%}" for part in parts)
     chance = math.sqrt(float(np.mean([cell.var(ddof=1) for row in cells for cell in row])))
     own = [number for number, method in enumerate(methods) if method in OWN]
     text = (
-        f"**{metric}.** Over both networks the losses range over "
-        f"{by_loss.max() - by_loss.min():.2f} points. Of the variance of the {level.size} "
-        f"means {shares}; one trial scatters by {chance:.2f}."
+        f"**{metric}.** Averaged over both networks, the losses differ by up to "
+        f"{by_loss.max() - by_loss.min():.2f} points. The network explains {of_network} of the "
+        f"variance of the {level.size} means, the loss {of_loss}, and their interaction {of_both}; "
+        f"the standard deviation over trials is {chance:.2f}."
     )
     if own and len(own) < len(methods):
         rest_of = [number for number in range(len(methods)) if number not in own]
         lead = level[:, own].mean(1) - level[:, rest_of].mean(1)
         text += (
-            f" The NeuralNDCG losses are {signed(lead[0], 2)} points from the mean of the others "
-            f"with the plain network and {signed(lead[1], 2)} with the ranker."
+            " The mean of the NeuralNDCG losses differs from that of the others by "
+            f"{signed(lead[0], 2)} points with the plain network and by {signed(lead[1], 2)} "
+            "points with the ranker."
         )
     return text

@@ -72,8 +72,8 @@ def table1(evidence: Evidence) -> TableResult:
     caption = (
         "Approximate sorting with NeuralSort: the labels y = (4, 2, 1, 0, 4, 3) as sorted by the "
         "scores s = (0.5, 0.2, 0.1, 0.01, 0.65, 0.3), without Sinkhorn scaling. An entry is met "
-        "if it is the published one to its printed digits, four decimals at least. Computed, no "
-        f"data, no training. Edition {evidence.edition}."
+        "if it equals the published one in all printed digits, to at least four decimals. The "
+        f"values are analytic. Edition {evidence.edition}."
     )
     temperatures = (
         "limit τ → 0" if tau is None else f"τ = {tau:g}" for tau in TABLE1_ROWS.values()
@@ -89,7 +89,7 @@ def _lead(data: pd.DataFrame) -> str:
     wrong = data.loc[data["status"] == MISPRINT, "tau"]
     at = listed([f"τ = {tau}" for tau in wrong]) if len(wrong) else ""
     return lead(
-        f"{met(entries)} below the limit",
+        f"{met(entries)} at temperatures above 0",
         f"The sum printed for {at} is a misprint" if at else "",
     )
 
@@ -145,13 +145,13 @@ def _table1_notes(data: pd.DataFrame) -> list[str]:
         notes.append(
             f"**The sum printed for τ = {tau}, {row['published']:g}, is a misprint.** The six "
             f"printed numbers add up to {row['sum_of_printed']:.4f}, and so do ours "
-            f"({row['value']:.4f}); {row['sum_of_printed'] - first:.4f} is what is left without "
-            f"the first, {first:g}."
+            f"({row['value']:.4f}); without the first, {first:g}, they add up to "
+            f"{row['sum_of_printed'] - first:.4f}."
         )
     cold = sums.loc["0.01"]
     notes.append(
-        "The other printed sums add the printed, rounded numbers: at τ = 0.01 they give "
-        f"{cold['sum_of_printed']:.8f}, as printed, but without rounding the sum is "
+        "The other printed sums are sums of the printed, rounded numbers: at τ = 0.01 these add up "
+        f"to {cold['sum_of_printed']:.8f}, as printed, but without rounding the sum is "
         f"{cold['value']:.8f}."
     )
     return notes

@@ -80,11 +80,11 @@ def table_selection(evidence: Evidence) -> TableResult:
         raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
     first = next(some for name in SMOOTHNESS if (some := evidence.runs(name)))
     caption = (
-        "Smoothness chosen on the validation set, as it should be, and on the test set, as the "
-        "paper says it did (section 5.4): NDCG@5 in per cent of the last epoch's model, mean over "
-        f"{spread([run.n_trials for run in first], 'trial')} ± the half width of its 95% interval; "
-        "a query without a relevant document counts as 1. The last columns say in which share of "
-        f"the trials a value was the best. {sentences[0]} Edition {evidence.edition}."
+        "Smoothness chosen on the validation set, as it should be, and on the test set, as in the "
+        "paper (section 5.4): NDCG@5 in per cent of the last epoch's model, the mean over "
+        f"{spread([run.n_trials for run in first], 'trial')} ± the half width of its 95% interval. "
+        "A query without a relevant document counts as 1. The last columns give the share of the "
+        f"trials in which a value was the best. {sentences[0]} Edition {evidence.edition}."
     )
     columns = ["Smoothness", "validation", "test", "best on validation", "best on test"]
     layout = Layout(lead(*promises), caption, columns, sections, notes)
@@ -121,12 +121,12 @@ def _choice(
 ) -> str:
     """What validation chooses, and how that does beside the paper's value."""
     best = values[int(level["vali"].mean(1).argmax())]
-    text = f"**{loss}.** On validation {symbol} = {best:g} is the best in the mean"
+    text = f"**{loss}.** On the validation set, {symbol} = {best:g} has the best mean"
     if PAPER_VALUE not in values:
         return text + "."
     on_vali = level["test"][chosen["vali"], np.arange(level["test"].shape[1])]
     gain = mean_interval(on_vali - level["test"][values.index(PAPER_VALUE)])
     return (
-        f"{text}; the choice per trial is {difference(gain.mean, gain.half_width, 2)} points from "
-        f"the paper's {symbol} = {PAPER_VALUE:g} on the test set."
+        f"{text}; the values chosen per trial differ from the paper's {symbol} = "
+        f"{PAPER_VALUE:g} by {difference(gain.mean, gain.half_width, 2)} points on the test set."
     )

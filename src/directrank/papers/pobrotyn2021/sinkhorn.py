@@ -112,22 +112,22 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "trials",
     ]
     caption = (
-        "Difference of NeuralNDCG and its transpose in NDCG points ± the half width of its 95% "
-        "interval. With so "
-        "many rounds of Sinkhorn scaling: both trained from the same random weights on the same "
-        "batches with the same dropout, so that they differ in the loss alone (queries without a "
-        "relevant document left out). “loss” is the largest difference of the training loss in "
-        "the first and the last epoch, of any trial. SD over seeds: standard deviation of "
-        "NeuralNDCG over its trials. The losses are one function without scaling and once it has "
+        "The difference between NeuralNDCG and its transpose in NDCG points ± the half width of "
+        "its 95% interval. In the rows with a number of rounds of Sinkhorn scaling, both are "
+        "trained from the same random weights on the same batches with the same dropout, so they "
+        "differ only in the loss (queries without a relevant document are left out). “loss” is the "
+        "largest difference between the training losses of a trial in the first and the last "
+        "epoch. “SD over seeds” is the standard deviation of NeuralNDCG over its trials. The "
+        "losses are the same function without scaling and once it has "
         "converged. "
     )
     if rows is not None:
         caption += (
-            "The lines of Table 3 compare its rows on the test set, where every run has random "
-            "streams of its own (queries without a relevant document count as 1). "
+            "The rows of Table 3 compare results on the test set of runs with different random "
+            "numbers (queries without a relevant document count as 1). "
         )
     caption += (
-        "Intervals are not corrected for their number. "
+        "Intervals are not corrected for multiple comparisons. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     layout = Layout(_told(data), caption, columns, [Section("", lines)], [_distances(data)])
@@ -165,8 +165,8 @@ def _told(data: pd.DataFrame) -> str:
     told = data[data["difference"].abs() > data["half_width"]]
     which = [f"{row.comparison}, {row.metric}" for row in told.itertuples()]
     return lead(
-        f"NeuralNDCG and its transpose are told apart in {share(len(told), len(data))} comparisons"
-        + (f": {'; '.join(which)}" if which else "")
+        f"NeuralNDCG and its transpose differ significantly in {share(len(told), len(data))} "
+        "comparisons" + (f": {'; '.join(which)}" if which else "")
     )
 
 
@@ -178,9 +178,9 @@ def _distances(data: pd.DataFrame) -> str:
         f"{name}: {value:.2f}" for name, value in zip(paired["comparison"], ratio, strict=True)
     ]
     return (
-        "With all else equal, the mean distance of the two in standard deviations over seeds is, "
-        f"by rounds of scaling, {'; '.join(parts)}. What is left where the losses are one "
-        "function is rounding that training magnifies."
+        "With everything else equal, the mean distance between the two in standard deviations over "
+        f"seeds is as follows. {'; '.join(parts)}. Where the losses are the same function, what "
+        "remains is rounding error that training magnifies."
     )
 
 
@@ -221,12 +221,12 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     data = pd.DataFrame(entries)
     caption = (
         "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation set after "
-        f"the last epoch, mean over {spread(data['trials'].tolist(), 'trial')} ± the half width "
-        f"of its 95% interval, and the paired difference from {PAPER_ROUNDS} rounds (same random "
-        "weights, batches and dropout). Queries without a relevant document are left out. "
+        f"the last epoch, the mean over {spread(data['trials'].tolist(), 'trial')} ± the half "
+        f"width of its 95% interval, and the paired difference from {PAPER_ROUNDS} rounds (same "
+        "random weights, batches and dropout). Queries without a relevant document are left out. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    columns = ["Rounds at most", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
+    columns = ["Maximum rounds", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
     gains = data.dropna(subset="gain")
     told = gains[gains["gain"].abs() > gains["gain_half_width"]]
     parts = [
@@ -235,7 +235,7 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     ]
     start = lead(
         f"{share(len(told), len(gains))} differences from the paper's {PAPER_ROUNDS} rounds have "
-        "an interval that leaves zero out" + (f": {'; '.join(parts)}" if parts else "")
+        "an interval that excludes zero" + (f": {'; '.join(parts)}" if parts else "")
     )
     return TableResult(data, Layout(start, caption, columns, sections))
 

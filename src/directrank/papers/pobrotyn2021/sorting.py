@@ -109,24 +109,24 @@ def _tau_caption(evidence: Evidence, data: pd.DataFrame) -> str:
         ratio = (by_tau["variance"] / by_tau["signal"]) ** 0.5
         noisy = float(by_tau["variance"].idxmax())
         sentences.append(
-            f"With {length} documents the error falls with τ {falls}, from "
+            f"With {length} documents, the error decreases with τ {falls}, from "
             f"{by_tau['error'].loc[1.0]:.2g} at τ = 1 to {part['error'].iloc[0]:.2g} at "
             f"τ = {part['tau'].iloc[0]:g}; the variance is largest at τ = {noisy:.2g}, and the "
-            f"gradient's scatter is {ratio.loc[1.0]:.2g} times its mean at τ = 1 and "
-            f"{ratio.iloc[0]:.2g} times at τ = {part['tau'].iloc[0]:g}."
+            f"standard deviation of the gradient is {ratio.loc[1.0]:.2g} times its mean at τ = 1 "
+            f"and {ratio.iloc[0]:.2g} times at τ = {part['tau'].iloc[0]:g}."
         )
     return (
-        "Left: how far NeuralNDCG lies from NDCG. Right: variance of its gradient over "
-        f"{TAU_LISTS} lists with the same labels and different scores, summed over the documents. "
+        "Left: the distance between NeuralNDCG and NDCG. Right: the variance of its gradient over "
+        f"{TAU_LISTS} lists with the same labels and different scores, summed over documents. "
         f"{' '.join(sentences)} {_what(PAPER_ROUNDS)} Edition {evidence.edition}."
     )
 
 
 def _what(rounds: int | None = None) -> str:
-    scaling = "" if rounds is None else f" Sinkhorn scaling: at most {rounds} rounds."
+    scaling = "" if rounds is None else f" Sinkhorn scaling has at most {rounds} rounds."
     return (
-        "Computed on made-up lists (labels in Web30K's proportions, scores Tanh of standard "
-        f"normal values), no training.{scaling}"
+        "The lists are generated: labels in Web30K's proportions, and scores that are tanh of "
+        f"standard normal values. Nothing is trained.{scaling}"
     )
 
 
@@ -204,22 +204,23 @@ def _sinkhorn_caption(evidence: Evidence, data: pd.DataFrame) -> str:
         reached = "has" if row["off_max"] <= TOLERANCE else "has not"
         sentences.append(
             f"After {count} rounds, {whose} limit, a list of {longest} documents {reached} met the "
-            f"tolerance of {TOLERANCE:.0e}: the largest sum is off by {row['off_median']:.1e} (at "
-            f"the most {row['off_max']:.1e}), NeuralNDCG by {row['error_median']:.1e} from where "
-            f"it ends, and it differs from its transpose by {row['gap_median']:.1e}."
+            f"tolerance of {TOLERANCE:.0e}: the largest error of a sum is {row['off_median']:.1e} "
+            f"(at most {row['off_max']:.1e}), NeuralNDCG is {row['error_median']:.1e} from its "
+            f"limit, and it differs from its transpose by {row['gap_median']:.1e}."
         )
     for length in SINKHORN_LENGTHS:
         met = [count for count in ROUNDS if at.loc[(length, count), "off_max"] <= TOLERANCE]
         sentences.append(
-            f"All lists of {length} meet it after {met[0]} rounds."
+            f"All lists of {length} documents meet it after {met[0]} rounds."
             if met
-            else f"Not all lists of {length} meet it within {max(ROUNDS)} rounds."
+            else f"Not all lists of {length} documents meet it within {max(ROUNDS)} rounds."
         )
     return (
-        "Left: how far the sums of columns and rows are from one after so many rounds; the line is "
-        "the tolerance of the paper's footnote 2. Right: how far NeuralNDCG and its transpose are "
-        "apart, which are the same function without scaling and once it has converged. Medians of "
-        f"{SINKHORN_LISTS} lists, τ = 1; dotted: {PAPER_ROUNDS} and {CODE_ROUNDS} rounds. A curve "
-        "ends where nothing is left but rounding, below 1e-12. "
+        "Left: the largest distance of the column and row sums from one, by the number of rounds; "
+        "the line is the tolerance of the paper's footnote 2. Right: the distance between "
+        "NeuralNDCG and its transpose, which are the same function without scaling and once it has "
+        f"converged. Curves are medians of {SINKHORN_LISTS} lists at τ = 1; dotted lines are at "
+        f"{PAPER_ROUNDS} and {CODE_ROUNDS} rounds. A curve ends below 1e-12, where only rounding "
+        "errors are left. "
         f"{' '.join(sentences)} {_what()} Edition {evidence.edition}."
     )

@@ -71,10 +71,10 @@ def table3(evidence: Evidence) -> TableResult:
     data = pd.concat(frames, ignore_index=True)
     trials = data["trials"].dropna().astype(int).tolist()
     caption = (
-        f"Test NDCG in per cent, mean over {spread(trials, 'trial')} ± the half width of its 95% "
-        "t interval; a query without a relevant document counts as 1. “paper” is the value "
-        "printed there, of a single run, with a dash where it has no such row. Bold: the best of "
-        "the paper's losses in each column. "
+        f"Test NDCG in per cent, the mean over {spread(trials, 'trial')} ± the half width of its "
+        "95% t interval. A query without a relevant document counts as 1. “paper” is the printed "
+        "value, from a single run; a dash means that the paper has no such row. The best of the "
+        "paper's losses in each column is bold. "
         f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
         f"{' '.join(sentences)} Edition {evidence.edition}."
     )
@@ -92,7 +92,7 @@ def _ahead(frame: pd.DataFrame) -> str:
     if means.empty:
         return ""
     named = {printed_name(method): mean for method, mean in means.items()}
-    text = f"on {_place(frame)} {extremes(named, heading, 2)}"
+    text = f"on {_place(frame)}, {extremes(named, heading, 2)}"
     own = means[means.index.isin(OWN)]
     if own.empty or own.max() == means.max():
         return text
@@ -160,8 +160,8 @@ def _section(frame: pd.DataFrame) -> Section:
 
 
 _ADDED_NOTE = (
-    f"{ADDED} is LightGBM with Bruch2019's settings; the paper has no such row. Its XGBoost row "
-    "gives the objective alone: depth is chosen on validation here, the rest is in the "
+    f"{ADDED} is LightGBM with Bruch2019's settings; the paper has no such row. Of XGBoost, the "
+    "paper gives only the objective; depth is chosen on validation here, and the rest is in the "
     "experiments' file."
 )
 
@@ -199,10 +199,10 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     every = [run for method in methods.values() for run in method.runs]
     caption = (
         "The losses of Table 3 on OHSUMED, which the paper does not use: test NDCG in per cent, "
-        f"mean of the fold means over {spread(data['trials'].tolist(), 'trial')} ± the half "
-        "width of its 95% t interval over trials; a query without a relevant document counts as "
-        f"1. Bold: the best. p: paired randomisation test over the pooled queries against "
-        f"{REFERENCE}, not corrected. {training_sentence(every)} "
+        f"the mean of the fold means over {spread(data['trials'].tolist(), 'trial')} ± the half "
+        "width of its 95% t interval over trials. A query without a relevant document counts as 1. "
+        "The best value of a column is bold; p is that of a paired randomisation test against "
+        f"{REFERENCE} over the pooled queries, not corrected. {training_sentence(every)} "
         f"{evidence.sources(every, 'test sets')}"
     )
     return TableResult(data, Layout(_spread(data), caption, columns, [Section("", lines)]))

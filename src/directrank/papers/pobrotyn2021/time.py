@@ -54,7 +54,7 @@ def table_time(evidence: Evidence) -> TableResult:
         own = {row["method"]: row["seconds_per_epoch"] for row in times[-len(methods) :]}
         slow, fast = max(own, key=own.__getitem__), min(own, key=own.__getitem__)
         slowest.append(
-            f"on {place} an epoch of {printed_name(slow)} takes {own[slow] / own[fast]:.1f} times "
+            f"on {place}, an epoch of {printed_name(slow)} takes {own[slow] / own[fast]:.1f} times "
             f"as long as one of {printed_name(fast)}"
         )
         sections.append(Section(place, lines))
@@ -62,11 +62,12 @@ def table_time(evidence: Evidence) -> TableResult:
     if not entries:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
     caption = (
-        "What the losses of Table 3 cost in training: median seconds per epoch of one model, "
-        "validation included, and per step, as the runs measured them beside other work of the "
-        "machine; the last column is relative to the fastest loss. Times are measured and differ "
-        "from run to run. Runs do not record the memory of a step; that of each loss is in "
-        f"benchmarks/results/losses.md. {' '.join(sentences)} Edition {evidence.edition}."
+        "The training cost of the losses of Table 3: the median seconds per epoch of one model, "
+        "including validation, and the time per step, as the runs measured them while the machine "
+        "did other work. The last column is relative to the fastest loss. Times are measured and "
+        "differ from run to run. Runs do not record the memory of a step; "
+        "benchmarks/results/losses.md has that of each loss. "
+        f"{' '.join(sentences)} Edition {evidence.edition}."
     )
     columns = ["Loss", "steps per epoch", "s per epoch", "ms per step", "relative"]
     layout = Layout(lead(*slowest), caption, columns, sections)

@@ -62,7 +62,7 @@ def statistics(evidence: Evidence) -> TableResult:
     data = data.astype({"folds": "Int64", "queries": "Int64"})
     caption = (
         f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods)} "
-        "Below, the pairs that differ by p < "
+        "The lower part has the pairs that differ with p < "
         f"{SIGNIFICANT} in the paired randomisation test or in Wilcoxon's signed-rank test, both "
         "over the pooled queries and after Holm's correction over all pairs of the metric; every "
         "pair is in the CSV file. "
@@ -201,11 +201,11 @@ def _trials(methods: Mapping[str, Method]) -> str:
     trials = {name: method.runs[0].n_trials for name, method in methods.items()}
     several = [name for name, number in trials.items() if number > 1]
     if not several:
-        return "One trial each."
+        return "Every method has one trial."
     numbers = sorted({trials[name] for name in several})
     return (
-        f"Means over {listed([str(number) for number in numbers])} trials for "
-        f"{listed(several)}, a single trial for the others."
+        f"Values of {listed(several)} are means over {listed([str(number) for number in numbers])} "
+        "trials; the others have a single trial."
     )
 
 
@@ -214,13 +214,13 @@ def _what_it_brought(letor: pd.DataFrame) -> str:
     for heading, group in letor.groupby("metric", sort=False):
         best = group.loc[group["mean"].idxmax()]
         if best["method"] == OWN:
-            texts.append(f"at {heading} nothing, {OWN} is ahead")
+            texts.append(f"at {heading} nothing, because {OWN} is ahead")
             continue
         sure = "significant" if best["p_holm"] < SIGNIFICANT else "not significant"
         texts.append(f"at {heading} {_gain(best)} over the queries by {best['method']} ({sure})")
     return (
-        f"**What the later methods bring over {OWN}**, with 95 % intervals that are not corrected, "
-        f"as the tests are: {'; '.join(texts)}."
+        f"**What the later methods gain over {OWN}**, with 95 % intervals that are not corrected; "
+        f"the tests are: {'; '.join(texts)}."
     )
 
 

@@ -23,9 +23,9 @@ COLUMNS = {
 def table2(evidence: Evidence) -> TableResult:
     """Table 2: the data sets of LETOR 3.0, of those that this edition prepares."""
     caption = (
-        "Data sets of LETOR 3.0. A dash under “paper” is a number that could not be recovered; "
+        "Data sets of LETOR 3.0. A dash under “paper” marks a number that could not be recovered; "
         "the paper's documents per query on OHSUMED are derived from the number of documents. A "
-        "dash of ours is a data set that this edition does not prepare."
+        "dash among our values marks a data set that this edition does not prepare."
     )
     printed = evidence.published("qin2010_table2").set_index("Dataset")
     return datasets.table(evidence, printed, DATASETS, _statistics, COLUMNS, caption)

@@ -94,7 +94,7 @@ def table3(evidence: Evidence) -> TableResult:
             for title, methods in parts.items()
             if methods
         )
-        + " “paper” is the printed value, a dash where it could not be recovered. "
+        + " “paper” is the printed value; a dash means that it could not be recovered. "
         + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
@@ -112,7 +112,7 @@ def _ahead(data: pd.DataFrame, title: str) -> str:
     rows = data[(data["paper_dataset"] == title) & data["mean"].notna()]
     first = rows.iloc[0]
     means = dict(zip(rows["method"], rows["mean"], strict=True))
-    return f"on {here(title, first['data'], first['dataset'])} {extremes(means, 'MAP')}"
+    return f"on {here(title, first['data'], first['dataset'])}, {extremes(means, 'MAP')}"
 
 
 def baselines(evidence: Evidence) -> TableResult:
@@ -145,9 +145,9 @@ def baselines(evidence: Evidence) -> TableResult:
     first = next(iter(methods.values()))
     caption = (
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
-        "LETOR 3.0 that the paper cites (a dash where they could not be recovered). NDCG with "
-        f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on "
-        f"validation. {f'{BRACKETS}. ' if first.dataset.of_the_paper else ''}"
+        "LETOR 3.0 that the paper cites (a dash means that they could not be recovered). NDCG with "
+        f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on the "
+        f"validation set. {f'{BRACKETS}. ' if first.dataset.of_the_paper else ''}"
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     notes = []
@@ -192,7 +192,7 @@ def _near(data: pd.DataFrame, methods: Sequence[str]) -> str:
     if missed:
         parts.append(f"Further away: {listed(missed)}.")
     if lost:
-        parts.append(f"Nothing to compare with, the values are lost: {listed(lost)}.")
+        parts.append(f"The published values are lost: {listed(lost)}.")
     return f"**Are the baselines the published ones?** {' '.join(parts)}"
 
 
@@ -213,19 +213,19 @@ def _weak_note(
     chosen = ", ".join(f"{_chosen(run, 'model.c'):g}" for run in methods["Ranking SVM"].runs)
     gains = means.loc["Ranking SVM"] - cited
     text = (
-        f"**Ranking SVM.** Chosen on validation per fold, c is {chosen} here, and the level "
-        f"differs from the cited one by {signed(gains['NDCG@10'])} in NDCG@10 and "
-        f"{signed(gains['MAP'])} in MAP. The last rows have a small c fixed in every fold. "
+        f"**Ranking SVM.** Chosen on the validation set of each fold, c is {chosen} here, and the "
+        f"values differ from the cited ones by {signed(gains['NDCG@10'])} in NDCG@10 and "
+        f"{signed(gains['MAP'])} in MAP. The last rows have the same small c in every fold. "
     )
     if not between:
-        return [text + "The cited values are not between theirs either: this is no explanation."]
+        return [text + "The cited values are not between theirs, so c does not explain them."]
     return [
         text + f"The cited value lies between theirs in {listed(between)} "
-        f"({len(between)} of {len(LETOR_METRICS)} columns): it is the level of a Ranking SVM that "
-        "is regularised too strongly, not of the method at its best."
+        f"({len(between)} of {len(LETOR_METRICS)} columns): it is that of a Ranking SVM that is "
+        "regularised too strongly, not that of the method at its best."
         if len(between) > len(LETOR_METRICS) / 2
         else text + f"The cited value lies between theirs in {listed(between)} only "
-        f"({len(between)} of {len(LETOR_METRICS)} columns), which explains a part at the most."
+        f"({len(between)} of {len(LETOR_METRICS)} columns), which is at most part of the reason."
     ]
 
 

@@ -161,7 +161,7 @@ def how_trained(methods: Mapping[str, Method]) -> str:
     what = "Other methods" if text else "Methods"
     return (
         f"{text}{what} that are trained by gradients have at most {spread(epochs, 'epoch')} in "
-        f"{listed(types)}, of which the best on validation is kept. "
+        f"{listed(types)}, and the best epoch on the validation set is kept. "
     )
 
 
@@ -200,7 +200,7 @@ def caps_note(method: Method, columns: Mapping[str, str]) -> list[str]:
             for heading, column in columns.items()
         ]
         text += (
-            f" With a cap of {listed([count(cap) for cap in caps])} epochs its row would have had "
+            f" With a cap of {listed([count(cap) for cap in caps])} epochs, its row would have had "
             f"{'; '.join(values)}."
         )
     return [text]
@@ -249,11 +249,11 @@ def stopping(evidence: Evidence) -> TableResult:
     ]
     first = next(iter(methods.values()))
     caption = (
-        f"{OWN} of Table 4 under other caps on epochs, from the weights that the same random "
-        "starts had there: of a candidate's starts the one with the best training objective by "
-        "then, of the candidates the one that is best on validation by then. NDCG with LETOR's "
-        f"discount on the test sets, {folds_mean(first)} and trials; queries without a relevant "
-        "document count as 0. The last line of each is the row of Table 4. "
+        f"{OWN} of Table 4 under other caps on epochs, with the weights that the same random "
+        "starts had at the cap: of a candidate's starts, the one with the best training objective "
+        "at that point, and of the candidates, the one that is best on the validation set. Values "
+        f"are NDCG with LETOR's discount on the test sets, {folds_mean(first)} and trials; queries "
+        "without a relevant document count as 0. The last row of each is that of Table 4. "
         f"{ending_sentence(first.runs)}{evidence.sources(first.runs, 'test sets')}"
     )
     columns = ["Cap on epochs", "met δ", "median epochs", *headings]
@@ -266,8 +266,9 @@ def _lead(data: pd.DataFrame) -> str:
     for name, group in data.groupby("method", sort=False):
         first, last = group.iloc[0], group.iloc[-1]
         parts.append(
-            f"with a cap of {count(last['cap'])} epochs {name} reaches NDCG@n "
-            f"{number(last['NDCG@n'])}, with one of {count(first['cap'])} {number(first['NDCG@n'])}"
+            f"with a cap of {count(last['cap'])} epochs, {name} reaches NDCG@n "
+            f"{number(last['NDCG@n'])}; "
+            f"with one of {count(first['cap'])}, {number(first['NDCG@n'])}"
             if len(group) > 1
             else f"no smaller cap of {name} was recorded"
         )

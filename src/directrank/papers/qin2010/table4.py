@@ -72,9 +72,9 @@ def table4(evidence: Evidence) -> TableResult:
     caption = (
         f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)} ± the half width of the "
         f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
-        "it speaks of other queries, not of other "
-        "random starts); queries without a relevant document count as 0. “paper” is the value "
-        "printed in the paper or on the LETOR 3.0 site, a dash where it could not be recovered. "
+        "it holds for other queries, not for other random starts). Queries without a relevant "
+        "document count as 0. “paper” is the value printed in the paper or on the LETOR 3.0 site; "
+        "a dash means that it could not be recovered. "
         f"{'' if of_other_data(data) else f'{BRACKETS}. '}"
         f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
         f"p < {SIGNIFICANT} after Holm's correction within the column; intervals are not "
@@ -215,15 +215,17 @@ def _empty_query(methods: Mapping[str, Method], data: pd.DataFrame) -> list[str]
             nearer += abs(left_out - published) < abs(counted - published)
         texts.append(text + ")")
     closing = (
-        f" Leaving out comes nearer to the printed value for {nearer} of {known} methods."
+        f" Leaving them out comes nearer to the printed value for {nearer} of {known} methods."
         if known
         else ""
     )
-    has, it = ("has", "it") if empty == 1 else ("have", "them")
+    has, it, without = (
+        ("has", "it", "without it") if empty == 1 else ("have", "them", "without them")
+    )
     return [
         f"**Queries without a relevant document.** {empty} of the {queries} test queries {has} "
-        f"none; LETOR's tool counts {it} as 0, and so does the table. Left out instead, NDCG@n "
-        "with LETOR's discount is (in brackets: counted as 0): "
+        f"none; LETOR's tool counts {it} as 0, and so does the table. NDCG@n with LETOR's "
+        f"discount {without} is as follows (in brackets: counted as 0): "
         f"{'; '.join(texts)}.{closing}"
     ]
 
@@ -234,9 +236,9 @@ def _level(data: pd.DataFrame) -> str:
     letor, log2 = own.loc["letor"], own.loc["log2"]
     trials = int(letor["trials"])
     starts = (
-        f"over {trials} trials the mean moves by ±{letor['half_width_over_trials']:.4f}"
+        f"over {trials} trials, the half width is {letor['half_width_over_trials']:.4f}"
         if trials > 1
-        else "how much they move the mean was not measured here, with a single trial"
+        else "a single trial does not show how much these matter"
     )
     return (
         f"**Was the paper's number met?** {OWN} reaches NDCG@n {letor['mean']:.4f} with LETOR's "
@@ -259,8 +261,8 @@ def _small_start(letor: pd.DataFrame) -> str:
         return ""
     at_n = letor[letor["metric"] == "NDCG@n"].set_index("method")["mean"]
     return (
-        f"**And from smaller random weights?** The paper does not say how its weights start. From "
-        f"the smaller ones of {SMALL_START} the same algorithm reaches NDCG@n "
+        f"**What about smaller initial weights?** The paper does not give its initial weights. "
+        f"From the smaller ones of {SMALL_START}, the same algorithm reaches NDCG@n "
         f"{number(at_n[SMALL_START])} ({signed(at_n[SMALL_START] - at_n[OWN])})."
     )
 
@@ -293,8 +295,7 @@ def _certainty(letor: pd.DataFrame) -> str:
     own = letor[letor["method"] == OWN].set_index("metric")
     queries = int(own["queries"].iloc[0])
     text = (
-        f"**How sure can one be?** As a measurement of how a method does on such queries, "
-        f"{queries} of them give its level to "
+        f"**How precise is this?** With {queries} test queries, the mean of {OWN} is known to "
         f"±{own.loc['NDCG@1', 'half_width']:.3f} at NDCG@1, "
         f"±{own.loc['NDCG@10', 'half_width']:.3f} at NDCG@10 and "
         f"±{own.loc['NDCG@n', 'half_width']:.3f} at NDCG@n"
@@ -306,6 +307,6 @@ def _certainty(letor: pd.DataFrame) -> str:
     low, high = widths.min(), widths.max()
     known = f"±{low:.3f}" if math.isclose(low, high) else f"±{low:.3f} to ±{high:.3f}"
     return text + (
-        ". The difference of two methods is known better, because both are measured on the same "
-        f"queries: {known} at NDCG@n."
+        ". The difference between two methods is known more precisely, because both are measured "
+        f"on the same queries: {known} at NDCG@n."
     )

@@ -112,8 +112,9 @@ def table1(evidence: Evidence) -> TableResult:
     caption = (
         f"Approximate positions of five documents, α = {TABLE1_ALPHA:g}. The paper's scores are "
         "lost. These are ours; they have its smallest gap, 0.06744, between the second and third "
-        "document, and all other gaps are wide. Below, the numbers that section 4 derives; one is "
-        f"met if it is the printed one to its digits. Computed, no data, no training. Edition "
+        "document, and all other gaps are wide. The lower part has the numbers that section 4 "
+        "derives; one is met if it equals the printed one in all digits. The values are analytic. "
+        f"Edition "
         f"{evidence.edition}."
     )
     sections = [

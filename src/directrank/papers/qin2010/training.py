@@ -71,8 +71,8 @@ TABLE5_OF = {
         "AP",
         {"none": "train_ap"},
         {"none": ""},
-        "β = 10; grades above 0 count as relevant. The paper has no such table; it says of "
-        "ApproxAP that it does as ApproxNDCG does.",
+        "β = 10; grades above 0 count as relevant. The paper has no such table; it says that "
+        "ApproxAP behaves like ApproxNDCG.",
     ),
 }
 
@@ -195,12 +195,12 @@ def _error_caption(
     )
     return (
         f"Mean over the training queries of |approximate {measure} − {measure}| while it is "
-        f"maximised{', ' + ', '.join(fixed) if fixed else ''}: "
-        f"median of {spread([run.n_trials], 'random start')}, shaded between their quartiles, a "
-        f"start that has stopped with its last value. {ending_sentence([run])}Lowest accuracy "
-        f"(1 − ρ) of any start at a recorded epoch: {accuracy}.{binary} The paper's curves are "
-        "lost; its text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at "
-        "α = 100. "
+        f"maximised{' with ' + ', '.join(fixed) if fixed else ''}: lines are medians of "
+        f"{spread([run.n_trials], 'random start')}, and shaded areas lie between their quartiles; "
+        f"a start that has stopped keeps its last value. {ending_sentence([run])}The lowest "
+        f"accuracy (1 − ρ) of any start at a recorded epoch is {accuracy}.{binary} The paper's "
+        "curves are lost; its text gives more than 95 % for every curve of AP at β = 10 and more "
+        "than 98 % at α = 100. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
 
@@ -254,9 +254,9 @@ def table5(evidence: Evidence, experiment: str) -> TableResult:
         sections.append(_table5_section(title, part))
     caption = (
         f"{about.metric} of {about.method} on the training set of fold 1 ({run.trained_on}) after "
-        f"K random starts, of which the one with the best objective counts. {starts} starts were "
-        "made per α and cut into groups of K; ± is the half width of the 95% t interval over the "
-        f"groups, none for a single one. {ending_sentence([run])}{about.printed} "
+        f"K random starts, of which the one with the best objective counts. There are {starts} "
+        "starts per α, in groups of K; ± is the half width of the 95% t interval over the groups, "
+        f"if there are several. {ending_sentence([run])}{about.printed} "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     notes = _ended_by_alpha(run)
@@ -273,9 +273,9 @@ def _table5_lead(data: pd.DataFrame, about: Table5) -> str:
     best = first.loc[first["mean"].idxmax()]
     by_starts = first.groupby("restarts")["mean"].mean()
     return lead(
-        f"the highest {about.metric} is {measured(best['mean'], best['half_width'])}, at α = "
+        f"the highest {about.metric} is {measured(best['mean'], best['half_width'])} at α = "
         f"{best['alpha']:g} and K = {best['restarts']}",
-        f"from K = {by_starts.index[0]} to K = {by_starts.index[-1]} the mean over α changes by "
+        f"from K = {by_starts.index[0]} to K = {by_starts.index[-1]}, the mean over α changes by "
         f"{signed(by_starts.iloc[-1] - by_starts.iloc[0])}"
         if len(by_starts) > 1
         else "",
@@ -429,13 +429,13 @@ def table6(evidence: Evidence) -> TableResult:
         )
     first = next(iter(runs.values()))
     caption = (
-        "Seconds per iteration (one pass over the training queries) on fold 1, one linear model, "
-        "float32, one thread: median, and the range over the epochs after the first. The paper's "
-        "values are lost; its text gives less than 0.5 s for the gradients of ApproxNDCG and about "
-        "10 s for SoftRank's. “SoftRank” is the recursion over all documents as published, "
-        "“SoftRank, by powers” the same loss without the recursion. Times differ from machine to "
-        f"machine. Trained on {first.trained_on} of {first.dataset.title} "
-        f"({first.dataset.kind} data). Edition {evidence.edition}."
+        "Seconds per iteration (one pass over the training queries) on fold 1 for one linear model "
+        "in float32 on one thread: the median and the range over the epochs after the first. The "
+        "paper's values are lost; its text gives less than 0.5 s for the gradients of ApproxNDCG "
+        "and about 10 s for SoftRank's. “SoftRank” is the recursion over all documents as "
+        "published, and “SoftRank, by powers” is the same loss without the recursion. Times differ "
+        f"from machine to machine. Models are trained on {first.trained_on} of "
+        f"{first.dataset.title} ({first.dataset.kind} data). Edition {evidence.edition}."
     )
     columns = ["Algorithm", "seconds", "range"]
     layout = Layout(_table6_lead(times), caption, columns, [Section("", lines)])
@@ -447,7 +447,7 @@ def _table6_lead(times: Sequence[Mapping[str, Any]]) -> str:
     seconds = {row["method"]: row["seconds"] for row in times}
     slowest = max(seconds, key=seconds.__getitem__)
     if OWN not in seconds or slowest == OWN:
-        return f"{slowest} takes the longest of those that were run."
+        return f"{slowest} takes longest of the methods that were run."
     return (
         f"An iteration of {slowest} takes {seconds[slowest] / seconds[OWN]:.0f} times as long as "
         f"one of {OWN}."
@@ -502,7 +502,7 @@ def _endings(runs: Sequence[PlannedRun]) -> str:
         for run in by_algorithm_1(runs)
         for end in [ending([run])]
     ]
-    return f"The rule: {'; '.join(texts)}. " if texts else ""
+    return f"The stopping rule: {'; '.join(texts)}. " if texts else ""
 
 
 def _curve(
@@ -538,12 +538,12 @@ def _start_caption(
         reached.append(f"{near} epochs from ±{bound:g}")
     alpha = value_at(runs[0].result.spec, "loss.alpha")
     return (
-        f"NDCG@n (discount 1/log2(1 + rank), queries without a relevant document left out) of "
-        f"ApproxNDCG, α = {alpha:g}, Algorithm 1, against a cap on epochs that would have ended it "
-        "before its stopping rule, and against the bound of the uniform distribution that weights "
-        f"start from: mean and 95% t interval over "
+        f"NDCG@n of ApproxNDCG (Algorithm 1 with α = {alpha:g}; discount 1/log2(1 + rank), without "
+        "queries that have no relevant document) against a cap on epochs that would have ended "
+        "training before the stopping rule, and against the bound of the uniform distribution of "
+        f"the initial weights: means and 95% t intervals over "
         f"{spread([run.n_trials for run in runs], 'trial')}. {_endings(runs)}At "
-        f"the end the test means differ by {max(levels) - min(levels):.4f} between the "
-        f"bounds. Within 0.005 of the best validation value after {listed(reached)}. "
+        f"the end, the test means differ by {max(levels) - min(levels):.4f} between the bounds. "
+        f"Training is within 0.005 of its best validation value after {listed(reached)}. "
         f"{evidence.sources(runs)}"
     )

@@ -197,8 +197,8 @@ def groups_sentence(methods: Sequence[Method]) -> str:
         return ""
     return (
         f"The test queries form {count(groups.nunique())} groups. Queries of the same group are "
-        "not independent, so errors and tests are by group, and a t test of the mean difference "
-        "replaces Wilcoxon's test. "
+        "not independent, so intervals and tests are computed over groups, and a t test of the "
+        "mean difference replaces Wilcoxon's test. "
     )
 
 

@@ -45,7 +45,8 @@ def _sentence(name: str, row: Any) -> str:
     if row["verdict"] == UNMEASURED:
         return f"{head} {UNMEASURED.capitalize()} here."
     if row["verdict"] == RAN:
-        return f"{head} No verdict: it was run only on {row['dataset']} ({row['outcome']})."
+        where = f"{row['dataset']}: {row['outcome']}"
+        return f"{head} There is no verdict, because it ran only on generated data ({where})."
     text = f"{head} **{row['verdict'].capitalize()}** on {row['dataset']} ({row['group']})."
     remark = row["remark"] if isinstance(row["remark"], str) else ""
     if math.isnan(row["effect"]):
@@ -62,5 +63,5 @@ def _number(row: Any) -> str:
     if math.isfinite(row["p_holm"]):
         text += f", p (Holm) {p_value(row['p_holm'])}"
     if math.isfinite(row["detectable"]):
-        text += f"; a difference of {row['detectable']:.2g} could have been shown"
-    return f"{text}; the claim is {row['claimed']}."
+        text += f"; differences of at least {row['detectable']:.2g} could have been shown"
+    return f"{text}. It is claimed to be {row['claimed']}."

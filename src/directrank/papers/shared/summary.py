@@ -22,6 +22,7 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import MET
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
+from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult, draw
 from directrank.system.errors import DataError
 
@@ -341,23 +342,28 @@ def _draw_frame(axes: Axes, part: _Part, cells: pd.DataFrame) -> None:
 def _caption(evidence: Evidence, parts: Sequence[_Part]) -> str:
     total = sum(len(part.cells) for part in parts)
     datasets = [name for part in parts for name in part.cells["dataset"].unique() if name]
-    text = f"{total} cells of the tables that this edition makes and whose printed value is known. "
+    text = f"The {total} cells of this edition's tables for which a printed value is known. "
     if any(part.comparable for part in parts):
         text += (
-            "On the paper's data: ours minus the printed value, so that zero is agreement; a mark "
-            "is open where its interval leaves zero out. "
+            "On the paper's data, marks are differences, our value minus the printed one, so zero "
+            "means agreement; a mark is open if its interval excludes zero. "
         )
     if not all(part.comparable for part in parts):
         text += (
-            "On other data levels differ: there each method's distance from the mean of all "
-            "methods of the frame, ours (dots) and the printed one's (diamonds), shows whether "
-            "methods stand to each other as in print; bars are the intervals of our values. "
+            "On other data the values themselves cannot be compared. Marks there are the distance "
+            "of each method from the mean of all methods in the panel, with our values as dots and "
+            "the printed ones as diamonds, which shows whether the methods differ from each other "
+            "as in the paper. "
         )
-    bars = [f"{part.panel.title}: {part.panel.bars}" for part in parts if part.panel.bars]
+    bars: dict[str, dict[str, None]] = {}
+    for part in parts:
+        if part.panel.bars:
+            bars.setdefault(part.panel.bars, {})[part.panel.title] = None
     if bars:
-        text += f"Bars, {'; '.join(dict.fromkeys(bars))}. "
+        kinds = [f"{what} ({'; '.join(titles)})" for what, titles in bars.items()]
+        text += f"Bars are {listed(kinds)}. "
     if any(part.comparable and part.cells["published_half_width"].notna().any() for part in parts):
-        text += "Where the paper prints an interval, the difference's takes it in. "
+        text += "Where the paper prints an interval, that of the difference includes it. "
     text += "".join(f"{_agreement(part)} " for part in parts if part.comparable)
     if datasets:
         text += f"Data: {', '.join(dict.fromkeys(datasets))}. "
@@ -371,11 +377,11 @@ def _agreement(part: _Part) -> str:
     title, cells = part.panel.title, part.cells
     if set(cells["status"]) <= EXACT:
         met = int((cells["status"] == MET).sum())
-        return f"{title}: {met} of {len(cells)} met."
+        return f"{title}: {met} of {len(cells)} printed values are met."
     known = cells["difference_in_se"].dropna().abs()
     if known.empty:
         return f"{title}: no standard error is known."
     return (
-        f"{title}: {int((known <= NEAR).sum())} of {len(known)} within {NEAR:g} standard "
-        f"errors, the farthest {known.max():.1f}."
+        f"{title}: {int((known <= NEAR).sum())} of {len(known)} differences are within {NEAR:g} "
+        f"standard errors, and the largest is {known.max():.1f}."
     )

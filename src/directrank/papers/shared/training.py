@@ -25,11 +25,11 @@ def training_sentence(runs: Sequence[PlannedRun]) -> str:
     sections = [complete(run.result.spec["training"], schema, run.result.name) for run in networks]
     budget = spread([run.result.fits["candidate"].nunique() for run in networks], "configuration")
     return (
-        f"Networks: {_range(chosen['n_parameters'])} weights, {budget} each, chosen on validation; "
-        f"trained for {int(chosen['epochs'].median())} epochs in the median "
-        f"({_range(chosen['epochs'])}), {_rule(sections)}, "
-        f"{spread([section['batch_queries'] for section in sections], 'query', 'queries')} per "
-        f"step.{_at_the_end(chosen, sections)}"
+        f"The networks have {_range(chosen['n_parameters'])} weights. Each is the best on the "
+        f"validation set of {budget} and was trained for a median of "
+        f"{int(chosen['epochs'].median())} epochs ({_range(chosen['epochs'])}), {_rule(sections)}, "
+        f"with {spread([section['batch_queries'] for section in sections], 'query', 'queries')} "
+        f"per step.{_at_the_end(chosen, sections)}"
     )
 
 
@@ -38,9 +38,9 @@ def _rule(sections: Sequence[dict]) -> str:
     most = spread([section["max_epochs"] for section in sections], "epoch")
     patience = [section["patience"] for section in sections if section["patience"]]
     if not patience:
-        return "a number that was set"
+        return "a number that was fixed in advance"
     waits = spread(patience, "epoch")
-    return f"ended after {waits} without a better validation metric or after {most}"
+    return f"until {waits} brought no better validation metric, or for at most {most}"
 
 
 def _at_the_end(chosen: pd.DataFrame, sections: Sequence[dict]) -> str:
@@ -50,7 +50,7 @@ def _at_the_end(chosen: pd.DataFrame, sections: Sequence[dict]) -> str:
     ended = int((~chosen["stopped_early"].astype(bool)).sum())
     if not ended:
         return ""
-    return f" The largest number of epochs ended {ended} of {count(len(chosen))}."
+    return f" {ended} of {count(len(chosen))} were trained for the largest number of epochs."
 
 
 def _range(values: pd.Series) -> str:

@@ -20,9 +20,9 @@ MEANING = {
         "could be chance"
     ),
     CANNOT_TELL: (
-        "some part has the opposite direction, is a tie, has too few values for a test, was not "
-        "run, or is said to be the same and is shown neither to be equivalent nor to differ; but "
-        "no part is otherwise by more than chance"
+        "no part was found to be otherwise by more than chance, but some part has the opposite "
+        "direction, is a tie, has too few values for a test, was not run, or states an equality "
+        "for which neither equivalence nor a difference was shown"
     ),
     UNMEASURED: "no part of it was run",
 }
@@ -48,8 +48,8 @@ STANDIN_GROUP = "stand-in"
 
 #: The same for real data that replace the paper's.
 OTHER_DATA = (
-    "These data are real, but not the paper's: their levels cannot be compared with the printed "
-    "ones, and a verdict on them is one on other real data."
+    "These data are real, but not the paper's: their values cannot be compared with the printed "
+    "ones, and verdicts on them are verdicts on other real data."
 )
 
 #: The groups for which verdicts are counted.

@@ -59,9 +59,7 @@ def sigmoid_figure(evidence: Evidence, derivative: bool) -> FigureResult:
         what = "The derivative of the sigmoid 1 / (1 + exp(−αz)) for several α; its peak is α / 4."
     else:
         axis = "σ(z)"
-        what = (
-            "The sigmoid 1 / (1 + exp(−αz)), which stands for the indicator z > 0, for several α."
-        )
+        what = "The sigmoid 1 / (1 + exp(−αz)), which replaces the indicator z > 0, for several α."
     z = _differences()
     figure, axes = figures.new_figure(height=2.0)
     frames = []
@@ -73,8 +71,8 @@ def sigmoid_figure(evidence: Evidence, derivative: bool) -> FigureResult:
     axes.set(xlabel="z", ylabel=axis, xticks=range(-4, 5, 2))
     axes.legend(loc="upper left")
     caption = (
-        f"{what} The paper's values of α and range of z did not survive in its text; these are "
-        f"chosen here. Analytic: no data, no training. Edition {evidence.edition}."
+        f"{what} The paper's values of α and range of z are not in its text; these are our "
+        f"choice. The curves are analytic. Edition {evidence.edition}."
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 
@@ -101,11 +99,11 @@ def twin_figure(evidence: Evidence) -> FigureResult:
     axes.set(xlabel="z", ylabel="twin sigmoid", xticks=range(-4, 5, 2))
     axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95))
     caption = (
-        "The twin sigmoid of a score difference z: its output forward, 1 for z > 0, 1/2 for z = 0 "
-        "and 0 for z < 0, and the gradients it passes backward instead, with α_b = 1: "
-        "type 1 (equation 11) and type 3 for the better document (equation 21, u = 1), which does "
-        "not vanish where the pair is badly ordered but tends to 2α_b. Type 2 equals "
-        f"type 1 there. Analytic: no data, no training. Edition {evidence.edition}."
+        "The twin sigmoid of a score difference z: its forward output, 1 for z > 0, 1/2 for z = 0 "
+        "and 0 for z < 0, and the gradients that it passes backward instead, with α_b = 1: type 1 "
+        "(equation 11) and type 3 for the better document (equation 21, u = 1), which for a badly "
+        "ordered pair does not vanish but tends to 2α_b. Type 2 equals type 1 here. The curves "
+        f"are analytic. Edition {evidence.edition}."
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 

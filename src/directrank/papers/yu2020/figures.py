@@ -62,8 +62,8 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (
-        f"{method}{architecture}: how nDCG@5 of the validation and test set goes with what is "
-        f"optimised on the training set, {spread([run.n_trials], 'trial')}. {remark} "
+        f"{method}{architecture}: nDCG@5 on the validation and test set beside what is optimised "
+        f"on the training set, with {spread([run.n_trials], 'trial')}. {remark} "
         f"{data_sentence([run], 'test', 'test set')} "
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -106,10 +106,10 @@ def figure2_sheet(evidence: Evidence, panels: Mapping[str, str]) -> FigureResult
     runs = [cell.runs[0] for cell in shown.values()]
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
     caption = (
-        "How nDCG@5 of the validation and test set goes with what a method optimises on the "
-        "training set, which stands below it; for trees nDCG@5 of the training set itself. In "
-        "brackets the paper's letters; a method's architecture is the best by validation nDCG@5. "
-        f"{spread([run.n_trials for run in runs], 'trial').capitalize()}. "
+        "nDCG@5 on the validation and test set and, below it, what a method optimises on the "
+        "training set; for trees, that is nDCG@5 on the training set itself. The letters in "
+        "brackets are the paper's, and the architecture of a method is the best by validation "
+        f"nDCG@5. Curves are those of {spread([run.n_trials for run in runs], 'trial')}. "
         f"{data_sentence(runs[:1], 'test', 'test set')} "
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -185,7 +185,7 @@ def _tree_curves(history: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         "test": _column(history, "test_ndcg@5"),
     }
     best = int(history["vali_metric"].idxmax())
-    remark = f"Validation is best with {best} of {count(len(history))} trees."
+    remark = f"Validation nDCG@5 is best with {best} of {count(len(history))} trees."
     return pd.concat([_curve(*item) for item in curves.items()], ignore_index=True), remark
 
 
@@ -204,9 +204,9 @@ def _epoch_curves(history: pd.DataFrame, what: str, sign: float) -> tuple[pd.Dat
     )
     rough = both.iloc[:, 2].diff().abs().mean()
     remark = minus(
-        f"Over {len(both)} epochs the rank correlation of progress in training with nDCG@5 is "
-        f"{with_vali:.2f} on validation and {with_test:.2f} on test; from one epoch to the next "
-        f"test nDCG@5 changes by {rough:.4f} on average."
+        f"Over {len(both)} epochs, the rank correlation of progress in training with nDCG@5 is "
+        f"{with_vali:.2f} on the validation set and {with_test:.2f} on the test set; from one "
+        f"epoch to the next, test nDCG@5 changes by {rough:.4f} on average."
     )
     return frame, remark
 
@@ -218,10 +218,11 @@ def inconsistency(evidence: Evidence) -> FigureResult:
         "net_against_labels": "net gradient\nagainst labels (%)",
     }
     what = (
-        "Share of the training set's pairs of documents with different labels that the gradient "
-        "of a method pulls against their labels, the paper's “optimisation inconsistency”. Top: "
-        "by the pull of the pair itself, through the ranks of its two documents; types 2 and 3 "
-        "exclude it. Bottom: by the whole gradient, in which all other pairs have a part"
+        "The share of the training set's pairs of documents with different labels that the "
+        "gradient of a method pulls against their labels, which is the paper's “optimisation "
+        "inconsistency”. Top: by the pull of the pair itself, through the ranks of its two "
+        "documents; types 2 and 3 exclude such pulls. Bottom: by the whole gradient, to which all "
+        "other pairs contribute"
     )
     return _gradients(evidence, rows, what, scale=100.0)
 
@@ -233,10 +234,10 @@ def difficulty(evidence: Evidence) -> FigureResult:
         "pull_on_far_apart": "relative pull,\nfar apart",
     }
     what = (
-        "Mean size of the pull on badly ordered pairs of documents of the training set, as a "
-        "multiple of its mean size over all pairs with different labels; small is the paper's "
-        "“optimisation difficulty”. Top: all badly ordered pairs. Bottom: those that are badly "
-        "ordered by more than the standard deviation of their query's scores"
+        "The mean size of the pull on badly ordered pairs of documents of the training set, "
+        "relative to its mean size over all pairs with different labels; small values are the "
+        "paper's “optimisation difficulty”. Top: all badly ordered pairs. Bottom: those that are "
+        "badly ordered by more than the standard deviation of their query's scores"
     )
     return _gradients(evidence, rows, what, scale=1.0)
 
@@ -287,9 +288,9 @@ def _gradients(
     some = list(runs.values())
     figures.small_print(figure, origin_line([some[0].dataset], evidence.edition))
     caption = (
-        f"{what}. Means over queries, by the objective that is optimised, in R4.L; "
-        f"{spread([run.n_trials for run in some], 'trial')}, a fold's first where there are "
-        f"several. {data_sentence(some[:1], 'test', 'test set')} Not in the paper, which argues "
+        f"{what}. Values are means over queries in R4.L, by the objective that is optimised, with "
+        f"{spread([run.n_trials for run in some], 'trial')} (the first of each fold). "
+        f"{data_sentence(some[:1], 'test', 'test set')} The paper has no such figure and argues "
         f"from the formulas. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", some[0].dataset.title)
@@ -350,15 +351,16 @@ def ties(evidence: Evidence) -> FigureResult:
     shares = data.groupby("architecture")["tied_pairs"].mean()
     largest = data.loc[data["ndcg@5"].abs().idxmax()]
     caption = (
-        "Left: share of a test query's pairs of documents whose scores are equal, mean over "
-        "queries, at the kept epoch. Middle and right: nDCG with tied documents in the order of "
-        "the file minus its exact mean over all their orders. Means over methods of tied "
-        f"pairs: {', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
+        "Left: the share of a test query's pairs of documents whose scores are equal, as a mean "
+        "over queries at the epoch that was kept. Middle and right: nDCG with tied documents in "
+        "the order of the file minus its exact mean over all their orders. Means of tied pairs "
+        "over methods: "
+        f"{', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
         f"The largest effect is {signed(100 * largest['ndcg@5'], 2)} points of nDCG@5 "
         f"({largest['method']} in {largest['architecture']}). "
-        f"{data_sentence(runs, 'test', 'test set')} Not in the paper, whose released code orders "
-        "every list by its labels before training and testing, so that a stable sort would favour "
-        f"ties. Edition {evidence.edition}."
+        f"{data_sentence(runs, 'test', 'test set')} The paper has no such figure; its released "
+        "code orders every list by its labels before training and testing, so that a stable sort "
+        f"would favour ties. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", runs[0].dataset.title)
     return FigureResult(figure, data, caption)

@@ -77,11 +77,11 @@ def table_ablation(evidence: Evidence) -> TableResult:
             ]
         )
     caption = (
-        "AP-type3 in R4.L: what the released code has beyond the text (normalisation of the "
-        "output, a falling learning rate, dropout), and several queries per step, each query with "
-        "statistics of its own or all with common ones. Difference in nDCG@5 from the first row, "
-        "with Wilcoxon's p, not corrected for the number of settings; seconds per epoch, "
-        "monitoring apart, on the machine that ran it. "
+        "AP-type3 in R4.L without what only the released code has (normalisation of the output, a "
+        "decreasing learning rate, dropout), and with several queries per step, which have their "
+        "own statistics or share them. The difference in nDCG@5 is that from the first row, with "
+        "Wilcoxon's p, not corrected for the number of settings. Seconds per epoch are those of "
+        "the machine that ran it, without monitoring. "
         f"{groups_sentence(list(cells.values()))}{evidence.sources(runs_of(list(cells.values())))}"
     )
     columns = ["Setting", *metrics, "difference", "p", "s / epoch"]
@@ -97,8 +97,8 @@ def _lead(data: pd.DataFrame, base: str) -> str:
     sure = int((others["p_value"] < SIGNIFICANT).sum())
     most = others.loc[others["difference"].abs().idxmax()]
     return lead(
-        f"for {share(sure, len(others))} settings p < {SIGNIFICANT} against “{base}” in nDCG@5, "
-        f"uncorrected; the largest difference is {signed(most['difference'])} "
+        f"{share(sure, len(others))} settings differ from “{base}” in nDCG@5 with p < "
+        f"{SIGNIFICANT} (uncorrected); the largest difference is {signed(most['difference'])} "
         f"({most['setting']})"
     )
 
@@ -130,15 +130,18 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         for title, names in method_groups(data).items()
     ]
     caption = (
-        "The paper's methods on OHSUMED, which it does not use: per fold the architecture, width "
-        "and learning rate with the best validation nDCG@5. Means of the folds' means ± the half "
-        "width of the 95% t interval over the test queries; bold: the best of the column; "
-        "asterisk: Wilcoxon's signed-rank test against it over the pooled test queries, "
-        f"p < 0.01. {groups_sentence(cells)}{training_sentence(runs_of(cells))} "
+        "The paper's methods on OHSUMED, which it does not use, in each fold with the "
+        "architecture, width and learning rate that have the best validation nDCG@5. Values are "
+        "means of the fold means ± the half width of the 95% t interval over the test queries. "
+        "The best value of a column is bold; an asterisk marks p < 0.01 against it in Wilcoxon's "
+        f"signed-rank test over the pooled test queries. "
+        f"{groups_sentence(cells)}{training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     at_ten = data[data["metric"] == "nDCG@10"]
-    starred = f"p < 0.01 against it for {share(int(at_ten['star'].sum()), len(at_ten) - 1)} others"
+    starred = (
+        f"{share(int(at_ten['star'].sum()), len(at_ten) - 1)} others differ from it with p < 0.01"
+    )
     means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
     start = lead(f"{extremes(means, 'nDCG@10')}; {starred}")
     return TableResult(data, Layout(start, caption, columns, sections))

@@ -186,9 +186,9 @@ def table1(evidence: Evidence) -> TableResult:
     data = add_differences(_about(evidence, rows), value="value")
     caption = (
         "Permutation and sorting of four scores z: ranks π(z) of the twin sigmoid, the ranks "
-        "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ they are taken from (counted from 0), "
-        "and z in that order. The last column is the paper's row. "
-        f"Computed, no data, no training. Edition {evidence.edition}."
+        "sorted in ascending order ŝ(π(z)), the places ŝ⁻¹ from which they are taken (counted from "
+        "0), and z in that order. The last column is the paper's row. "
+        f"The values are analytic. Edition {evidence.edition}."
     )
     columns = ["Quantity", *(str(number) for number in range(1, len(places) + 1)), "paper"]
     return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
@@ -225,11 +225,12 @@ def table2(evidence: Evidence) -> TableResult:
     ]
     columns = ["α", "here", "paper", "difference", "in per cent", "in standard errors"]
     caption = (
-        "Error of sigmoid ranks, the sum over a list's documents of the absolute rank error, mean "
-        f"of {VECTORS} lists of scores uniform on [0, 1) ± the half width of its 95% t interval. A "
-        "number is met within 5% of the published value, at 123 documents and α = 100\u00a0000 "
-        "within 0.1; its standard error takes the published mean to be as uncertain as ours. The "
-        "paper calls α σ. Artificial data as in the paper, no training. "
+        "Error of sigmoid ranks, the sum of the absolute rank errors of a list's documents: the "
+        f"mean over {VECTORS} lists of scores uniform on [0, 1) ± the half width of its 95% t "
+        "interval. A number is met within 5% of the published value, or within 0.1 at 123 "
+        "documents and α = 100\u00a0000. Standard errors assume that the published "
+        "mean is as uncertain as ours. The paper calls α σ. "
+        "Scores are artificial, as in the paper; nothing is trained. "
         f"Edition {evidence.edition}."
     )
     return TableResult(data, Layout(lead(met(data)), caption, columns, sections, _outside(data)))
@@ -265,8 +266,8 @@ def _outside(data: pd.DataFrame) -> list[str]:
         for row in missed.itertuples()
     )
     return [
-        f"**Outside the tolerance:** {cells}. Where few pairs of a list are close, the mean of "
-        f"{VECTORS} lists moves by more than the tolerance from one draw to the next."
+        f"**Outside the tolerance:** {cells}. If few pairs of a list are close, the mean of "
+        f"{VECTORS} lists varies by more than the tolerance from one draw to the next."
     ]
 
 
@@ -319,12 +320,13 @@ def table3(evidence: Evidence) -> TableResult:
     beside = ("expected", "paper", "difference")
     columns = headings("Twin sigmoid", (f"{n} documents" for n in SIZES), *beside)
     caption = (
-        "Error of twin-sigmoid ranks, the sum over a list's documents of the absolute rank error, "
-        f"mean of the {VECTORS} lists of Table 2. Without tie breaking two equal scores share the "
-        "mean of their places, which adds 1; “expected” is the number of equal pairs of float32 "
-        "numbers, n (n − 1) / 2 × 2^(−24). Means are met within 1.96 standard deviations of the "
-        "difference of two such Poisson counts, with tie breaking exactly. Artificial data as in "
-        f"the paper, no training. Edition {evidence.edition}."
+        "Error of twin-sigmoid ranks, the sum of the absolute rank errors of a list's documents: "
+        f"the mean over the {VECTORS} lists of Table 2. Without tie breaking, two equal scores "
+        "share the mean of their places, which adds 1; “expected” is the expected number of equal "
+        "pairs of float32 numbers, n (n − 1) / 2 × 2^(−24). Means are met within 1.96 standard "
+        "deviations of the difference of two such Poisson counts, and exactly with tie breaking. "
+        "Scores are artificial, as in the paper, and nothing is trained. "
+        f"Edition {evidence.edition}."
     )
     return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
 

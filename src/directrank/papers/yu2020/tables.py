@@ -111,14 +111,16 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     data = _beside_published(evidence, compared(cells, NDCG | MAP_CODE | MAP_TEXT), number)
     data = with_origin(evidence, cells, data)
     caption = (
-        f"{_grid_caption(everything, cells)} Means of the folds' means ± the half width of the "
-        "95% t interval over the test queries; “paper” is what the paper prints, with a dash "
-        "where it has no such row. Bold: the best of the column among the table's methods; "
-        "asterisk: Wilcoxon's signed-rank test against it over the pooled test queries, p < 0.01. "
+        f"{_grid_caption(everything, cells)} Values are means of the fold means ± the half width "
+        "of the 95% t interval over the test queries. “paper” is the printed value; a dash means "
+        "that the paper has no such row. The best value of a column among the table's methods is "
+        "bold; an asterisk marks p < 0.01 against it in Wilcoxon's signed-rank test over the "
+        "pooled test queries. "
         f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
         "MAP@k is what the released code computes, which divides by the sum of the k largest "
-        "graded labels and is no mean of average precisions; AP@k is the text's (equation 7), of "
-        f"which nothing is printed. {groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
+        "graded labels and is not a mean of average precisions; AP@k is that of the text "
+        f"(equation 7), for which no values are printed. "
+        f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
     in_bold = _printed_best(evidence, number)
     columns = _headings_beside(NDCG)
@@ -149,7 +151,7 @@ def _ahead(data: pd.DataFrame, number: int) -> str:
     rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
     rows = rows[rows["mean"].notna()]
     means = dict(zip(rows["method"], rows["mean"], strict=True))
-    told = f"p < 0.01 against it for {share(int(rows['star'].sum()), len(rows) - 1)} others"
+    told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it with p < 0.01"
     return extremes(means, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
 
 
@@ -159,11 +161,12 @@ def table_nerr(evidence: Evidence) -> TableResult:
     cells = list(reported(everything).values())
     data = with_origin(evidence, cells, compared(cells, NERR | {"nDCG@10": "ndcg@10"}))
     caption = (
-        "nERR@k with each query's own largest label as the top of the scale, of which the paper "
-        "says that it agrees with nDCG and prints nothing; nDCG@10 beside it. "
-        f"{_grid_caption(everything, cells)} Means of the folds' means ± the half width of "
-        "the 95% t interval over the test queries; bold: the best of the column; asterisk: "
-        "Wilcoxon's signed-rank test against it over the pooled test queries, p < 0.01. "
+        "nERR@k with the largest label of each query as the top of the scale, beside nDCG@10. The "
+        "paper says that both agree, but prints no nERR. "
+        f"{_grid_caption(everything, cells)} Values are means of the fold means ± the half width "
+        "of the 95% t interval over the test queries. The best value of a column is bold; an "
+        "asterisk marks p < 0.01 against it in Wilcoxon's signed-rank test over the pooled test "
+        "queries. "
         f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
     columns = [*NERR, "nDCG@10"]
@@ -228,9 +231,9 @@ def table_selection(evidence: Evidence) -> TableResult:
         by_test = part.loc[part["selection"] == "test", "gain_over_validation"].iloc[0]
         lines.append([*line, signed(by_test)])
     caption = (
-        "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (the "
-        "text), by test nDCG@5 (the released code), and in the one that the paper's table names; "
-        "gain: the second less the first. "
+        "Test nDCG@5 of each method in the architecture that is chosen by validation nDCG@5 (as in "
+        "the text), by test nDCG@5 (as in the released code), and in the one that the paper's "
+        "table names. “gain” is the second value minus the first. "
         f"{evidence.sources(runs_of(every))}"
     )
     columns = ["Method", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5"]
@@ -245,11 +248,12 @@ def _worth(data: pd.DataFrame, test: pd.DataFrame) -> str:
     several = data.loc[data["architectures"] > 1, "method"].nunique()
     others = int((gains > 0).sum())
     if not others:
-        return "The test set chooses no better architecture for any method than validation does."
+        return "The test set chooses no better architecture than the validation set for any method."
     return lead(
-        f"the test set chooses another architecture than validation for {share(others, several)} "
-        f"methods; their test nDCG@5 rises by {gains[gains > 0].mean():.3f} in the mean and by "
-        f"{gains.max():.3f} at the most, which is no property of the methods"
+        "the test set chooses another architecture than the validation set for "
+        f"{share(others, several)} methods; this raises their test nDCG@5 by "
+        f"{gains[gains > 0].mean():.3f} on average and by at most {gains.max():.3f}, which is an "
+        "effect of the selection and not of the methods"
     )
 
 
@@ -345,9 +349,9 @@ def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
     notes = []
     if number == 4 and set(READINGS) & set(data["method"]):
         notes.append(
-            "The paper takes WassRank's “suggested” configuration without naming it; the released "
-            "code holds two, the file of its grid search (WassRank) and its defaults (20 rounds, "
-            "gap 100). LightGBM of 2020 cut pairs at 20 documents and did not rescale lambdas."
+            "The paper uses WassRank's “suggested” configuration without giving it; the released "
+            "code has two, that of its grid search (WassRank) and its defaults (20 rounds, gap "
+            "100). In 2020, LightGBM cut pairs at 20 documents and did not rescale lambdas."
         )
     return notes
 
@@ -364,8 +368,8 @@ def _grid_caption(everything: Grid, cells: Sequence[Method]) -> str:
         return "Trees."
     number = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
     return (
-        f"Net: the architecture with the best validation nDCG@5, of {number} that were run for a "
-        "method."
+        f"The net is the architecture with the best validation nDCG@5 of {number} that were run "
+        "for a method."
     )
 
 
