@@ -15,7 +15,7 @@ def inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    """A formula on a line of its own."""
+    """A formula on a separate line."""
     formula = tex2mathml(node.astext(), as_block=True)
     translator.body.append(f'<div class="math" style="overflow-x: auto">{formula}</div>\n')
     raise nodes.SkipNode

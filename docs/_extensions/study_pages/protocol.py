@@ -41,7 +41,7 @@ def every_table(root: Path) -> str:
 
 
 def _of_collections(root: Path) -> Iterator[pd.DataFrame]:
-    """The values of each collection; what else lies beside them has other columns."""
+    """The values of each collection; other files in the folder have other columns."""
     for edition in editions(root):
         for file in sorted((root / f"paper_tables/{edition}/{COMPARISON}").glob("table_*.csv")):
             frame = pd.read_csv(file)

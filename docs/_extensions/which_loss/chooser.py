@@ -199,7 +199,7 @@ def _indistinguishable(answers: Sequence[Answer]) -> str:
 
 
 def facts(results: Results) -> str:
-    """The table of collections: which situation each stands for."""
+    """The table of collections with the situation that each represents."""
     rows = []
     for one in results.collections:
         study = results.studies.get(one.name)
@@ -291,12 +291,12 @@ def _how_much(together: Together) -> str:
     )
     if len(together.studies) > 1 and k > 2:
         test = friedman(together.means.to_numpy())
-        refuted = "refuted" if test.p_value < SIGNIFICANT else "not refuted"
+        verb = "rejects" if test.p_value < SIGNIFICANT else "does not reject"
         apart = critical_difference(k, len(together.studies), SIGNIFICANT)
         text += (
-            f" For other collections than these: that all losses are alike is {refuted} (Friedman, "
-            f"p {p_text(test.p_value)}), and two mean ranks must differ by {apart:.1f} to be told "
-            "apart (Nemenyi)."
+            f" If the collections are regarded as a random sample, Friedman's test {verb} that all "
+            f"losses perform equally (p {p_text(test.p_value)}), and two mean ranks differ "
+            f"significantly if they differ by {apart:.1f} (Nemenyi)."
         )
     return text
 

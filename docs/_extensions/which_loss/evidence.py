@@ -57,7 +57,7 @@ class Collection:
 
     @property
     def short(self) -> str:
-        """Its title without what stands in brackets."""
+        """Its title without the part in brackets."""
         return self.title.split(" (")[0]
 
 
@@ -287,7 +287,7 @@ class Answer:
         together: the losses on them; None where there is no result, or no loss that fits.
         take: the loss with the best mean rank; empty likewise.
         within: margin → the losses that are shown to be as good within it, the best rank first.
-        apart: the losses that are told apart from it.
+        apart: the losses that differ significantly from it.
         untold: those that are neither.
         cheaper: the loss as good within the wider margin that takes the least time, where that is
             less than :attr:`take` takes; empty where there is none.

@@ -22,7 +22,7 @@ from directrank.papers.shared.format import listed, minus
 from directrank.system import sources
 from directrank.system.io import atomic_path
 
-#: Scores and labels of the documents that stand still, and the label of the one that moves.
+#: Scores and labels of the documents that do not move, and the label of the one that moves.
 OTHERS = {1.5: 0, 0.5: 1, -0.5: 0, -1.5: 0}
 MOVING = 2
 
@@ -84,7 +84,7 @@ class Curve:
 
 
 def curves(name: str) -> list[Curve]:
-    """The curves of a loss; none where it asks for settings that no rule here gives."""
+    """The curves of a loss; none if it needs settings that no rule here gives."""
     function = losses.get(name)
     parameters = inspect.signature(function).parameters
     required = {key for key, item in parameters.items() if item.default is item.empty}

@@ -344,7 +344,7 @@ class Workflow:
         return [file for name in names for file in self._files_of(paper, name)]
 
     def product_claims(self, wildcards: Any) -> list[str]:
-        """The verdicts that a product quotes; empty if it bears on no claim."""
+        """The verdicts that a product quotes; empty if it quotes none."""
         quotes = papers.product(wildcards.paper, wildcards.product).claims
         return [f"paper_tables/{self.edition}/{wildcards.paper}/claims.csv"] if quotes else []
 

@@ -47,7 +47,7 @@ class Report:
         edition: its name.
         verdicts: on every claim.
         tally: group of data → how many claims have which verdict on it.
-        ran: how many claims ran on stand-ins alone.
+        ran: how many claims ran only on stand-ins.
         unmeasured: how many were not measured.
         citations: name of a paper → its authors and year.
         papers: with their products.

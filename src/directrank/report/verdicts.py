@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def products(self) -> list[str]:
-        """Every product that the verdict has to do with."""
+        """Every product that measures or quotes the claim."""
         return [*self.measured_on, *self.quoted_in]
 
 

@@ -117,7 +117,7 @@ def write_run(
         ranked: lists, each with the scores of its documents, ``[N]``, such as the test sets of all
             folds, which share no query.
         tag: the run's name in every line, without white space.
-        header: text to write first, of which every line begins with ``#``.
+        header: text to write first; every line begins with ``#``.
 
     Raises:
         DataError: the number of scores is wrong, or a score is not finite in single precision.

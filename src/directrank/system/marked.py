@@ -1,4 +1,4 @@
-"""Pages of which a program writes the part between two marks."""
+"""Pages in which a program writes the part between two marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hangs on choices behind Table 1 that Bruch2019 leaves open: batch norm, optimiser, sampling.
+"""The effect of choices that Bruch2019 leaves open in Table 1: batch norm, optimiser, sampling.
 
 Not in the paper. NDCG is in per cent; queries without a relevant document are left out.
 """

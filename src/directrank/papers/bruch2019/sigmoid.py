@@ -1,4 +1,4 @@
-"""Figure 1 of Bruch2019: the sigmoid in the place of the indicator function."""
+"""Figure 1 of Bruch2019: the sigmoid instead of the indicator function."""
 
 from __future__ import annotations
 

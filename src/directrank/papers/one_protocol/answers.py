@@ -133,7 +133,7 @@ def judged(estimates: Mapping[Question, Estimate]) -> dict[Question, Answer]:
 
 
 def answer_row(answer: Answer, heading: str, estimate: Estimate) -> dict[str, Any]:
-    """A row of a CSV file; the verdict stands in that of the primary metric.
+    """A row of a CSV file; the row of the primary metric has the verdict.
 
     Args:
         answer: to a question.

@@ -32,7 +32,7 @@ from directrank.stats.ranks import Friedman, all_pairs, friedman
 
 
 def table_quality(evidence: Evidence, dataset: str) -> TableResult:
-    """The mean of every metric for every method, and who is told apart from whom."""
+    """The mean of every metric for every method, and which methods differ significantly."""
     study = protocol(evidence, dataset)
     test = friedman(study.blocks.to_numpy())
     rows = [

@@ -1,4 +1,4 @@
-"""Boosted trees on all collections together, from their published values alone."""
+"""Boosted trees on all collections together, computed only from their published values."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]
 
 
 def _told(data: pd.DataFrame) -> str:
-    """In how many comparisons the two losses can be told apart, and in which."""
+    """In how many comparisons the two losses differ significantly, and in which."""
     told = data[data["difference"].abs() > data["half_width"]]
     which = [f"{row.comparison}, {row.metric}" for row in told.itertuples()]
     return lead(

@@ -131,7 +131,7 @@ def _what(rounds: int | None = None) -> str:
 
 
 def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
-    """How far Sinkhorn scaling is from its end after so many rounds, at τ = 1.
+    """How far Sinkhorn scaling is from its limit after each number of rounds, at τ = 1.
 
     Returns:
         One row per number of rounds: ``documents``, ``rounds``, and the median and the maximum over

@@ -85,7 +85,7 @@ def table3(evidence: Evidence) -> TableResult:
 
 
 def _ahead(frame: pd.DataFrame) -> str:
-    """Which of the paper's losses is ahead on a data set, and how far the best of its own is."""
+    """The best of the paper's losses on a data set, and the distance of its own best loss."""
     heading = f"NDCG@{CUTOFFS[-1]}"
     theirs = frame[(frame["metric"] == heading) & frame["published"].notna()]
     means = theirs.set_index("method")["mean"].dropna()

@@ -235,7 +235,7 @@ def _chosen(run: PlannedRun, setting: str) -> float:
 
 
 def _beside(row: Any, digits: int) -> list[str]:
-    """The cells of a value here and of the printed one, which has so many decimals."""
+    """The cells of our value and of the printed one, with the number of its decimals."""
     theirs = printed(row.published, digits, in_errors=row.difference_in_se, kind=row.data)
     return [measured(row.mean, row.half_width), theirs]
 

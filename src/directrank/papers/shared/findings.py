@@ -240,7 +240,7 @@ def _paired_by_group(
     stream: np.random.Generator | None,
     resamples: int,
 ) -> Measurement:
-    """:func:`paired` for values of which only groups are independent."""
+    """:func:`paired` for values that are independent only between groups."""
     estimate = clustered_mean(differences, groups)
     sample = f"{sample} in {len(np.unique(groups))} groups"
     if stream is None:

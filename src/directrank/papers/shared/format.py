@@ -10,7 +10,7 @@ DIGITS = 3
 
 
 def minus(text: str) -> str:
-    """``text`` with the sign − in the place of every hyphen."""
+    """``text`` with every hyphen replaced by the sign −."""
     return text.replace("-", "−")
 
 
@@ -65,7 +65,7 @@ def spread(numbers: Sequence[int], what: str, several: str = "") -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """How many of so many, as in ``3 of the 5``, ``all 5``, ``none of the 5`` or ``both``."""
+    """A part of a whole, as in ``3 of the 5``, ``all 5``, ``none of the 5`` or ``both``."""
     if whole == 1:
         return f"{part} of 1"
     if part == whole:

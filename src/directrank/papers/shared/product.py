@@ -268,7 +268,7 @@ def build(
         out_stem: the files' path without suffix, e.g. ``figures/demo/bruch2019/figure2``.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
-        claims_file: the verdicts on the paper's claims, for a product that bears on any.
+        claims_file: the verdicts on the paper's claims, for a product that quotes any.
         values_files: published values per query, for a product that is made from them.
 
     Returns:

@@ -121,7 +121,7 @@ class _Part:
 
 
 def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
-    """Draw the panels of which the edition makes a table.
+    """Draw the panels whose tables the edition makes.
 
     Raises:
         DataError: no cell has both a printed and a reproduced value.

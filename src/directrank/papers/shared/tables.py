@@ -94,7 +94,7 @@ class Layout:
 
 
 def in_front(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
-    """``data`` with constant columns in front of its own."""
+    """``data`` with constant columns in front."""
     own = [name for name in data if name not in columns]
     return data.assign(**columns)[[*columns, *own]]
 

@@ -139,11 +139,9 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     at_ten = data[data["metric"] == "nDCG@10"]
-    starred = (
-        f"{share(int(at_ten['star'].sum()), len(at_ten) - 1)} others differ from it with p < 0.01"
-    )
+    starred = share(int(at_ten["star"].sum()), len(at_ten) - 1)
     means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
-    start = lead(f"{extremes(means, 'nDCG@10')}; {starred}")
+    start = lead(f"{extremes(means, 'nDCG@10')}; {starred} others differ from it with p < 0.01")
     return TableResult(data, Layout(start, caption, columns, sections))
 
 

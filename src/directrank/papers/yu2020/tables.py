@@ -147,7 +147,7 @@ def _headings_beside(metrics: Mapping[str, str]) -> list[str]:
 
 
 def _ahead(data: pd.DataFrame, number: int) -> str:
-    """Which method of the table is ahead in nDCG@10, and from how many it can be told apart."""
+    """The best method of the table in nDCG@10, and from how many it differs significantly."""
     rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
     rows = rows[rows["mean"].notna()]
     means = dict(zip(rows["method"], rows["mean"], strict=True))
