@@ -124,7 +124,7 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     ]
     assert primary.loc[("linear", "RankNet"), "mean"] == pytest.approx(np.mean(means), abs=1e-5)
     text = stem.with_suffix(".md").read_text("utf-8")
-    assert text.splitlines()[2].startswith("Of all methods LambdaMART has the highest NDCG@10")
+    assert text.splitlines()[2].startswith("Of all methods, LambdaMART has the highest NDCG@10")
     assert "It is significantly better than all 9 others." in text
     assert "Of the losses with the network" in text
     assert "the other differences are not significant" in text
