@@ -40,17 +40,17 @@ def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):
         ),
     ]
     assert training_sentence(runs) == (
-        "Networks: 1\u00a0000 to 2\u00a0000 weights, 2 configurations each, chosen on validation; "
-        "trained for 170 epochs in the median (40 to 300), ended after 20 epochs without a better "
-        "validation metric or after 300 epochs, 4 queries per step. The largest number of epochs "
-        "ended 1 of 2."
+        "The networks have 1\u00a0000 to 2\u00a0000 weights. Each is the best on the validation set "
+        "of 2 configurations and was trained for a median of 170 epochs (40 to 300), until 20 "
+        "epochs brought no better validation metric, or for at most 300 epochs, with 4 queries per "
+        "step. 1 of 2 were trained for the largest number of epochs."
     )
 
 
 def test_without_a_rule_the_number_of_epochs_is_all_that_ends_training(tmp_path):
     run = planned(tmp_path / "a", [(0, 100, False, True)], max_epochs=100, patience=None)
-    assert "trained for 100 epochs in the median (100), a number that was set" in training_sentence(
-        [run]
+    assert "for a median of 100 epochs (100), a number that was fixed in advance" in (
+        training_sentence([run])
     )
 
 

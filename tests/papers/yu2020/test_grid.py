@@ -321,7 +321,7 @@ def test_the_sheet_of_figure_2_has_the_panels_of_the_methods_that_were_run(
     pd.testing.assert_frame_equal(
         sheet[sheet["method"] == "AP-type3"].reset_index(drop=True), panel
     )
-    assert "a method's architecture is the best by validation nDCG@5" in svg
+    assert "architecture of a method is the best by validation nDCG@5" in svg
 
 
 def test_figures_of_gradients_and_ties_show_what_was_watched(
