@@ -19,7 +19,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper test test-long test-slurm test-kubernetes test-faults test-recipes test-site dist test-dist audit bench docs lint format lock clean
+.PHONY: help setup reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-recipes test-site dist test-dist audit bench docs lint format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 17
@@ -48,6 +48,9 @@ paper: $(READY)  ## run the edition at the papers' scale; needs every archive an
 
 paper-%: $(READY)  ## run one paper's part of it (paper-qin2010, …); needs only the archives of that paper
 	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/paper.yaml
+
+rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip
+	$(BIN)/snakemake --cores $(CORES) --configfile config/rehearsal.yaml
 
 test: $(READY)  ## run every test that takes seconds, on up to four cores
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile

@@ -9,6 +9,7 @@ import pytest
 
 from directrank.edition.experiments import experiments_of, label, variants_of
 from directrank.edition.plan import load
+from directrank.study.specification import candidate_settings
 from directrank.system.errors import ConfigError
 from directrank.system.io import json_text
 from directrank.system.schema import read_yaml
@@ -76,6 +77,15 @@ def test_settings_of_networks_pass_over_trees():
     trained = {spec["learner"]: spec.get("training", {}) for spec in study.runs.values()}
     assert trained["neural"]["max_epochs"] == 7
     assert trained["lightgbm"] == {}
+
+
+def test_only_the_last_candidate_is_tried_where_an_edition_asks_for_it():
+    overrides = [{"where": {"learner": "xgboost"}, "set": {"tune": {"model.max_depth": [2, 4]}}}]
+    config = edition(overrides=overrides, collections=["ohsumed"], experiments=["linear", "trees"])
+    every, last = (load(config | {"candidates": value}, ROOT) for value in ("all", "last"))
+    for before, after in zip(every.runs.values(), last.runs.values(), strict=True):
+        assert candidate_settings(after) == candidate_settings(before)[-1:]
+    assert {"model.max_depth": [4]} in [spec["tune"] for spec in last.runs.values()]
 
 
 def test_settings_of_networks_for_trees_alone_are_refused():

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from directrank.edition.plan import load
+from directrank.study.specification import candidate_settings
 from directrank.system.errors import ConfigError
+from directrank.system.schema import read_yaml
 from studies import study_of
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
@@ -109,11 +111,24 @@ def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("name", ["demo", "real", "paper"])
+@pytest.mark.parametrize("name", ["demo", "real", "paper", "rehearsal"])
 def test_every_edition_plans_without_any_data(name):
     plan = study_of(name)
     assert len(plan.runs) > 10
     assert set(plan.run_data.values()) <= set(plan.data)
+
+
+def test_the_rehearsal_makes_what_the_papers_scale_makes_with_as_little_training_as_possible():
+    rehearsal, paper = (read_yaml(ROOT / f"config/{name}.yaml") for name in ("rehearsal", "paper"))
+    assert rehearsal["papers"]["bruch2019"].pop("without") == ["λMART_RankLib"]
+    assert rehearsal["papers"] == paper["papers"]
+    assert rehearsal["overrides"][: len(paper["overrides"])] == paper["overrides"]
+    for name in ("cubic", "cubic_long", "cubic_recipe", "cubic_symmetric", "cubic_even"):
+        assert rehearsal["datasets"][name] == paper["datasets"][name]
+    for spec in study_of("rehearsal").runs.values():
+        assert spec["trials"] == len(candidate_settings(spec)) == 1
+        assert spec.get("training", {}).get("max_epochs", 1) == 1
+        assert spec["model"].get("n_trees", 2) == spec["model"].get("rounds", 2) == 2
 
 
 @pytest.mark.long

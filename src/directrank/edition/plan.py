@@ -220,6 +220,8 @@ def _runs(
                 # If there is only one split, it is used as the first fold.
                 spec["fold"] = (fold or split) if has_folds else None
                 spec = _override(study.config, spec, paper, name, used)
+                if study.config["candidates"] == "last":
+                    spec = _with_last_candidate(spec)
                 settings = {**variant["settings"], **swept}
                 if fold is not None:
                     settings["fold"] = fold
@@ -236,6 +238,13 @@ def _with_label_levels(spec: dict[str, Any], levels: int) -> dict[str, Any]:
         values = [levels if value == CATALOGUE else value for value in grid["loss.levels"]]
         spec["tune"] = {**grid, "loss.levels": values}
     return spec
+
+
+def _with_last_candidate(spec: dict[str, Any]) -> dict[str, Any]:
+    """``spec`` with only the last value of each tuned setting."""
+    if "tune" not in spec:
+        return spec
+    return {**spec, "tune": {path: values[-1:] for path, values in spec["tune"].items()}}
 
 
 def _override(
