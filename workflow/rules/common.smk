@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 try:
     from directrank.cli import forkserver
+    from directrank.cost.memory import requested_mb
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
     from directrank.edition.progress import Progress, predicted_by

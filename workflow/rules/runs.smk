@@ -18,7 +18,10 @@ rule fit:
         "../../envs/study.yaml"
     threads: STUDY.config["fit_threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        mem_mb=lambda wildcards, attempt: (
+            attempt
+            * requested_mb(STUDY.study, wildcards.run, STUDY.run_gpus(wildcards))
+        ),
         runtime=240,
         gpu=STUDY.run_gpus,
     params:

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import yaml
+
+from directrank.cost import memory, predict
+from directrank.cost.facts import Facts
+from directrank.cost.memory import layers, predicted_mb, requested_mb
+from directrank.edition.plan import load
+from directrank.learners.neural.scoring import SCORING_CHUNK
+from workflow_runs import ROOT, TINY
+
+BASE = {
+    "learner": "neural",
+    "fold": None,
+    "filter": {},
+    "trials": 1,
+}
+CONTEXT = {
+    **BASE,
+    "model": {"name": "context", "width": 96, "blocks": 2, "heads": 1, "inner": 384},
+    "loss": {"name": "approx_ndcg"},
+    "training": {
+        "optimizer": {"name": "adam", "lr": 0.001},
+        "batch_queries": 64,
+        "max_documents": 240,
+        "stack": 0,
+    },
+}
+TOWER = {
+    **BASE,
+    "model": {"name": "tower", "hidden": [1024, 512, 256, 128, 64, 32, 16]},
+    "loss": {"name": "approx_ndcg"},
+    "training": {
+        "optimizer": {"name": "adagrad", "lr": 0.005},
+        "batch_queries": 128,
+        "max_documents": 200,
+    },
+}
+TREES = {
+    **BASE,
+    "learner": "lightgbm",
+    "model": {"num_leaves": 200, "n_trees": 2, "early_stopping_rounds": 200},
+}
+
+
+def sized(train: int, vali: int, test: int) -> Facts:
+    """Lists like Web30K's, of which most are shorter than their mean and few much longer."""
+    lengths = np.round(np.random.default_rng(0).lognormal(4.67, 0.5, train + vali + test))
+    parts = np.split(lengths.clip(1, 1251).astype(np.int64), [train, train + vali])
+    return Facts(dict(zip(("train", "vali", "test"), parts, strict=True)), 136, "made")
+
+
+SMALL, WEB30K = sized(640, 50, 600), sized(18919, 6306, 6306)
+
+
+# Peaks of such processes on a stand-in of Web30K, on a CPU.
+@pytest.mark.parametrize(
+    ("spec", "size", "measured"),
+    [
+        (TOWER, SMALL, 1649),
+        (CONTEXT, SMALL, 952),
+        ({**CONTEXT, "trials": 3}, SMALL, 1237),
+        (TREES, WEB30K, 3679),
+    ],
+)
+def test_a_measured_peak_is_below_the_request_and_above_half_of_it(spec, size, measured):
+    request = memory.MARGIN * predicted_mb(spec, size)
+    assert request / 2 < measured < request
+
+
+def test_models_of_a_stack_need_memory_together_and_others_one_after_another():
+    one = predicted_mb(CONTEXT, SMALL)
+    tuned = {**CONTEXT, "tune": {"training.optimizer.lr": [0.001, 0.003], "loss.alpha": [1, 10]}}
+    assert predicted_mb(tuned, SMALL) > one + 200
+    alone = {**tuned, "training": {**CONTEXT["training"], "stack": 1}}
+    assert predicted_mb(alone, SMALL) == pytest.approx(one)
+    widths = {**CONTEXT, "tune": {"model.width": [32, 96]}}
+    assert predicted_mb(widths, SMALL) == pytest.approx(one)
+
+
+def test_data_are_counted_once_whatever_is_used_of_them():
+    few = {**TOWER, "train_queries": 200}
+    assert predicted_mb(few, WEB30K) == pytest.approx(predicted_mb(TOWER, WEB30K), rel=0.02)
+    assert predicted_mb(TOWER, WEB30K) - predicted_mb(TOWER, SMALL) > 1500
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CONTEXT["model"],
+        TOWER["model"],
+        {"name": "linear"},
+        {"name": "two_layer", "hidden": 10},
+        {
+            "name": "feed_forward",
+            "hidden": [100, 100],
+            "norm": "query",
+            "activation": "relu",
+            "output_activation": True,
+        },
+    ],
+)
+def test_layers_are_those_of_the_scorer_that_is_built(model):
+    elements = 136 + memory.ELEMENTS_OF_AN_OUTPUT * sum(layers(model))
+    assert elements == pytest.approx(predict.size_of(model, 136).elements, rel=0.01)
+
+
+def test_constants_that_are_repeated_to_leave_pytorch_out_are_the_same():
+    assert memory.SCORED == SCORING_CHUNK
+    assert memory.ELEMENTS_OF_AN_OUTPUT == predict.ELEMENTS_OF_AN_OUTPUT
+    assert memory.ROWS_OF_A_LEAF == predict.ROWS_OF_A_LEAF
+
+
+def test_a_run_on_a_gpu_requests_at_least_what_its_libraries_take():
+    study = load(yaml.safe_load(TINY.read_text(encoding="utf-8")), ROOT)
+    run = next(run for run, spec in study.runs.items() if spec["learner"] == "neural")
+    assert 500 < requested_mb(study, run) < 1500
+    assert requested_mb(study, run, gpus=1) == memory.LEAST_ON_A_GPU
