@@ -40,8 +40,8 @@ def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):
         ),
     ]
     assert training_sentence(runs) == (
-        "The networks have 1\u00a0000 to 2\u00a0000 weights. Each is the best on the validation set "
-        "of 2 configurations and was trained for a median of 170 epochs (40 to 300), until 20 "
+        "The networks have 1\u00a0000 to 2\u00a0000 weights. Each is the best on the validation "
+        "set of 2 configurations and was trained for a median of 170 epochs (40 to 300), until 20 "
         "epochs brought no better validation metric, or for at most 300 epochs, with 4 queries per "
         "step. 1 of 2 were trained for the largest number of epochs."
     )
