@@ -357,7 +357,8 @@ def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path
     assert trees[["better", "worse"]].iloc[0].tolist() == [9, 9]
     total = data[["better", "worse", "equivalent", "cannot_tell"]].sum(axis=1)
     assert (total == 2 * (len(LEVELS) - 1)).all()
-    assert "Two mean ranks differ significantly if they differ by" in stem.with_suffix(".md").read_text("utf-8")
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "Two mean ranks differ significantly if they differ by" in text
 
 
 def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path:
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert text.startswith("# Figures of the edition demo\n")
     assert text.index("(bruch2019/figure2.png)") < text.index("(bruch2019/figure10.png)")
-    assert "mean over 3 trials" in text
+    assert "means over 3 trials" in text
     with pytest.raises(DataError, match="not a figure"):
         write_gallery([folder / "absent.svg"], folder / "README.md")
 
