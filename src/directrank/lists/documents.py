@@ -28,9 +28,9 @@ class Documents:
         """M, N and F."""
         return *self.rows.shape, self.table.shape[1]
 
-    def repeated(self, times: int) -> Documents:
-        """The documents of each model repeated ``times`` times."""
-        return replace(self, rows=self.rows.repeat(times, 0))
+    def of_models(self, models: np.ndarray) -> Documents:
+        """The documents of these models, by position; a position may occur more than once."""
+        return replace(self, rows=self.rows[models])
 
     def tensor(self) -> Tensor:
         """The features as a tensor."""

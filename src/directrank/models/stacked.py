@@ -52,7 +52,10 @@ class StackedLinear(nn.Module):
             stacked = self.weight if out == 1 else self.weight.transpose(1, 2)
             y = torch.bmm(stacked.reshape(rows, -1, width), x.transpose(1, 2))
             y = y.view(models, N, 1) if out == 1 else y.view(models, out, N).transpose(1, 2)
-        return y if self.bias is None else y + self.bias
+        if self.bias is None:
+            return y
+        # In place, where the types agree: no gradient needs the product without its bias.
+        return y.add_(self.bias) if y.dtype == self.bias.dtype else y + self.bias
 
 
 class StackedBatchNorm(nn.Module):

@@ -300,6 +300,48 @@ def test_candidates_that_share_documents_are_candidates_with_documents_of_their_
         assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-10)
 
 
+CONTEXT = {"name": "context", "width": 8, "blocks": 1, "inner": 8, "dropout": 0.2}
+
+
+@pytest.mark.parametrize("queries", [1, 8])
+@pytest.mark.parametrize("model", [TOWER, CONTEXT])
+def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
+    data, monkeypatch, model, queries
+):
+    in_training = []
+
+    class Watched(Stack):
+        def _scores(self, batch):
+            in_training.append(len(self.active))
+            return super()._scores(batch)
+
+    training = {
+        **TRAINING,
+        "dtype": "float64",
+        "stack": 0,
+        "batch_queries": queries,
+        "max_documents": 9,
+        "max_epochs": 12,
+        "patience": 2,
+    }
+    settings = [
+        {
+            "model": model,
+            "loss": {"name": "approx_ndcg", "alpha": alpha},
+            "training": {**training, "optimizer": {**training["optimizer"], "lr": rate}},
+        }
+        for rate, alpha in ((1e-5, 1.0), (0.03, 1.0), (0.01, 5.0))
+    ]
+    together = fit_many(data, settings, [job()] * 3, kind=Watched)
+    alone = [fit_many(data, [setting], [job()])[0] for setting in settings]
+    assert len({fitted.info["epochs"] for fitted in together}) > 1
+    steps = -(-data.train.n_queries // queries)
+    assert sum(in_training) == steps * sum(fitted.info["epochs"] for fitted in together)
+    for one, other in zip(together, alone, strict=True):
+        assert one.info["epochs"] == other.info["epochs"]
+        assert np.allclose(one.predict(data.test), other.predict(data.test), atol=1e-8)
+
+
 @pytest.mark.parametrize(("models", "threads"), [(1, 2), (2, 1)])
 def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
     data, monkeypatch, models, threads

@@ -51,12 +51,15 @@ class Objective:
         generators: one random stream per model, for losses that draw.
         pairs: the number of pairs of documents within lists in all calls so far, without and with
             padding; float64 ``[2]``.
+        rows: the row of the layout that each model's documents are in, int ``[M]``; None if the
+            models are spread evenly over the rows, in their order.
     """
 
     settings: Sequence[Mapping[str, Any]]
     reduction: str
     generators: Sequence[torch.Generator]
     pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    rows: np.ndarray | None = None
 
     def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
@@ -68,7 +71,10 @@ class Objective:
 
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
-        lists = _Lists(call.models, scores, layout)
+        rows = self.rows
+        if rows is None:
+            rows = np.arange(len(scores)) // (len(scores) // len(layout.labels))
+        lists = _Lists(call.models, rows[call.models], scores, layout)
         # A single list per model has the layout of padded lists.
         flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
         groups = lists.all_together() if flat else lists.groups()
@@ -133,17 +139,20 @@ class _Lists:
 
     Args:
         numbers: int ``[models]``, the positions of the models.
+        rows: int ``[models]``, the row of the layout that each one's documents are in.
         scores: ``[M, N]``, of all models.
         layout: of ``[G, N]`` documents.
     """
 
-    def __init__(self, numbers: np.ndarray, scores: Tensor, layout: Layout) -> None:
+    def __init__(
+        self, numbers: np.ndarray, rows: np.ndarray, scores: Tensor, layout: Layout
+    ) -> None:
         self.numbers = numbers
         self.models = len(numbers)
         self.scores = scores
         self.labels = layout.labels
         self.layout = layout
-        self.rows = numbers // (len(scores) // len(layout.labels))
+        self.rows = rows
         #: int ``[lists]``
         self.lengths = layout.lengths[self.rows].ravel()
 
@@ -189,9 +198,9 @@ class _Lists:
             scores, labels = self.scores, self.labels
             if scores.shape[1] > len(places):
                 scores, labels = scores[:, : len(places)], labels[:, : len(places)]
-            # The same as repeat_interleave, which would take longer than the loss.
-            spread = labels[:, None].expand(-1, self.models // len(labels), -1)
-            return scores, spread.reshape(scores.shape), mask
+            if len(labels) < len(scores):
+                labels = labels.index_select(0, torch.from_numpy(self.rows).to(labels.device))
+            return scores, labels, mask
         index = _places(self.starts[group], places, self.scores)
         scores = _gathered(self.scores, index)
         if len(self.labels) < len(self.scores):

@@ -137,7 +137,7 @@ class PerQueryStack(Stack):
         costs = np.zeros(len(self.active))
         self.pass_seconds = 0.0
         for row in range(len(self.rows)):  # each is drawn alone, because its documents are copied
-            models = slice(row * self.per_row, (row + 1) * self.per_row)
+            models = slice(*np.searchsorted(self.row_of, (row, row + 1)))
             batch = self.feeder.draw(order[row : row + 1], self.cuts[row : row + 1])
             offsets = np.concatenate([[0], np.cumsum(batch.lengths[0])]).astype(np.int64)
             features, labels = batch.features[0].numpy(), batch.labels[0].numpy()

@@ -57,7 +57,8 @@ class Stack:
     """Trains several models in one pass, each as it would be trained alone.
 
     Models that draw the same queries are neighbours and share their documents; G such rows make up
-    the stack. A row leaves it when all of its models have finished.
+    the stack. A model leaves it when it has finished, or, if its scorer computes the models of a
+    row in one product, when the whole row has.
 
     Args:
         data: the splits.
@@ -117,6 +118,11 @@ class Stack:
     def active(self) -> list[int]:
         """Positions of the results that the models in training belong to, in their order."""
         return [number for row in self.rows for number in row]
+
+    @property
+    def row_of(self) -> np.ndarray:
+        """The row of each model in training, int ``[M]``."""
+        return np.repeat(np.arange(len(self.rows)), [len(row) for row in self.rows])
 
     def train(
         self, step_done: Callable[[], None], progress: Callable[[int, str], None]
@@ -221,8 +227,8 @@ class Stack:
             self.training["reduction"],
             self.loss_streams,
             self.pairs,
+            self.row_of,
         )
-        self.per_row = len(members) // len(self.rows)
         self._set_rates()
 
     def _set_rates(self) -> None:
@@ -249,6 +255,11 @@ class Stack:
                 now.seconds = time.perf_counter() - began
                 step_done()
         return now.total / steps
+
+    @property
+    def _shared(self) -> bool:
+        """Whether the models of a row are computed in one product, so that they leave together."""
+        return getattr(self.model, "shares_documents", False)
 
     def _threads(self) -> AbstractContextManager[None]:
         """Within it PyTorch keeps to one thread where compiled loops do most of a step."""
@@ -283,13 +294,14 @@ class Stack:
         rows, spans = batch.rows, batch.spans
         # Layers in blocks read documents from their table; a copy would pass memory twice.
         documents = batch.documents if getattr(self.model, "plain", []) else batch.features
-        if self.per_row > 1 and not getattr(self.model, "shares_documents", False):
+        if len(self.active) > len(self.rows) and not self._shared:
+            own = torch.from_numpy(self.row_of)
             if isinstance(documents, Documents):
-                documents = documents.repeated(self.per_row)
+                documents = documents.of_models(self.row_of)
             else:
-                documents = documents.repeat_interleave(self.per_row, 0)
-            rows = None if rows is None else rows.repeat_interleave(self.per_row, 0)
-            spans = spans.repeat(self.per_row, 0)
+                documents = documents.index_select(0, own.to(self.device))
+            rows = None if rows is None else rows.index_select(0, own.to(self.device))
+            spans = spans[self.row_of]
         with precision.products(self.training["precision"], self.device):
             scores = self.model(documents, rows, spans)
         return scores.to(self.dtype)
@@ -308,7 +320,7 @@ class Stack:
         moved = None
         if ended.before is not None:
             moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
-        active = self.active
+        active, row_of = self.active, self.row_of
         seconds = (ended.seconds + time.perf_counter() - began) / len(active)
         over = self.epoch == self.training["max_epochs"]
         trained = []
@@ -325,11 +337,16 @@ class Stack:
                 result.state = _state_of(self.model, model)
         self._monitor(trained)
         self._restart(trained)
-        self.rows = [row for row in self.rows if not all(self.results[n].finished for n in row)]
+        self.rows = [left for row in self.rows if (left := self._left_of(row))]
         if len(self.active) < len(active):
-            self._leave(active)
+            self._leave(active, row_of)
         elif self.training["schedule"] or self.training["restart_after"]:
             self._set_rates()
+
+    def _left_of(self, row: Sequence[int]) -> list[int]:
+        """The models of a row that stay in the stack."""
+        left = [number for number in row if not self.results[number].finished]
+        return list(row) if left and self._shared else left
 
     def _note(
         self,
@@ -386,10 +403,15 @@ class Stack:
                 state[name][model] = value[0].to(state[name])
             self.optimiser.forget(model)
 
-    def _leave(self, before: Sequence[int]) -> None:
-        """Take models out that are no longer active; ``before`` names those of the epoch before."""
+    def _leave(self, before: Sequence[int], row_of: np.ndarray) -> None:
+        """Take models out that are no longer active.
+
+        Args:
+            before: the models of the epoch that has ended.
+            row_of: their rows in it.
+        """
         kept = [model for model, number in enumerate(before) if number in set(self.active)]
-        rows = [before.index(row[0]) // self.per_row for row in self.rows]
+        rows = [row_of[before.index(row[0])] for row in self.rows]
         self.shuffles = [self.shuffles[row] for row in rows]
         self.cuts = [self.cuts[row] for row in rows]
         self.init_streams = [self.init_streams[model] for model in kept]
@@ -440,7 +462,7 @@ class Stack:
             result = self.results[number]
             if result.finished or np.isfinite(objectives[model]):
                 continue
-            row = model // self.per_row
+            row = self.row_of[model]
             starts, lengths = batch.starts[row], batch.lengths[row]
             places = torch.from_numpy(concatenated_ranges(starts, lengths))
             ids = np.asarray(self.data.train.query_ids)[batch.queries[row]]
