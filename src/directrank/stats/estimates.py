@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from directrank.stats.intervals import Interval
 
@@ -162,14 +162,14 @@ def of_paired_ratio(a: Values, b: Values) -> Estimate:
 
 def _quantile(probability: float, freedom: float) -> float:
     if math.isinf(freedom):
-        return float(stats.norm.ppf(probability))
-    return float(stats.t.ppf(probability, freedom))
+        return float(scipy.stats.norm.ppf(probability))
+    return float(scipy.stats.t.ppf(probability, freedom))
 
 
 def _survival(statistic: float, freedom: float) -> float:
     if math.isinf(freedom):
-        return float(stats.norm.sf(statistic))
-    return float(stats.t.sf(statistic, freedom))
+        return float(scipy.stats.norm.sf(statistic))
+    return float(scipy.stats.t.sf(statistic, freedom))
 
 
 def _finite(values: Values) -> np.ndarray:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,6 @@ def mean_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> 
     n = len(values)
     half_width = math.nan
     if n > 1:
-        quantile = float(stats.t.ppf((1 + level) / 2, n - 1))
+        quantile = float(scipy.stats.t.ppf((1 + level) / 2, n - 1))
         half_width = quantile * float(values.std(ddof=1)) / math.sqrt(n)
     return Interval(mean=float(values.mean()), half_width=half_width, n=n, level=level)

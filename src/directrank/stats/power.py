@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, special, stats
+import scipy
 
 #: The t distribution is treated as normal beyond this many degrees of freedom.
 _MANY = 1e5
@@ -40,17 +40,17 @@ def smallest_difference(
     if math.isnan(error) or error == 0:
         return error
     if freedom > _MANY:
-        return error * float(stats.norm.ppf(1 - level / 2) + stats.norm.ppf(power))
-    critical = float(stats.t.ppf(1 - level / 2, freedom))
+        return error * float(scipy.stats.norm.ppf(1 - level / 2) + scipy.stats.norm.ppf(power))
+    critical = float(scipy.stats.t.ppf(1 - level / 2, freedom))
 
     def missed(shift: float) -> float:
         # Under a true difference the statistic has a noncentral t distribution.
-        return float(special.nctdtr(freedom, shift, critical)) - (1 - power)
+        return float(scipy.special.nctdtr(freedom, shift, critical)) - (1 - power)
 
     most = critical + 10.0
     while missed(most) > 0:
         most *= 2
-    return error * float(optimize.brentq(missed, 0.0, most))
+    return error * float(scipy.optimize.brentq(missed, 0.0, most))
 
 
 def smallest_margin(error: float, freedom: float, level: float = 0.05, power: float = 0.8) -> float:
@@ -70,7 +70,9 @@ def smallest_margin(error: float, freedom: float, level: float = 0.05, power: fl
     _check(level, power)
     normal = freedom > _MANY
     quantiles = (1 - level, (1 + power) / 2)
-    parts = [stats.norm.ppf(q) if normal else stats.t.ppf(q, freedom) for q in quantiles]
+    parts = [
+        scipy.stats.norm.ppf(q) if normal else scipy.stats.t.ppf(q, freedom) for q in quantiles
+    ]
     return error * float(sum(parts))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
@@ -55,11 +55,11 @@ def friedman(values: np.ndarray) -> Friedman:
         raise ValueError("Friedman's test needs at least two blocks of at least three methods")
     if not np.isfinite(values).all():
         raise ValueError("Friedman's test needs finite values: leave out blocks without a value")
-    ranks = stats.rankdata(-values, axis=1)
+    ranks = scipy.stats.rankdata(-values, axis=1)
     if (np.ptp(values, axis=1) == 0).all():
         # If all values are tied, SciPy's correction divides by zero.
         return Friedman(ranks.mean(axis=0), 0.0, 1.0, len(values))
-    result = stats.friedmanchisquare(*values.T)
+    result = scipy.stats.friedmanchisquare(*values.T)
     return Friedman(ranks.mean(axis=0), float(result.statistic), float(result.pvalue), len(values))
 
 
@@ -82,7 +82,7 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
     """
     if methods < 2 or blocks < 1 or not 0 < level < 1:
         raise ValueError(f"no critical difference of {methods} methods, {blocks} blocks at {level}")
-    quantile = float(stats.studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
+    quantile = float(scipy.stats.studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
     return quantile * math.sqrt(methods * (methods + 1) / (6 * blocks))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 #: Up to this many non-zero differences all sign patterns are enumerated (2^16 of them).
 EXACT_LIMIT = 16
@@ -73,7 +73,7 @@ def welch(a: Values, b: Values) -> Comparison:
         statistic = math.copysign(math.inf, difference) if difference else 0.0
         p_value = 0.0 if difference else 1.0
     else:
-        result = stats.ttest_ind(a, b, equal_var=False)
+        result = scipy.stats.ttest_ind(a, b, equal_var=False)
         statistic, p_value = float(result.statistic), float(result.pvalue)
     return Comparison(
         "welch", difference, statistic, p_value, hedges_g(a, b), "hedges_g", len(a), len(b)
@@ -154,7 +154,7 @@ def wilcoxon(a: Values, b: Values) -> Comparison:
     differences = (a - b)[a != b]
     if len(differences):
         # SciPy uses the normal limit if there are zeros; without them, small samples stay exact.
-        result = stats.wilcoxon(differences, alternative="two-sided")
+        result = scipy.stats.wilcoxon(differences, alternative="two-sided")
         statistic, p_value = float(result.statistic), float(result.pvalue)
     else:
         statistic, p_value = 0.0, 1.0
@@ -249,7 +249,7 @@ def rank_biserial(a: Values, b: Values) -> float:
     differences = differences[differences != 0]
     if not len(differences):
         return 0.0
-    ranks = stats.rankdata(np.abs(differences))
+    ranks = scipy.stats.rankdata(np.abs(differences))
     return float(np.sign(differences) @ ranks / ranks.sum())
 
 

@@ -21,11 +21,16 @@ class _Loader(yaml.SafeLoader):
     """Reads YAML's numbers, and also those without a point, such as ``1e-7``."""
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The same in C where PyYAML has it, ten times as fast, with less helpful errors."""
+
+
+for _loader in (_Loader, _FastLoader):
+    _loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+        list("-+0123456789"),
+    )
 
 
 def read_yaml(path: str | Path) -> Any:
@@ -39,7 +44,7 @@ def read_yaml(path: str | Path) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file", "check the path") from None
     try:
-        return yaml.load(text, _Loader)
+        return _loaded(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -51,7 +56,14 @@ def read_yaml(path: str | Path) -> Any:
 def package_schema(name: str) -> Mapping[str, Any]:
     """The schema ``name`` (such as ``run``) that comes with the package."""
     text = (files("directrank") / "schemas" / f"{name}.schema.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)
+    return _loaded(text)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return yaml.load(text, _FastLoader)
+    except yaml.YAMLError:
+        return yaml.load(text, _Loader)
 
 
 def check(document: Any, schema: Mapping[str, Any], where: str) -> None:

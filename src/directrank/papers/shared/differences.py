@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from directrank.papers.shared.evidence import NOT_COMPARABLE
 
@@ -32,7 +32,7 @@ def standard_error(half_width: pd.Series, n: pd.Series | int) -> pd.Series:
     NaN where there is a single value, whose spread is unknown.
     """
     freedom = pd.Series(n, index=half_width.index, dtype="Float64").astype(float) - 1
-    quantile = stats.t.ppf(0.975, freedom.where(freedom > 0))
+    quantile = scipy.stats.t.ppf(0.975, freedom.where(freedom > 0))
     return half_width / quantile
 
 

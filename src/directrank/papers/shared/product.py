@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from directrank.data import catalog
-from directrank.papers.shared import figures, tables
+from directrank.papers.shared import tables
 from directrank.papers.shared.evidence import OTHER_REAL, PREPARED, PUBLISHED, Evidence, gather
 from directrank.papers.shared.quotes import quoted
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
@@ -23,6 +23,13 @@ from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import imported_modules
 from directrank.system.schema import suggest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The module that renders figures. It is imported when one is drawn, so that planning does not wait
+#: for matplotlib.
+RENDERING = "directrank.papers.shared.figures"
 
 #: Kind of data → what a caption says about data that are not the paper's.
 ORIGINS = {"stand-in": STANDIN, OTHER_REAL: OTHER_DATA}
@@ -161,6 +168,11 @@ def products(paper: str) -> Mapping[str, Product]:
     catalogue. The placeholder is replaced by the collection's title in the product's title, and by
     its name in its needs and options.
     """
+    return _products(paper, catalog.default_path())
+
+
+@cache
+def _products(paper: str, catalogue: Path) -> Mapping[str, Product]:
     table: Mapping[str, Product] | None = getattr(paper_module(paper), "PRODUCTS", None)
     if table is None:
         raise ConfigError(
@@ -170,13 +182,17 @@ def products(paper: str) -> Mapping[str, Product]:
         full: item
         for name, pattern in table.items()
         for full, item in (
-            _for_each_collection(name, pattern) if PLACEHOLDER in name else [(name, pattern)]
+            _for_each_collection(name, pattern, catalogue)
+            if PLACEHOLDER in name
+            else [(name, pattern)]
         )
     }
 
 
-def _for_each_collection(name: str, pattern: Product) -> Iterator[tuple[str, Product]]:
-    for collection, entry in catalog.load().items():
+def _for_each_collection(
+    name: str, pattern: Product, catalogue: Path
+) -> Iterator[tuple[str, Product]]:
+    for collection, entry in catalog.load(catalogue).items():
         item = replace(
             pattern,
             title=pattern.title.replace(PLACEHOLDER, entry.title),
@@ -218,7 +234,7 @@ def modules_of(paper: str, name: str) -> list[str]:
     """
     item = product(paper, name)
     shown = [item, *(product(paper, other) for other in item.repeats)]
-    modules = set(imported_modules(__name__))
+    modules = {*imported_modules(__name__), *imported_modules(RENDERING)}
     modules |= code_behind(paper, (part.function for part in shown))
     return sorted(modules.union(*(computed_by(part) for part in shown)))
 
@@ -291,6 +307,7 @@ def build(
         path = stem.with_name(stem.name + published.SUFFIX)
         published.write_results(path, result.data, result.about)
         return [path]
+    figures = import_module(RENDERING)
     said = _said_of_claims(item, claims_file)
     with figures.style():
         drawn = draw(evidence)
@@ -335,7 +352,7 @@ def build_times(
         ConfigError: the product has no measured times.
     """
     evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
-    with figures.style():
+    with import_module(RENDERING).style():
         times = draw(evidence).times
     if times is None:
         raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
