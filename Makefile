@@ -97,7 +97,7 @@ bench: $(READY)  ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python benchmarks/run.py
 
 docs: $(READY)  ## build the documentation into build/docs/index.html
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all -c docs -d build/doctrees . build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all --jobs auto -c docs -d build/doctrees . build/docs
 
 lint: $(READY)  ## run ruff, mypy, import contracts, spelling, snakefmt and snakemake --lint
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from snakemake.api import Workflow
 from snakemake.scheduling.job_scheduler import JobScheduler
 
-from directrank.edition.scheduling import keep_one_timer, longest_first
+from directrank.edition.scheduling import Order, keep_one_timer
 
 
 class Scheduler:
@@ -46,17 +46,30 @@ class Job:
         self.rule, self.wildcards = SimpleNamespace(name=rule), SimpleNamespace(run=run)
 
 
+def ordered(jobs, seconds, soon=frozenset(), before=()):
+    """``jobs`` in the order in which they would start."""
+    priorities = defaultdict(int, before)
+    dag = SimpleNamespace(needrun_jobs=lambda exclude_finished: jobs, _priority=priorities)
+    order = Order(dag, lambda seconds: soon)
+    order.set({})
+    order.set(seconds)
+    return sorted(jobs, key=priorities.__getitem__, reverse=True)
+
+
 def test_the_longest_fit_is_first_after_what_takes_seconds():
-    jobs = [Job("fit", "short"), Job("figure"), Job("fit", "long"), Job("fit", "unknown")]
-    wanted = Job("fit", "wanted")
-    priorities = defaultdict(int, {wanted: 10**10})
-    dag = SimpleNamespace(
-        needrun_jobs=lambda exclude_finished: [*jobs, wanted], _priority=priorities
-    )
-    longest_first(dag, {"short": 2.0, "long": 300.0, "wanted": 1.0})
-    short, figure, long, unknown = jobs
-    order = sorted([*jobs, wanted], key=priorities.__getitem__, reverse=True)
+    short, figure, long = Job("fit", "short"), Job("figure"), Job("fit", "long")
+    unknown, wanted = Job("fit", "unknown"), Job("fit", "wanted")
+    jobs = [short, figure, long, unknown, wanted]
+    seconds = {"short": 2.0, "long": 300.0, "wanted": 1.0}
+    order = ordered(jobs, seconds, before={wanted: 10**10})
     assert order == [wanted, figure, long, short, unknown]
+
+
+def test_fits_that_are_wanted_soon_start_before_longer_ones():
+    short, long, soon, sooner = (Job("fit", name) for name in ("short", "long", "soon", "sooner"))
+    seconds = {"short": 2.0, "long": 300.0, "soon": 1.0, "sooner": 3.0}
+    order = ordered([short, long, soon, sooner], seconds, soon={"soon", "sooner"})
+    assert order == [sooner, soon, long, short]
 
 
 def test_snakemakes_graph_takes_priorities_from_where_they_are_set():

@@ -77,6 +77,22 @@ def test_a_papers_claims_take_its_own_runs_alone():
     assert len(runs) < len(study.runs)
 
 
+def test_the_first_figure_shows_real_data_and_waits_for_no_verdict():
+    study = study_of("demo")
+    workflow = Workflow(study, ROOT)
+    protocol = {
+        cell["run"]
+        for cells in study.products["one_protocol", "figure_msrd_sample"]["experiments"].values()
+        for cell in cells
+    }
+    quick = workflow.runs_of_first_figure({})
+    assert 0 < len(quick) < len(protocol)
+    assert {study.run_data[run] for run in quick} == {"msrd_sample"}
+    # If the others take longer, it is the figure of one protocol.
+    seconds = {run: 0.1 if run in protocol else 1000.0 for run in study.runs}
+    assert workflow.runs_of_first_figure(seconds) == protocol
+
+
 def test_a_product_takes_the_verdicts_that_it_quotes():
     study = study_of("demo")
     workflow = Workflow(study, ROOT)

@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -19,7 +18,7 @@ try:
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
     from directrank.edition.progress import Progress, predicted_by
-    from directrank.edition.scheduling import keep_one_timer, longest_first
+    from directrank.edition.scheduling import Order, keep_one_timer
     from directrank.papers.shared.product import TIMES
     from directrank.system.errors import DirectrankError
 except ImportError as error:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 #: The priority of every job that is not a fit: it takes seconds, and others may wait for it.
 FIRST = 1e9
+
+#: What is added to the priority of the fits behind the figure that is made first.
+SOON = 1e6
 
 
 def keep_one_timer(scheduler: Any) -> None:
@@ -38,16 +41,33 @@ def keep_one_timer(scheduler: Any) -> None:
     scheduler._schedule_reevalutation = schedule
 
 
-def longest_first(dag: Any, runs: Mapping[str, float]) -> None:
-    """Start the longest fits first, so that no core idles while the last of them finishes.
+class Order:
+    """Sets the priorities of jobs: what takes seconds, then some fits, then the longest ones.
 
     Priorities that a user has set are kept.
 
     Args:
         dag: a :class:`snakemake.dag.DAG` of version 9.
-        runs: the predicted seconds of fits, by run.
+        soon: returns the runs that are fitted before all others, given the predicted seconds.
     """
-    for job in dag.needrun_jobs(exclude_finished=False):
-        if dag._priority[job] == 0:
-            fit = job.rule.name == "fit"
-            dag._priority[job] = runs.get(job.wildcards.run, 0.0) if fit else FIRST
+
+    def __init__(self, dag: Any, soon: Callable[[Mapping[str, float]], Collection[str]]) -> None:
+        self.dag = dag
+        self.soon = soon
+        self.jobs = [
+            job for job in dag.needrun_jobs(exclude_finished=False) if dag._priority[job] == 0
+        ]
+
+    def set(self, seconds: Mapping[str, float]) -> None:
+        """Start the longest fits first, so that no core idles while the last of them finishes.
+
+        Args:
+            seconds: the predicted seconds of fits, by run; empty before they are known.
+        """
+        soon = self.soon(seconds)
+        for job in self.jobs:
+            if job.rule.name != "fit":
+                self.dag._priority[job] = FIRST
+                continue
+            run = job.wildcards.run
+            self.dag._priority[job] = seconds.get(run, 0.0) + SOON * (run in soon)

@@ -331,6 +331,29 @@ class Workflow:
         experiments = (cells for plan in plans for cells in plan["experiments"].values())
         return self.run_files(sorted({cell["run"] for cells in experiments for cell in cells}))
 
+    def runs_of_first_figure(self, seconds: Mapping[str, float]) -> set[str]:
+        """The runs behind the figure of real data that can be drawn first; empty if there is none.
+
+        Figures that quote claims wait for all runs of their paper.
+
+        Args:
+            seconds: the predicted seconds of runs; those that are missing count as 1.
+        """
+        behind = []
+        for key, plan in self.study.products.items():
+            item = papers.product(*key)
+            runs = {cell["run"] for cells in plan["experiments"].values() for cell in cells}
+            real = all(self._source(run) == "archive" for run in runs)
+            if item.kind == "figure" and not item.claims and runs and real:
+                behind.append(runs)
+        return min(
+            behind, key=lambda runs: sum(seconds.get(run, 1.0) for run in runs), default=set()
+        )
+
+    def _source(self, run: str) -> str:
+        """Where a run's data come from; see :class:`directrank.edition.plan.DataSource`."""
+        return self.study.data[self.study.run_data[run]].source
+
     def product_data(self, wildcards: Any) -> list[str]:
         """The records of the prepared data sets that a product describes."""
         keys = self._plan(wildcards)["prepared"].values()
