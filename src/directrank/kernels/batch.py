@@ -1,8 +1,9 @@
-"""Ranked lists as kernels take them: flat arrays, and where each list begins and how long it is.
+"""Ranked lists as kernels take them: flat arrays, with the start and the length of each list.
 
-A kernel is ``kernel(begin, end, starts, lengths, *arrays, …)`` and works the lists from ``begin``
-to ``end``; it reads and writes nothing outside of them. So packed lists and padded ones, whose
-documents come first, run the same loop without a copy; lists with holes are packed for it.
+A kernel is ``kernel(begin, end, starts, lengths, *arrays, …)``. It processes the lists from
+``begin`` to ``end`` and reads and writes nothing outside them. Packed lists, and padded lists whose
+documents come first, therefore run through the same loop without a copy; lists with holes are
+packed before.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from directrank.lists.inputs import validated
 
 
 class Batch:
-    """B lists of at most L documents; flat ones have ``[N]`` where padded ones have ``[B, L]``.
+    """B lists of at most L documents; flat lists have arrays ``[N]`` in place of ``[B, L]``.
 
     Args:
         scores: floating ``[B, L]``; half precision is widened to float32.
         labels: ``[B, L]``.
-        mask: bool ``[B, L]``, True for a real document; None if all are real. Of flat lists,
-            where they lie.
+        mask: bool ``[B, L]``, True for a real document; None if all are real. For flat lists,
+            their positions (:class:`directrank.lists.flat.Flat`).
 
     Attributes:
-        scores, labels: as tensors ``[B, L]``.
+        scores, labels: tensors ``[B, L]``.
         shape: B and L.
-        starts, lengths: int64 ``[B]``, of the flat arrays.
+        starts, lengths: int64 ``[B]``, of each list in the flat arrays.
 
     Raises:
-        DirectrankError: as :func:`directrank.lists.inputs.validated`.
+        DirectrankError: see :func:`directrank.lists.inputs.validated`.
     """
 
     def __init__(self, scores: Tensor, labels: Tensor, mask: Lists | None) -> None:
@@ -44,7 +45,7 @@ class Batch:
 
     @classmethod
     def of_valid(cls, scores: Tensor, labels: Tensor, mask: Tensor) -> Batch:
-        """Of arguments that are known to be valid; the labels may be of any type."""
+        """A batch of arguments that are known to be valid; the labels may be of any type."""
         batch = cls.__new__(cls)
         batch.scores, batch.labels = scores, labels
         batch._lay_out(mask)
@@ -67,35 +68,35 @@ class Batch:
         else:
             real = np.ascontiguousarray(mask.numpy()).view(np.uint8)
             if not _count(real, self.lengths):
-                # Some list has a hole: its documents are put together.
+                # Some list has a hole, so the documents are packed.
                 self._index, self._mask = np.flatnonzero(real), mask
                 self.starts = self.lengths.cumsum() - self.lengths
 
     @property
     def gradient_needed(self) -> bool:
-        """Whether the gradient by the scores is asked for."""
+        """Whether the gradient with respect to the scores is requested."""
         return self.scores.requires_grad and torch.is_grad_enabled()
 
     @property
     def has_holes(self) -> bool:
-        """Whether the mask hides documents before the end of a list, which are left out here."""
+        """Whether the mask hides positions before the end of a list, which are left out here."""
         return self._index is not None
 
     @property
     def pairs(self) -> int:
-        """How many pairs of documents there are at most."""
+        """An upper bound on the number of pairs of documents."""
         if self._flat is not None:
             return int(self.lengths @ self.lengths)
         return self.shape[0] * self.shape[1] ** 2
 
     def flat(self, values: Tensor) -> np.ndarray:
-        """``values [B, L]`` of the documents, as kernels take them; memory is shared if it can."""
+        """``values [B, L]`` of the documents as a flat array that shares memory if possible."""
         numbers = values.detach().numpy().ravel()
         return numbers if self._index is None else numbers.take(self._index)
 
     def places(self, order: Tensor) -> np.ndarray:
-        """An order ``[B, L]``, masked documents last, as places from each list's first document,
-        flat."""
+        """An order ``[B, L]``, masked documents last, as flat positions that count from each list's
+        first document."""
         if self._mask is None:
             return self.flat(order)
         order = (self._mask.cumsum(1) - 1).gather(1, order)
@@ -103,7 +104,7 @@ class Batch:
         return order[first].numpy()
 
     def zeros(self) -> np.ndarray:
-        """A number per document, 0, in the scores' type."""
+        """A zero per document, in the scores' type."""
         size = self.scores.numel() if self._index is None else len(self._index)
         return self._empty(size, zero=True)
 
@@ -119,7 +120,7 @@ class Batch:
         return torch.from_numpy(values.reshape(self.scores.shape))
 
     def run(self, kernel: Callable[..., None], work: int, *arguments: object) -> None:
-        """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) is worth."""
+        """Call a kernel for all lists, on as many threads as the ``work`` (in pairs) justifies."""
         over_lists(kernel, work, self.shape[0], self.starts, self.lengths, *arguments)
 
     def loss(self, value: np.ndarray, gradient: np.ndarray) -> Tensor:
@@ -134,7 +135,7 @@ class Batch:
         return with_gradient(self.scores, value, gradient, self._flat)
 
     def spread(self, values: Tensor) -> Tensor:
-        """``values [B]`` of lists, where they meet those of the documents."""
+        """``values [B]`` of lists in a shape that broadcasts with values of the documents."""
         return spread(values, self._flat)
 
     def _empty(self, size: int, zero: bool = False) -> np.ndarray:
@@ -143,7 +144,7 @@ class Batch:
 
 
 def array(values: Tensor) -> np.ndarray:
-    """A tensor's numbers as a contiguous array, which shares their memory where it can."""
+    """A tensor's numbers as a contiguous array, which shares their memory if possible."""
     return values.detach().contiguous().numpy()
 
 
@@ -156,7 +157,7 @@ def per_list(value: float | Tensor, lists: int) -> np.ndarray:
 
 @compiled
 def _count(mask, lengths):
-    """Count each list's documents; whether in all lists they come before the padding."""
+    """Count each list's documents, and return whether they precede the padding in all lists."""
     leading = True
     for b in range(len(mask)):
         row = mask[b]

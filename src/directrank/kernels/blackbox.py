@@ -1,4 +1,4 @@
-"""NDCG at exact ranks with blackbox gradients on a CPU: two sorts, and a pass after each."""
+"""NDCG at exact ranks with blackbox gradients on a CPU: two sorts, each followed by one pass."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ndcg(
 
 @lru_cache(maxsize=256)
 def _at_ranks(kind: str, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """The discounts of the ranks up to the last, and their derivatives by the rank."""
+    """The discounts of the ranks up to the last, and their derivatives with respect to the rank."""
     ranks = torch.arange(1, last + 1, dtype=torch.float64).requires_grad_()
     with torch.enable_grad():
         discounts = _discount(kind, ranks)
@@ -74,10 +74,11 @@ def _move(
     begin, end, starts, lengths, scores, gains, order, discounts, slopes, cumulative, lam, value,
     moved,
 ):  # fmt: skip
-    """NDCG ``[B]``, and the scores ``[N]`` moved by ``lam`` times the loss's slope by the rank.
+    """NDCG ``[B]``, and the scores ``[N]`` moved by ``lam`` times the loss's derivative by rank.
 
-    ``order [N]`` counts from each list's first document; ``discounts`` and ``slopes`` are those of
-    ranks up to the cut-off, ``cumulative [L + 1]`` their sums; ``lam`` is ``[B]``.
+    ``order [N]`` counts from each list's first document. ``discounts`` are those of the ranks up to
+    the cut-off, ``slopes`` their derivatives, and ``cumulative [L + 1]`` the sums of the discounts;
+    ``lam`` is ``[B]``.
     """
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
@@ -99,7 +100,7 @@ def _move(
 
 @compiled
 def _steps(begin, end, starts, lengths, order, other, lam, gradient):
-    """How many places documents fall from one order to the other, over ``lam``."""
+    """The number of places that documents fall from one order to the other, over ``lam``."""
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
         before, after = order[first : first + n], other[first : first + n]

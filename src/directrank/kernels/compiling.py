@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {
 
 def compiled(kernel: Callable) -> Callable:
     """Compile a function that Python calls, by :func:`.system.compiling.compiled`."""
-    # Numba caches a function by its name, and looks for changes only in its own file.
+    # Numba caches a function by its name, and checks only the function's own file for changes.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
     return compiling.compiled(kernel, **OPTIONS)
 

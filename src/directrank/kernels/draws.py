@@ -1,4 +1,4 @@
-"""Lists whose orders are drawn, as kernels take them."""
+"""Lists with randomly drawn orders, as kernels take them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Drawn:
     """B lists, with each list's documents first.
 
     Args:
-        scores: ``[B, L]``; of flat lists ``[N]``, and so are all others.
+        scores: ``[B, L]``; for flat lists this and all other arrays are ``[N]``.
         gains: ``[B, L]``.
-        mask: bool ``[B, L]``, or where flat lists lie.
+        mask: bool ``[B, L]``, or the positions of flat lists.
 
     Attributes:
-        batch: of scores and gains.
+        batch: a :class:`Batch` of scores and gains.
     """
 
     def __init__(self, scores: Tensor, gains: Tensor, mask: Lists) -> None:
@@ -32,13 +32,14 @@ class Drawn:
             self.batch = Batch(scores, gains, mask)
 
     def order(self, order: Tensor) -> np.ndarray:
-        """An order ``[B, L]``, masked documents last, as places from each list's first document."""
+        """An order ``[B, L]``, masked documents last, as flat positions that count from each list's
+        first document."""
         if self._places is not None:
             order = inverse(self._places).gather(1, order)
         return order.numpy().ravel()
 
     def flat(self, values: Tensor) -> np.ndarray:
-        """``[B, L]`` of the documents, flat."""
+        """``values [B, L]`` of the documents as a flat array."""
         return self._together(values.detach()).numpy().ravel()
 
     def _together(self, values: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""K-SONG on a CPU: sums over pairs, twice, for the documents with a weight."""
+"""K-SONG on a CPU: two passes over the list for each document with a weight."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _hinged_dcg(begin, end, starts, lengths, scores, weights, margin, value, gra
         for i in range(n_front):
             weight = weights[first + place[i]]
             own = s[i]
-            s[i] = -np.inf if own == own else own  # its own force would drown small ones
+            s[i] = -np.inf if own == own else own  # its own force would swamp small ones
             rank = margin * margin + _sum_of_squares(s, n, own - margin)
             log = math.log1p(rank)
             total += weight * LN2 / log
@@ -72,7 +72,7 @@ def _sum_of_squares(s, n, least):
 
 @inlined
 def _forces(s, n, least, slope, push):
-    """``push`` by ``slope · max(0, s_j - least)``, and their sum."""
+    """Add the forces ``slope · max(0, s_j - least)`` to ``push``; returns their sum."""
     zero = like(s[0], 0.0)
     bound, factor = like(s[0], least), like(s[0], slope)
     total = zero

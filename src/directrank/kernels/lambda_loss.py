@@ -1,4 +1,4 @@
-"""LambdaLoss on a CPU: pairs in the order of the scores, each seen once."""
+"""LambdaLoss on a CPU: pairs in the order of the scores, each visited once."""
 
 from __future__ import annotations
 
@@ -86,16 +86,17 @@ def _lambda_loss(
 ):
     """``Σ w_ij log2(1 + exp(-sigma (s_i - s_j)))``, ``[B]``, and its gradient ``[N]``.
 
-    ``order [N]`` counts from each list's first document. ``by_document`` is NDCG-Loss1; else pairs
-    are weighted by ``rho`` times what a swap changes and ``mu`` times δ. ``discounts [L + 1]`` are
-    those of ranks, ``cumulative [L + 1]`` their sums as far as NDCG counts.
+    ``order [N]`` counts from each list's first document. ``by_document`` selects NDCG-Loss1;
+    otherwise the weight of a pair is ``rho`` times the change of NDCG by a swap plus ``mu`` times
+    δ. ``discounts [L + 1]`` are those of the ranks, and ``cumulative [L + 1]`` their sums up to the
+    cut-off of NDCG.
     """
     L = lengths[begin:end].max()
     room = np.empty((7, room_for(L)), scores.dtype)
     mantissa, power, scaled, push, gain, discount, delta = (
         room[0], room[1], room[2], room[3], room[4], room[5], room[6],
     )  # fmt: skip
-    # δ of documents one or more ranks apart.
+    # δ of documents that are one or more ranks apart.
     delta[:] = 0
     for r in range(L):
         delta[r] = mu * (discounts[r] - discounts[r + 1])
@@ -129,7 +130,7 @@ def _lambda_loss(
                 total += cost
                 push[i] -= force
         else:
-            gain[n:] = least  # no document in front is pushed by what is filled up
+            gain[n:] = least  # documents that fill the list up push no document in front
             discount[n:] = 0
             for i in range(n - 1):
                 cost, force = _of_swaps(
@@ -144,7 +145,7 @@ def _lambda_loss(
 
 @inlined
 def _of_documents(mantissa, power, scaled, weights, i, n, push):
-    """Costs and forces of document i with those behind it; a pair costs by both its documents."""
+    """Costs and forces of document i with those behind it; both documents weight a pair."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
     inverse, own, mine, weight = one / mantissa[i], power[i], scaled[i], weights[i]
     first = i + 1
@@ -163,7 +164,7 @@ def _of_documents(mantissa, power, scaled, weights, i, n, push):
 
 @inlined
 def _of_swaps(mantissa, power, scaled, gain, discount, delta, rho, i, n, push):
-    """Costs and forces of document i with those behind it, of which one may have the better label;
+    """Costs and forces of document i with those behind it, whose labels may be better or worse;
     each pair is weighted by its gains and ranks."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
     inverse, own, mine = one / mantissa[i], power[i], scaled[i]

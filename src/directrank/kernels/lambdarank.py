@@ -38,7 +38,8 @@ def lambdarank(
     if cutoff not in ("both", "either"):
         return NotImplemented
     batch = Batch(scores, labels, mask)
-    gained = gains(batch.labels, gain)  # before there is a gradient: it needs room for a moment
+    # Before the gradient is allocated, because gains need additional memory for a moment.
+    gained = gains(batch.labels, gain)
     value, gradient = batch.per_list(), batch.zeros()
     L, both = batch.shape[1], cutoff == "both"
     batch.run(
@@ -58,7 +59,7 @@ def lambdarank(
 
 @inlined
 def ranks_of(values, ranks):
-    """Ranks (from 1) by falling value, ties in order of appearance."""
+    """Ranks (from 1) by descending value, ties in order of appearance."""
     n = len(values)
     one, zero = like(values[0], 1.0), like(values[0], 0.0)
     for i in range(n):
@@ -90,8 +91,9 @@ def _lambdarank(
     """``Σ |ΔNDCG_ij| log(1 + exp(-sigma (s_i - s_j)))`` over pairs with ``y_i > y_j``, ``[B]``, and
     its gradient ``[N]``.
 
-    ``cut`` is infinite without a cut-off; ``both`` asks both documents of a pair to be within it.
-    ``discounts [L]`` are those of ranks, ``cumulative [L + 1]`` their sums as far as NDCG counts.
+    ``cut`` is infinite without a cut-off; ``both`` requires both documents of a pair to be within
+    it. ``discounts [L]`` are those of the ranks, and ``cumulative [L + 1]`` their sums up to the
+    cut-off of NDCG.
     """
     L = lengths[begin:end].max()
     place, level_end = np.empty(L, np.int64), np.empty(L, np.int64)
@@ -117,16 +119,16 @@ def _lambdarank(
 
 @inlined
 def lambdarank_pushes(s, g, best, discounts, cut, place, level_end, n, sigma, room):
-    """The weighted cost of a list's pairs; ``room[3]`` becomes its gradient by ``sigma s``.
+    """The weighted cost of a list's pairs; ``room[3]`` becomes its derivative by ``sigma s``.
 
     Args:
         s, g: scores and gains.
         best: the DCG of the best order.
         discounts: of ranks from 1.
-        cut: no two documents behind this rank are a pair.
-        place, level_end, n: of its documents, by :func:`~.pairs.by_falling_label`.
+        cut: two documents that are both behind this rank do not form a pair.
+        place, level_end, n: of the list's documents, from :func:`~.pairs.by_falling_label`.
         sigma: steepness.
-        room: ``[8, room_for(longest)]``, of which the last has :func:`ranks_of` the scores.
+        room: ``[8, room_for(longest)]``; its last row holds :func:`ranks_of` the scores.
     """
     mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
     gain, discount, behind, ranks = room[4], room[5], room[6], room[7]
@@ -155,8 +157,8 @@ def lambdarank_pushes(s, g, best, discounts, cut, place, level_end, n, sigma, ro
 
 @inlined
 def _swapped(mantissa, power, scaled, gain, discount, behind, i, first, n, push):
-    """Costs and forces of document i against those from ``first`` on, whose push is added up; each
-    pair is weighted by the change of NDCG."""
+    """Costs and forces of document i against those from ``first`` on, whose push is accumulated;
+    each pair is weighted by the change of NDCG."""
     one = like(mantissa[0], 1.0)
     inverse, own, mine = one / mantissa[i], power[i], scaled[i]
     cost = force = like(mantissa[0], 0.0)

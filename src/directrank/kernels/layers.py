@@ -1,12 +1,12 @@
 """Layers with batch norm and ReLU as compiled loops over blocks of documents.
 
-A block is a row of ``items``: its model m, its first document, and the one after its last. Arrays:
-documents ``[M, N, W]``, one number per column ``[M, W]``, sums of each block's documents
-``[blocks, W]``, weights ``[M, in, out]``. Products are BLAS's.
+A block is a row of ``items``: its model m, its first document, and the one after its last. The
+arrays have these shapes: documents ``[M, N, W]``, one number per column ``[M, W]``, sums over the
+documents of each block ``[blocks, W]``, weights ``[M, in, out]``. BLAS computes the products.
 
-Arrays of a quantity that each layer has are one array, layer after layer; :class:`Plan` says where.
-:func:`forward` and :func:`backward` take a layer of some runs of blocks at a time, so that threads
-can share the documents of a model, or all layers of some models.
+A quantity that each layer has is stored in one array, layer after layer; :class:`Plan` says at
+which positions. A call of :func:`forward` or :func:`backward` processes either one layer of some
+runs of blocks, so that threads can share the documents of a model, or all layers of some models.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
 
-#: Documents of a block, at most.
+#: The largest number of documents in a block.
 BLOCK = 512
 
-#: In place of a layer: all of them.
+#: In place of the number of a layer: all layers.
 ALL = -2
 
 
@@ -28,24 +28,24 @@ class Plan(NamedTuple):
     """Models of a stack, their layers and their blocks.
 
     Attributes:
-        items: int64 ``[blocks, 3]``, see above; those of a model are neighbours.
-        runs: int64 ``[runs, 2]``, the first block of neighbours that are worked in turn, and the
-            one after the last.
+        items: int64 ``[blocks, 3]``, see above; the blocks of a model are contiguous.
+        runs: int64 ``[runs, 2]``, the first of the contiguous blocks that are processed in turn,
+            and the one after the last.
         first: int64 ``[M + 1]``, each model's first run, and the number of runs.
         counts: int64 ``[M]``, each model's documents.
         layers: int64 ``[L, 6]``, of each layer: the widths of its input and of its output; how many
             columns of norms, numbers of weights, columns of outputs and columns of their gradients
             come before its own.
-        epsilons: float64 ``[norms]``; that of the norm of the input, if there is one, is first.
-        x, rows: the input is ``x`` ``[M, N, F]`` where ``rows`` is ``[M, 0]``; else ``x`` is
-            ``[1, T, F]``, and ``rows`` ``[M, N]`` says which of its rows each document is.
-        weights: those of all layers.
-        affine: weights of all norms, and their biases, ``[2, columns]``.
-        norms: a step's statistics of norms, ``[5, columns]``: mean, variance, one over the standard
-            deviation, and ``scale`` and ``shift``: the norm is ``z · scale + shift``.
+        epsilons: float64 ``[norms]``; that of the norm of the input, if there is one, comes first.
+        x, rows: the input is ``x`` ``[M, N, F]`` if ``rows`` is ``[M, 0]``; otherwise ``x`` is
+            ``[1, T, F]``, and ``rows`` ``[M, N]`` gives the row of each document.
+        weights: the weights of all layers.
+        affine: the weights of all norms, and their biases, ``[2, columns]``.
+        norms: the statistics of all norms in a step, ``[5, columns]``: mean, variance, one over the
+            standard deviation, and ``scale`` and ``shift``; the norm is ``z · scale + shift``.
         z: outputs of the products of all layers, ``M · N`` for each column.
         parts: two sums of each block, ``[2, blocks, widest]``.
-        y: ``[M, N, out]``, the output; in :func:`backward` its gradient.
+        y: ``[M, N, out]``, the output; in :func:`backward`, its gradient.
     """
 
     items: np.ndarray
@@ -68,10 +68,12 @@ class Gradients(NamedTuple):
     """The gradients that :func:`backward` computes.
 
     Attributes:
-        of_norms: of the norms' outputs, as ``z``; neighbouring layers of one width share a place.
-        terms: of norms, ``along`` and ``offset`` of :func:`through_norm`, ``[2, columns]``.
-        of_runs: each run's share of the weights' gradients, as the weights of so many models.
-        of_weights: as the weights; ``of_runs`` itself where each model has one run.
+        of_norms: of the norms' outputs, in the form of ``z``; adjacent layers of one width share a
+            place.
+        terms: ``along`` and ``offset`` of :func:`through_norm` for all norms, ``[2, columns]``.
+        of_runs: the share of each run in the gradients of the weights, stored as the weights of so
+            many models would be.
+        of_weights: in the form of the weights; ``of_runs`` itself if each model has one run.
         of_affine: of the norms' weights and biases, ``[2, columns]``.
     """
 
@@ -86,7 +88,7 @@ class Gradients(NamedTuple):
 def cut(counts, most_runs):
     """``items``, ``runs`` and ``first`` of a :class:`Plan`.
 
-    Those of a model are ``most_runs`` runs at most, of as many blocks each, but for the last.
+    A model has at most ``most_runs`` runs, all with the same number of blocks except the last.
     """
     blocks = 0
     for count in counts:
@@ -112,22 +114,23 @@ def cut(counts, most_runs):
 
 @inlined
 def columns(values, before, models, width):
-    """Of numbers per column those of a layer or norm, ``[M, width]``."""
+    """From ``values`` with one number per column, those of a layer or norm, ``[M, width]``."""
     return values[models * before : models * (before + width)].reshape((models, width))
 
 
 @inlined
 def pages(values, before, models, height, width):
-    """Of weights or documents those of a layer, ``[M, height, width]``."""
+    """From weights or documents of all layers, those of one layer, ``[M, height, width]``."""
     begin = models * before
     return values[begin : begin + models * height * width].reshape((models, height, width))
 
 
 @inlined
 def gather(block, x, rows, into):
-    """The documents of a block of the input.
+    """Copy the documents of a block of the input into ``into``.
 
-    One after the other, as the processor prefetches memory; BLAS goes through several at once.
+    They are read one after the other, which is how the processor prefetches memory, whereas BLAS
+    reads several at once.
     """
     m, first, last = block
     for i in range(last - first):
@@ -142,7 +145,7 @@ def gather(block, x, rows, into):
 
 @inlined
 def moments(z, mean, squares):
-    """The mean of each column and the sum of its squared distances from it.
+    """The mean of each column, and the sum of the squared distances from it.
 
     Documents are taken four at a time, so that sums are stored less often.
     """
@@ -191,7 +194,7 @@ def activate(z, scale, shift, a):
 
 @inlined
 def through_norm(block, gradient, z, mean, scale, along, offset, result):
-    """Back through a norm: from the gradient of a block's output that of its input.
+    """Back through a norm: the gradient of a block's input from that of its output.
 
     It is ``scale · gradient - offset - along (z - mean)``.
     """
@@ -206,9 +209,9 @@ def through_norm(block, gradient, z, mean, scale, along, offset, result):
 
 @inlined
 def through_relu(gradient, a, z, mean, to_shift, to_scale):
-    """Back through a ReLU, in place: its output ``a`` says where the gradient is zero.
+    """Back through a ReLU, in place; its output ``a`` says where the gradient is zero.
 
-    ``to_shift`` is the sum of the gradient, ``to_scale`` its sum times ``z - mean``.
+    ``to_shift`` is the sum of the gradient, and ``to_scale`` that of its product with ``z - mean``.
     """
     zero = a.dtype.type(0)
     to_shift[:] = 0
@@ -223,7 +226,7 @@ def through_relu(gradient, a, z, mean, to_shift, to_scale):
 
 @inlined
 def add_product(a, g, anew, part, total):
-    """Add ``a.T @ g`` to ``total``, or begin ``anew`` with it; ``part`` is room for it."""
+    """Add ``a.T @ g`` to ``total``, or store it there if ``anew``; ``part`` is working space."""
     if anew:
         np.dot(a.T, g, total)
         return
@@ -235,7 +238,7 @@ def add_product(a, g, anew, part, total):
 
 @inlined
 def columns_of_norm(plan, layer):
-    """How many columns of norms come before the one after a layer, and its width."""
+    """The number of columns of norms before those of the norm after a layer, and its width."""
     if layer < 0:
         return 0, plan.x.shape[2]
     return plan.layers[layer, 2], plan.layers[layer, 1]
@@ -243,9 +246,9 @@ def columns_of_norm(plan, layer):
 
 @inlined
 def norm_of(plan, layer):
-    """A step's statistics of the norm after a layer, each ``[M, width]``.
+    """The statistics of the norm after a layer in a step, each ``[M, width]``.
 
-    Mean, variance, one over the standard deviation, scale and shift: see :class:`Plan`.
+    They are mean, variance, one over the standard deviation, scale and shift; see :class:`Plan`.
     """
     models = len(plan.counts)
     before, width = columns_of_norm(plan, layer)
@@ -262,7 +265,7 @@ def norm_of(plan, layer):
 def finish_norm(plan, m, layer):
     """The statistics of the norm after a layer, from the moments of a model's blocks.
 
-    Means of blocks (Chan et al., 1979) do not lose the digits that sums of squares do.
+    Combining the blocks' means (Chan et al., 1979) keeps digits that sums of squares would lose.
     """
     models = len(plan.counts)
     number = layer + len(plan.epsilons) - len(plan.layers)
@@ -295,7 +298,7 @@ def finish_norm(plan, m, layer):
 def finish_norm_gradient(plan, gradients, m, layer):
     """The gradients of a norm's weight and bias, from the sums of :func:`through_relu`.
 
-    And the terms of :func:`through_norm`.
+    The terms of :func:`through_norm` are computed as well.
     """
     models = len(plan.counts)
     before, width = columns_of_norm(plan, layer)
@@ -319,10 +322,10 @@ def finish_norm_gradient(plan, gradients, m, layer):
 
 @inlined
 def sum_of_runs(plan, gradients, m, layer, begin, end):
-    """The gradient of a model's weights of a layer is the sum of its runs'.
+    """Sum the gradients of a layer's weights over the runs of a model.
 
-    Of the numbers from ``begin`` to ``end`` of ``in · out``. Nothing is to do where each model has
-    one run.
+    This covers the numbers from ``begin`` to ``end`` of the ``in · out`` weights. There is nothing
+    to do if each model has one run.
     """
     if len(plan.runs) == len(plan.counts):
         return
@@ -351,7 +354,7 @@ def input_moments(plan, begin, end):
 
 @inlined
 def first_product(plan, begin, end):
-    """The first layer's product of the input, or of its norm, and the moments of its blocks."""
+    """The first layer's product with the input, or with its norm, and the moments of its blocks."""
     models, N = len(plan.counts), plan.y.shape[1]
     width_in, width, _, at_weights, at_z, _ = plan.layers[0]
     weight = pages(plan.weights, at_weights, models, width_in, width)
@@ -372,7 +375,7 @@ def first_product(plan, begin, end):
 
 @inlined
 def product(plan, layer, begin, end):
-    """A later layer's product of activations, and the moments of its blocks."""
+    """A later layer's product with the activations, and the moments of its blocks."""
     models, N = len(plan.counts), plan.y.shape[1]
     width_in, width, _, at_weights, at_z, _ = plan.layers[layer]
     at_x = plan.layers[layer - 1, 4]
@@ -407,10 +410,11 @@ def output(plan, begin, end):
 
 @compiled
 def forward(begin, end, layer, plan):
-    """All layers of the models from ``begin`` to ``end``; or one ``layer`` of so many runs.
+    """All layers of the models from ``begin`` to ``end``, or one ``layer`` of the runs from
+    ``begin`` to ``end``.
 
-    Layer -1 is the norm of the input, the one after the last the output. Where it is one layer,
-    :func:`norm` has to follow.
+    Layer -1 is the norm of the input, and the layer after the last is the output. After a single
+    layer, :func:`norm` has to be called.
     """
     depth = len(plan.layers)
     whole = layer == ALL
@@ -432,14 +436,14 @@ def forward(begin, end, layer, plan):
 
 @compiled
 def norm(layer, plan):
-    """The norm after a layer, of all models."""
+    """The statistics of the norm after a layer, for all models."""
     for m in range(len(plan.counts)):
         finish_norm(plan, m, layer)
 
 
 @inlined
 def through_output(plan, gradients, begin, end):
-    """Back through :func:`output`: the gradient of the last norm's output, and its blocks' sums."""
+    """Back through :func:`output`: the gradient of the last norm's output, and its block sums."""
     models, N = len(plan.counts), plan.y.shape[1]
     _, width, _, _, at_z, at_gradient = plan.layers[-1]
     z = pages(plan.z, at_z * N, models, N, width)
@@ -459,9 +463,9 @@ def through_output(plan, gradients, begin, end):
 
 @inlined
 def gradients_of(plan, gradients, layer):
-    """Where a layer's gradients are, ``[M, height, width]``: its runs' weights, its norm's output.
+    """The gradients of a layer, ``[M, height, width]``: its runs' weights, and its norm's output.
 
-    And what :func:`through_norm` needs beside the latter.
+    With them comes what else :func:`through_norm` needs.
     """
     models, N = len(plan.counts), plan.y.shape[1]
     width_in, width, at_norm, at_weights, at_z, at_gradient = plan.layers[layer]
@@ -481,8 +485,8 @@ def gradients_of(plan, gradients, layer):
 def through_product(plan, gradients, layer, begin, end):
     """Back through the norm after a layer and through :func:`product`.
 
-    From the gradient of that norm's output come that of the norm of the layer below, its blocks'
-    sums, and each run's share of the weights' gradient.
+    The gradient of that norm's output gives the gradient of the output of the norm below, its sums
+    by block, and the share of each run in the gradient of the weights.
     """
     models, N = len(plan.counts), plan.y.shape[1]
     width_x, width, _, at_weights, _, _ = plan.layers[layer]
@@ -513,7 +517,8 @@ def through_product(plan, gradients, layer, begin, end):
 def through_input(plan, gradients, begin, end):
     """Back through the first layer's norm and through :func:`first_product`.
 
-    Gives each run's share of ``x.T @ gradient``; of an input that is normed, with ``x - mean``.
+    This gives the share of each run in ``x.T @ gradient``, with ``x - mean`` in place of ``x`` if
+    the input has a norm.
     """
     width_x, width = plan.layers[0, 0], plan.layers[0, 1]
     to_weight, gradient, z, z_mean, z_scale, along, offset = gradients_of(plan, gradients, 0)
@@ -539,10 +544,11 @@ def through_input(plan, gradients, begin, end):
 
 @compiled
 def backward(begin, end, layer, plan, gradients):
-    """Back through all layers of the models from ``begin`` to ``end``, or one of so many runs.
+    """Back through all layers of the models from ``begin`` to ``end``, or through one ``layer`` of
+    the runs from ``begin`` to ``end``.
 
-    The layer after the last is the output. After one layer :func:`norm_gradient` of the layer below
-    has to follow, and :func:`weights_gradient` in the end.
+    The layer after the last is the output. After a single layer, :func:`norm_gradient` of the layer
+    below has to be called, and after the last of them :func:`weights_gradient`.
     """
     depth = len(plan.layers)
     whole = layer == ALL
@@ -564,7 +570,7 @@ def backward(begin, end, layer, plan, gradients):
 
 @compiled
 def norm_gradient(layer, plan, gradients):
-    """:func:`finish_norm_gradient` of the norm after a layer, of all models."""
+    """:func:`finish_norm_gradient` of the norm after a layer, for all models."""
     for m in range(len(plan.counts)):
         finish_norm_gradient(plan, gradients, m, layer)
 

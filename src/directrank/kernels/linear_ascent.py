@@ -1,10 +1,10 @@
 """Passes of Qin2010's Algorithm 1 over the training queries, for one linear scorer.
 
-A step is one query: its scores, ranks from sigmoids, the gradient of NDCG or AP at these ranks, and
-the weights' move. Documents are kept in the order of their scores, so that a document's sigmoids
-are computed for those near it alone: where ``alpha`` times the difference of two scores is beyond
-:data:`FLAT`, the sigmoid is 0 or 1 to the last digit of a rank. The steeper the sigmoids, the
-fewer are left.
+A step processes one query: it computes scores, ranks from sigmoids and the gradient of NDCG or AP
+at these ranks, and moves the weights. Documents are kept in the order of their scores, so that a
+document's sigmoids need to be computed only for the documents near it: where ``alpha`` times the
+difference of two scores is beyond :data:`FLAT`, the sigmoid is 0 or 1 to the last digit of a rank.
+The steeper the sigmoids are, the fewer remain.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ def passes(
 ):
     """Pass over the queries until the weights move by no more than ``tolerance``.
 
-    Documents of a query lie one after the other, those with a gain in front.
+    The documents of a query are contiguous, and those with a gain come first.
 
     Args:
-        orders: int64 ``[E, Q]``, the queries of each pass in their order.
-        starts, lengths: int64 ``[Q]``, where a query's documents begin and how many they are.
-        fronts: int64 ``[Q]``, how many of them have a gain.
+        orders: int64 ``[E, Q]``, the order of the queries in each pass.
+        starts, lengths: int64 ``[Q]``, the first of a query's documents, and their number.
+        fronts: int64 ``[Q]``, the number of them that have a gain.
         features: float64 ``[N, F]``.
-        gains: float64 ``[N]``; for NDCG.
-        best: float64 ``[Q]``, DCG of the best order; for NDCG.
+        gains: float64 ``[N]``, used for NDCG.
+        best: float64 ``[Q]``, DCG of the best order, used for NDCG.
         alpha: steepness of the ranks.
         beta: steepness of the comparison of ranks, for AP; negative for NDCG.
         rate: learning rate.
-        tolerance: Euclidean distance.
-        weights: float64 ``[F]``; they are moved.
+        tolerance: a Euclidean distance.
+        weights: float64 ``[F]``, changed in place.
 
     Returns:
-        How many passes were made, whether the last one met the tolerance, and the mean of the
-        objective over the steps of the last one (each before its move).
+        The number of passes that were made, whether the last one met the tolerance, and the mean of
+        the objective over the steps of the last one (each before its move).
     """
     N, F = features.shape
     L, most = lengths.max(), max(1, fronts.max())
-    by_score = np.empty(N, np.int64)  # each query's documents by falling score, as seen last
+    by_score = np.empty(N, np.int64)  # each query's documents by descending score at its last step
     for q in range(len(starts)):
         by_score[starts[q] : starts[q] + lengths[q]] = np.arange(lengths[q])
     every = np.arange(most)
@@ -134,7 +134,7 @@ def passes(
 
 @inlined
 def _sort(scores, place):
-    """Put the positions ``place`` into the order of falling scores, in which they nearly are."""
+    """Sort the positions ``place``, which are nearly sorted already, by descending score."""
     for p in range(1, len(place)):
         moving = place[p]
         score = scores[moving]
@@ -149,10 +149,11 @@ def _sort(scores, place):
 def _sums(values, n, near, rows, n_rows, mantissa, power, sums, slopes, window):
     """``Σ_{j≠i} 1 / (1 + e_ij)`` of the rows i over all n, with ``e = mantissa · 2^power``.
 
-    ``values`` are in order, so that the fraction is 1 for those before i that are not ``near``, and
-    0 for those after it. Of the others, from ``window[i, 0]`` to ``window[i, 1]``, ``slopes`` keeps
-    ``e / (1 + e)²``, filled up to whole vectors with what comes next: what is left over after the
-    last one would cost as much as all that went before.
+    ``values`` are sorted, so that of the documents farther than ``near`` from i the fraction is 1
+    for those before i and 0 for those after it. For the others, the positions from
+    ``window[i, 0]`` to ``window[i, 1]``, ``slopes`` keeps ``e / (1 + e)²``. They are extended to
+    whole vectors by the documents that follow, because a remainder after the last vector would take
+    as long as all vectors before it.
     """
     fill_up(n, mantissa, power, 1)
     begin = end = 0
@@ -178,7 +179,7 @@ def _sums(values, n, near, rows, n_rows, mantissa, power, sums, slopes, window):
 
 @inlined
 def _ndcg_by_rank(ranks, gains, place, rows, n, best, by_rank):
-    """NDCG at the ranks of the n documents with a gain, and its derivative by each rank."""
+    """NDCG at the ranks of the n documents with a gain, and its derivative for each rank."""
     total = 0.0
     for i in range(n):
         gain, logarithm = gains[place[rows[i]]], math.log2(1 + ranks[i])
@@ -189,10 +190,10 @@ def _ndcg_by_rank(ranks, gains, place, rows, n, best, by_rank):
 
 @inlined
 def _ap_by_rank(ranks, counts, slopes, window, n, beta, by_rank):
-    """AP at the ranks of the n relevant documents, and its derivative by each rank.
+    """AP at the ranks of the n relevant documents, and its derivative for each rank.
 
-    ``counts``: ``Σ_{j≠i} sigmoid(beta (r_i - r_j))`` over them, with ``slopes`` and ``window`` as
-    :func:`_sums` leaves them. The ranks are overwritten.
+    ``counts`` are ``Σ_{j≠i} sigmoid(beta (r_i - r_j))`` over these documents, with the ``slopes``
+    and ``window`` that :func:`_sums` gives. The ranks are overwritten.
     """
     total = 0.0
     for i in range(n):

@@ -12,7 +12,7 @@ from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import exp, largest, like
 from directrank.lists.flat import Lists
 
-#: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
+#: Largest range of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
 
@@ -53,7 +53,7 @@ def _likelihood(begin, end, starts, lengths, scores, order, value, gradient):
 
 @inlined
 def _exponentials(values, n, exponentials):
-    """``exp(values - top)`` of the first n, their sum, and top, the largest."""
+    """``exp(values - top)`` of the first n values, their sum, and ``top``, the largest value."""
     top = largest(values, n)
     total = like(top, 0.0)
     for i in range(n):
@@ -71,7 +71,7 @@ def _of_near(s, top, n, weights, tails):
         tails[i] = 1 / tail
         total += top - s[i]
         product *= tail
-        if not 1e-140 < product < 1e140:  # a logarithm now and then is enough
+        if not 1e-140 < product < 1e140:  # an occasional logarithm is enough
             total += math.log(product)
             product = 1.0
     inverse = 0.0
@@ -83,7 +83,7 @@ def _of_near(s, top, n, weights, tails):
 
 @inlined
 def _of_far(s, n, weights, tails):
-    """The same with logarithms for sums."""
+    """The same with logarithms in place of sums."""
     total, tail = 0.0, -np.inf
     for i in range(n - 1, -1, -1):
         tail = _log_of_sum(tail, s[i])

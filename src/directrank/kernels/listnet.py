@@ -13,7 +13,7 @@ from directrank.kernels.numbers import exp, largest, like
 from directrank.kernels.pairs import whole_vectors
 from directrank.lists.flat import Lists
 
-#: The score that lists are filled up with.
+#: The score with which lists are filled up.
 LOW = -1e37
 
 
@@ -24,7 +24,7 @@ def listnet(
     *,
     document_weights: Tensor | None = None,
 ) -> Tensor:
-    """See :func:`directrank.losses.listnet`; not with weights of documents."""
+    """See :func:`directrank.losses.listnet`; weights of documents are not supported."""
     if document_weights is not None:
         return NotImplemented
     batch = Batch(scores, labels, mask)
@@ -36,7 +36,8 @@ def listnet(
 
 @compiled
 def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
-    """Cross entropy of the scores' softmax under the labels' ``[B]``, its gradient ``[N]``."""
+    """Cross entropy of the scores' softmax under that of the labels, ``[B]``, and its gradient
+    ``[N]``."""
     longest = lengths[begin:end].max()
     room = np.empty((2, whole_vectors(longest)), scores.dtype)
     s, y = room[0], room[1]
@@ -46,7 +47,7 @@ def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
         if n > 0:
             whole = whole_vectors(n)
             own, grades = scores[first : first + n], labels[first : first + n]
-            for j in range(n):  # an assignment to a slice would look for overlaps
+            for j in range(n):  # an assignment to a slice would check for overlaps
                 s[j] = own[j]
                 y[j] = grades[j]
             s[n:whole] = LOW
@@ -56,7 +57,7 @@ def _listnet(begin, end, starts, lengths, scores, labels, value, gradient):
 
 @inlined
 def _cross_entropy(s, y, n, whole, gradient):
-    """The loss; the gradient by the first n. ``s`` and ``y`` become their exponentials."""
+    """The loss, and its gradient for the first n documents; ``s`` and ``y`` become exponentials."""
     top, label_top = largest(s, whole), largest(y, whole)
     zero, one = like(top, 0.0), like(top, 1.0)
     total, label_total, met = zero, zero, zero

@@ -1,10 +1,10 @@
 """NeuralSort with Sinkhorn scaling, and metrics under it, on a CPU.
 
-One pass over the matrix P serves a whole round of scaling: as soon as the sum of a row is known,
-the row, still in the processor, is added to the sums of the columns. The adjoint goes the same way
-back. No other matrix is needed: P's adjoint is a sum of outer products ``a ⊗ b``, and what the
-softmax asks of it are sums of its rows and columns weighted with P, made of the vectors ``P b`` and
-``Pᵀ a`` that the rounds have at hand.
+One pass over the matrix P suffices for a whole round of scaling: as soon as the sum of a row is
+known, the row, which is still in the cache, is added to the sums of the columns. The adjoint goes
+through the rounds in the same way, backwards. No other matrix is needed: P's adjoint is a sum of
+outer products ``a ⊗ b``, and the softmax needs only sums over its rows and columns weighted with P.
+These follow from the vectors ``P b`` and ``Pᵀ a``, which the rounds compute anyway.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import checked_lists
 
-#: Rows of P worked together, and what its rows are filled up to multiples of.
+#: Rows of P that are processed together, and the number to multiples of which rows are filled up.
 ROWS, COLUMNS = 4, 16
 
-#: What :func:`sorted_expectation` can be, by number.
+#: The kinds of :func:`sorted_expectation`, by number.
 KINDS = ("weigh", "precisions", "cascade")
 WEIGH, PRECISIONS, CASCADE = 0, 1, 2
 
@@ -99,7 +99,7 @@ def sorted_expectation(
 
 @inlined
 def _neural_sort(s, n, tau, distances, matrix):
-    """P ``[rows, columns]`` of n scores, 0 beyond them; and ``Σ_j |s_i - s_j|``."""
+    """P ``[rows, columns]`` of n scores, 0 beyond them, and ``Σ_j |s_i - s_j|``."""
     distances[:n] = 0
     for i in range(n):
         for j in range(n):
@@ -138,7 +138,7 @@ def _dots(matrix, r, x, n_columns):
 
 @inlined
 def _add_rows(matrix, r, weights, slopes, n_columns, sums, sloped):
-    """Add four rows, times their weights, to ``sums``; times their slopes, too, to ``sloped``."""
+    """Add four rows, times their weights, to ``sums``; times their slopes too, to ``sloped``."""
     a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
     p, q, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
     k, l, m, o = p * slopes[r], q * slopes[r + 1], s * slopes[r + 2], t * slopes[r + 3]
@@ -166,7 +166,7 @@ def _left(matrix, weights, slopes, sums, sloped):
 
 @inlined
 def _invert(sums, n, inverse):
-    """``1 / sums`` of the first n, 1 where a sum is empty; 0 beyond."""
+    """``1 / sums`` of the first n sums, 1 where a sum is empty; 0 beyond."""
     one, zero = like(sums[0], 1.0), like(sums[0], 0.0)
     least = like(sums[0], LEAST)
     for i in range(len(sums)):
@@ -177,7 +177,7 @@ def _invert(sums, n, inverse):
 
 @inlined
 def _round(matrix, n, v, slopes, dots, u, sums, sloped):
-    """``dots = P v``, ``u = 1 / dots``, ``sums = Pᵀ u`` and the sloped ones, in one pass."""
+    """``dots = P v``, ``u = 1 / dots``, ``sums = Pᵀ u`` and ``sloped``, in one pass."""
     sums[:] = 0
     sloped[:] = 0
     for r in range(0, len(matrix), ROWS):
@@ -189,7 +189,7 @@ def _round(matrix, n, v, slopes, dots, u, sums, sloped):
 
 @inlined
 def _off(vector, sums, n):
-    """How far the scaled sums are from one at most."""
+    """The largest distance of a scaled sum from one."""
     most = 0.0
     for i in range(n):
         most = max(most, abs(vector[i] * sums[i] - 1.0))
@@ -198,11 +198,11 @@ def _off(vector, sums, n):
 
 @inlined
 def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped):
-    """Sinkhorn scaling; returns the rounds done.
+    """Sinkhorn scaling; returns the number of rounds that were done.
 
-    Round t = 1 … works with ``v[t]``: ``dots[t] = P v[t]``, ``u[t] = 1 / dots[t]``,
-    ``sums[t] = Pᵀ u[t]``. With columns first ``v[t] = 1 / sums[t - 1]``, ``u[0] = 1``. With rows
-    first ``v[1] = 1`` and the final one is ``v[rounds + 1] = 1 / sums[rounds]``.
+    Round t = 1, … uses ``v[t]``: ``dots[t] = P v[t]``, ``u[t] = 1 / dots[t]``,
+    ``sums[t] = Pᵀ u[t]``. If columns come first, ``v[t] = 1 / sums[t - 1]`` and ``u[0] =
+    1``. If rows come first, ``v[1] = 1``, and the final v is ``v[rounds + 1] = 1 / sums[rounds]``.
     """
     u[0] = 1
     u[0, n:] = 0
@@ -232,9 +232,9 @@ def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sum
 
 @inlined
 def _settle(values):
-    """Set to 0 what no longer counts, before it becomes denormal, which is slow; is anything left?
+    """Set negligible values to 0 and return whether any are left.
 
-    Adjoints shrink from round to round.
+    Adjoints shrink from round to round, and would become denormal numbers, which are slow.
     """
     zero = like(values[0], 0.0)
     least = like(zero, 1e-18) if is_single(zero) else like(zero, 1e-100)
@@ -248,7 +248,7 @@ def _settle(values):
 
 @inlined
 def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals):
-    """Take the outer products of P's adjoint, given those of the final u and v, to ``totals``.
+    """Add the outer products of P's adjoint to ``totals``, from the adjoints of the final u and v.
 
     ``totals`` are the sums, weighted with P, of the adjoint's rows, of its columns, and of its
     columns weighted by slope. ``of_u`` and ``of_v`` are overwritten.
@@ -299,8 +299,8 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
 
 @inlined
 def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations):
-    """P of a list's scores in the room given, with vectors 0 but for scores and slopes, and room
-    for the rounds."""
+    """P of a list's scores in the given working space, with vectors that are 0 except scores and
+    slopes, and space for the rounds."""
     n = len(scores)
     columns = (n + COLUMNS - 1) // COLUMNS * COLUMNS
     rows = (n + ROWS - 1) // ROWS * ROWS
@@ -323,7 +323,7 @@ def _ndcg(
 ):  # fmt: skip
     """``Σ_r D(r) (scale(P) gains)_r`` ``[B]`` and, where needed, its gradient ``[N]``.
 
-    ``discounts [L]`` are those of ranks, 0 beyond the cut-off.
+    ``discounts [L]`` are those of the ranks, 0 beyond the cut-off.
     """
     width = (lengths[begin:end].max() + COLUMNS - 1) // COLUMNS * COLUMNS
     kind = scores.dtype
@@ -369,7 +369,7 @@ def _ndcg(
         _adjoint(
             matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
         )
-        # Through the softmax: what a row loses as a whole.
+        # Through the softmax: the part that each row loses as a whole.
         _left(matrix, totals[0], slopes, totals[3], totals[4])
         _scores_gradient(s, n, tau, totals, gradient[first : first + n])
 
@@ -381,10 +381,11 @@ def _expectation(
 ):  # fmt: skip
     """An expectation under the scaled matrix ``[B]`` and, where needed, its gradient ``[N]``.
 
-    ``weights [N]`` are those of documents, ``discounts [R]`` those of ranks; ``kind`` is a number
-    of :data:`KINDS`. A pass over the ranks gives the value and, for each rank and document that
-    has a weight, the derivatives by its probability to be there and to be before; a pass back adds
-    those of earlier ranks up. The matrix stays in the cache, and no list needs more than its own.
+    ``weights [N]`` are those of the documents, ``discounts [R]`` those of the ranks; ``kind`` is
+    the position of a kind in :data:`KINDS`. A pass over the ranks gives the value and, for each
+    rank and each document with a weight, the derivatives with respect to the probabilities that it
+    is at the rank and that it is before it; a backward pass accumulates the latter. The matrix
+    stays in the cache, and each list needs only its own.
     """
     longest = lengths[begin:end].max()
     width = (longest + COLUMNS - 1) // COLUMNS * COLUMNS
@@ -471,7 +472,7 @@ def _with_weight(weights, place):
 
 @inlined
 def _weighed(chosen, p, discount, m, of_p, of_before):
-    """A rank's part of the weights' sum; the derivatives by ``p`` and by what is before."""
+    """A rank's part of the sum of weights; also its derivatives for ``p`` and ``before``."""
     total = like(discount, 0.0)
     for i in range(m):
         total += chosen[i] * p[i]
@@ -482,7 +483,7 @@ def _weighed(chosen, p, discount, m, of_p, of_before):
 
 @inlined
 def _precisions(chosen, p, before, discount, m, of_p, of_before):
-    """As :func:`_weighed` of the precisions: a rank's, times who is there."""
+    """As :func:`_weighed`, for precisions: that of a rank times the documents at it."""
     one, zero = like(discount, 1.0), like(discount, 0.0)
     at_rank, earlier, itself = zero, zero, zero
     for i in range(m):
@@ -503,12 +504,12 @@ def _precisions(chosen, p, before, discount, m, of_p, of_before):
 def _surely_ended(stops, before, m):
     """Whether later ranks change neither the cascade nor its derivatives.
 
-    These hold products over all documents but one or two. Beyond, such products would be denormal
-    numbers, which are slow.
+    These contain products over all documents except one or two, which from here on would be
+    denormal numbers, and those are slow.
     """
     one, zero = like(stops[0], 1.0), like(stops[0], 0.0)
     least = like(one, 1e-20) if is_single(one) else like(one, 1e-100)
-    first, second, others = one, one, one  # the two smallest factors, and the product of the rest
+    first, second, others = one, one, one  # two smallest factors, product of the others
     for i in range(m):
         passed = one - stops[i] * min(max(before[i], zero), one)
         largest_of_three = max(passed, second)
@@ -520,17 +521,17 @@ def _surely_ended(stops, before, m):
 
 @inlined
 def _cascade(stops, p, before, discount, m, room, of_p, of_before):
-    """As :func:`_weighed` of the cascade: who ends the search at a rank, none having before.
+    """As :func:`_weighed`, for the cascade: a document ends the search here, none before it.
 
     A pass over the documents in each direction gives the products over all others, and their
-    derivatives, without a division: a document may be certain to end the search.
+    derivatives, without a division, because a document may be certain to end the search.
     """
     one, zero = like(discount, 1.0), like(discount, 0.0)
     passed, chance, product, reached = room[0], room[1], room[2], room[3]
     for i in range(m):
         passed[i] = one - stops[i] * min(max(before[i], zero), one)
         chance[i] = stops[i] * p[i] * discount
-    all_pass, stopped = one, zero  # every document so far; all but one, which is at the rank
+    all_pass, stopped = one, zero  # all documents so far; all but one that is here
     for i in range(m):
         product[i], reached[i] = all_pass, stopped
         stopped = stopped * passed[i] + chance[i] * all_pass
@@ -551,7 +552,7 @@ def _cascade(stops, p, before, discount, m, room, of_p, of_before):
 
 @inlined
 def _row_of_outer(row, incoming, v, u, slope, n, of_v, by_slope):
-    """A rank's part in the adjoints of v (plain, and weighted by slope); returns that of its u."""
+    """Add a rank's part to the adjoints of v, plain and weighted by slope; return that of u."""
     total = like(u, 0.0)
     weight = u * slope
     for i in range(n):
@@ -564,7 +565,7 @@ def _row_of_outer(row, incoming, v, u, slope, n, of_v, by_slope):
 
 @inlined
 def _scores_gradient(s, n, tau, totals, gradient):
-    """From the adjoint of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau`` to that of s."""
+    """The adjoint of s from that of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau``."""
     by_distance = totals[0]
     for j in range(n):
         by_distance[j] = (totals[3, j] - totals[1, j]) / tau

@@ -1,4 +1,4 @@
-"""Operations on numbers that numba's loops need and Python has no words for."""
+"""Operations on numbers that numba's loops need and that Python cannot express directly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from directrank.kernels.compiling import inlined
 
 @intrinsic
 def is_single(context, example):
-    """Whether a number is float32; known when compiling."""
+    """Whether a number is float32; this is known at compile time."""
 
     def generate(context, builder, signature, arguments):
         return context.get_constant(types.boolean, signature.args[0] == types.float32)
@@ -22,7 +22,7 @@ def is_single(context, example):
 
 @intrinsic
 def like(context, example, number):
-    """A float64 ``number`` in the type of ``example``: bare constants would widen to float64."""
+    """A float64 ``number`` in the type of ``example``; bare constants would widen to float64."""
 
     def generate(context, builder, signature, arguments):
         return context.cast(builder, arguments[1], types.float64, signature.return_type)
@@ -32,7 +32,7 @@ def like(context, example, number):
 
 @intrinsic
 def power_of_two(context, exponent):
-    """``2^exponent`` of a whole number held as a float, within what the type can hold."""
+    """``2^exponent`` for a whole number held as a float, within the range of the type."""
 
     def generate(context, builder, signature, arguments):
         single = signature.return_type == types.float32
@@ -48,7 +48,7 @@ def power_of_two(context, exponent):
 
 @intrinsic
 def slope_of(context, e, s):
-    """``(e · s) · s`` in this order, which fast arithmetic would change: s² may underflow."""
+    """``(e · s) · s`` in this order, because s² may underflow; fast arithmetic would change it."""
 
     def generate(context, builder, signature, arguments):
         e, s = arguments
@@ -59,7 +59,7 @@ def slope_of(context, e, s):
 
 @intrinsic
 def _larger(context, x, y):
-    """The larger of two numbers, in words that let a loop of it vectorise, as ``max`` does not."""
+    """The larger of two numbers, in a form that vectorises within a loop, unlike ``max``."""
 
     def generate(context, builder, signature, arguments):
         x, y = arguments
@@ -71,7 +71,7 @@ def _larger(context, x, y):
 
 @inlined
 def largest(values, n):
-    """The largest of n values; a NaN among them may be passed over."""
+    """The largest of n values; a NaN among them may be ignored."""
     top = values[0]
     for j in range(1, n):
         top = _larger(values[j], top)
@@ -80,7 +80,7 @@ def largest(values, n):
 
 @inlined
 def exp(x):
-    """``exp(x)`` for x up to 0, as a loop of it vectorises; 0 below 1e-18 (float64: 1e-150)."""
+    """``exp(x)`` for x ≤ 0, in a form that vectorises; 0 below 1e-18 (float64: 1e-150)."""
     single = is_single(x)
     one = like(x, 1.0)
     whole = np.floor(x * like(x, 1.4426950408889634) + like(x, 0.5))

@@ -1,9 +1,9 @@
-"""Parts of kernels that go over the pairs of a list's documents.
+"""Parts of kernels that process the pairs of a list's documents.
 
-``exp(scale s)`` of a document is kept as ``m · 2^p``, p whole and m near one. A pair then costs no
-exponential: ``e = exp(scale (s_j - s_i)) = (m_j / m_i) · 2^(p_j - p_i)`` with a bounded difference
-of whole numbers, and ``1 / (1 + e)`` is a division that vectorises. It neither overflows nor loses
-digits however far apart the scores are.
+``exp(scale s)`` of a document is stored as ``m · 2^p``, with an integer p and m close to one. A
+pair then needs no exponential: ``e = exp(scale (s_j - s_i)) = (m_j / m_i) · 2^(p_j - p_i)`` with a
+bounded difference of integers, and ``1 / (1 + e)`` is a division that vectorises. It neither
+overflows nor loses digits, however far apart the scores are.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from directrank.kernels.compiling import inlined
 from directrank.kernels.numbers import is_single, like, power_of_two, slope_of
 
-#: Lists are filled up to multiples of so many documents.
+#: Lists are filled up to multiples of this many documents.
 VECTOR = 16
 
 
 @inlined
 def bounded_power(difference):
-    """``2^difference``, but 0 far below and bounded far above.
+    """``2^difference``, but 0 for very small and bounded for very large differences.
 
-    Beyond, a sigmoid is below 1e-18 (float64: 1e-150) in any case, and products with it would be
+    There, a sigmoid is below 1e-18 (float64: 1e-150) in any case, and products with it would be
     denormal numbers, which are slow.
     """
     far = like(difference, 60.0) if is_single(difference) else like(difference, 500.0)
@@ -49,12 +49,12 @@ def split_exponentials(values, place, n, scale, mantissa, power):
 
 @inlined
 def front_first(front, place):
-    """Positions of a list's documents, those where ``front`` is not 0 first; the number of these.
+    """Positions of a list's documents, those with a ``front`` other than 0 first; their number.
 
     ``place`` is one longer than the list.
     """
     n_front = 0
-    for j in range(len(front)):  # without branches, which no processor could foresee
+    for j in range(len(front)):  # without branches, which a processor could not predict
         place[n_front] = j
         n_front += front[j] != 0
     n = n_front
@@ -66,10 +66,10 @@ def front_first(front, place):
 
 @inlined
 def by_falling_label(labels, place, end):
-    """Positions of a list's documents by falling label, and where each one's label ends.
+    """Positions of a list's documents by descending label, and where each one's label ends.
 
-    Returns the number of documents; those with a label of minus infinity are left out. One pass for
-    each different label.
+    Returns the number of documents; those with a label of minus infinity are left out. There
+    is one pass for each different label.
     """
     n = 0
     above = np.inf
@@ -94,8 +94,8 @@ def by_falling_label(labels, place, end):
 def fill_up(n, mantissa, power, side):
     """Add documents infinitely far to one side, and round n up to a whole number of vectors.
 
-    What is left over after the last whole vector would cost as much as all that went before. Arrays
-    have room for it.
+    A remainder after the last whole vector would take as long as all vectors before it. The arrays
+    must be long enough (:func:`room_for`).
     """
     mantissa[n : n + VECTOR] = 1
     power[n : n + VECTOR] = side * 1e37
@@ -110,14 +110,17 @@ def whole_vectors(n):
 
 @inlined
 def room_for(n):
-    """How long arrays of n documents must be: filled up, and so that all rows of a table begin at
-    the same place of a cache line, as loads that straddle two take twice as long."""
+    """The length of arrays of n documents, with space for :func:`fill_up`.
+
+    With it all rows of a table begin at the same position of a cache line; loads that straddle two
+    lines take twice as long.
+    """
     return whole_vectors(n) + VECTOR
 
 
 @inlined
 def sigmoid_sums(mantissa, power, n_front, n, sums):
-    """``Σ_{j≠i} 1 / (1 + e_ij)`` of the documents i in front over all n."""
+    """``Σ_{j≠i} 1 / (1 + e_ij)`` over all n documents, for the documents i in front."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
     n = fill_up(n, mantissa, power, 1)
     for i in range(n_front):
@@ -132,13 +135,13 @@ def sigmoid_sums(mantissa, power, n_front, n, sums):
 
 @inlined
 def sigmoid_gradient(mantissa, power, weights, n_front, n, push):
-    """``push``: ``Σ_i weights_i e_ij / (1 + e_ij)²`` to the j, and taken from the i in front."""
+    """``push``: ``Σ_i weights_i e_ij / (1 + e_ij)²``, added to j and subtracted from i in front."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
     n = fill_up(n, mantissa, power, -1)
     push[:n] = 0
     for i in range(n_front):
         own, inverse, own_power, weight = mantissa[i], one / mantissa[i], power[i], weights[i]
-        mantissa[i] = zero  # its own force would drown small ones
+        mantissa[i] = zero  # its own force would swamp small ones
         total = zero
         for j in range(n):
             e = inverse * mantissa[j] * bounded_power(power[j] - own_power)
@@ -152,7 +155,7 @@ def sigmoid_gradient(mantissa, power, weights, n_front, n, push):
 
 @inlined
 def sigmoid_sums_and_derivatives(mantissa, power, n_front, n, sums, derivatives):
-    """As :func:`sigmoid_sums`; keeps ``e_ij / (1 + e_ij)²`` of the pairs ``[n_front, whole n]``."""
+    """As :func:`sigmoid_sums`; keeps ``e_ij / (1 + e_ij)²`` of all pairs, ``[n_front, whole]``."""
     one, zero = like(mantissa[0], 1.0), like(mantissa[0], 0.0)
     whole = fill_up(n, mantissa, power, 1)
     for i in range(n_front):
@@ -173,7 +176,7 @@ def sigmoid_sums_and_derivatives(mantissa, power, n_front, n, sums, derivatives)
 
 @inlined
 def gradient_of_derivatives(derivatives, weights, n_front, n, push):
-    """As :func:`sigmoid_gradient`, with what :func:`sigmoid_sums_and_derivatives` kept."""
+    """As :func:`sigmoid_gradient`, from what :func:`sigmoid_sums_and_derivatives` kept."""
     n = whole_vectors(n)
     push[:n] = 0
     for i in range(n_front):
@@ -188,9 +191,9 @@ def gradient_of_derivatives(derivatives, weights, n_front, n, push):
 
 @inlined
 def ideal_dcg(gains, n_front, n, cumulative):
-    """The best DCG of n documents, of which those in front have gain; NaN if a gain is NaN.
+    """The best DCG of n documents, of which those in front have a gain; NaN if a gain is NaN.
 
-    ``cumulative[r]`` is the sum of the first r discounts. One pass for each different gain.
+    ``cumulative[r]`` is the sum of the first r discounts. There is one pass for each gain.
     """
     total, first, left, above = 0.0, 0, n_front, np.inf
     while left > 0:
@@ -203,7 +206,7 @@ def ideal_dcg(gains, n_front, n, cumulative):
         if number == 0 or not level < above:
             return np.nan
         if level < 0 and above > 0:
-            first += n - n_front  # documents without gain come before negative ones
+            first += n - n_front  # documents without a gain come before negative ones
         total += level * (cumulative[first + number] - cumulative[first])
         first += number
         left -= number
@@ -213,7 +216,7 @@ def ideal_dcg(gains, n_front, n, cumulative):
 
 @inlined
 def discount_at(rank, cut, beta, letor):
-    """The (``letor`` or ``log2``) discount of a rank, smoothly cut off, and its derivative.
+    """The (``letor`` or ``log2``) discount of a rank with a smooth cut-off, and its derivative.
 
     ``cut`` is infinite without a cut-off.
     """
@@ -236,7 +239,7 @@ def discount_at(rank, cut, beta, letor):
 def softplus(e, s, difference):
     """``log(1 + e)`` with ``s = 1 / (1 + e)`` and ``difference = log(e)``.
 
-    ``max(difference, 0) + 2 artanh(z)``, where z is at most a third: the series ends soon.
+    ``max(difference, 0) + 2 artanh(z)``, where z is at most a third, so that few terms suffice.
     """
     t = e * s
     small, large = min(s, t), max(s, t)

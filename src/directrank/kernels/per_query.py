@@ -1,15 +1,16 @@
 """Compiled passes over the training queries, as Burges2006 trains RankNet and LambdaRank.
 
-M networks are trained side by side on the same queries. All of a document's units lie next to each
-other, those of network m at positions m, m + M, …, so that the innermost loops run over units of
-all networks. Shapes: F features, H units (1 for a linear net), K = H · M.
+M networks are trained in one pass over the same queries. All units of a document are contiguous,
+those of network m at positions m, m + M, …, so that the innermost loops run over the units of all
+networks. In the shapes, F is the number of features, H that of units (1 for a linear net), and K is
+H · M.
 
-A net is a tuple: whether hidden units have a tanh and an output layer; its weights ``[F, K]``,
+A net is a tuple of: whether hidden units have a tanh and an output layer; its weights ``[F, K]``,
 biases ``[K]`` and output weights ``[K]``, which are changed in place; learning rates ``[M]``; and
 float64 ``[M]``, to which training costs are added.
 
-:func:`epoch_by_lambdas` is what trains: a query's documents pass through the net as a matrix, and
-forces are those of the losses' own kernels. The other epochs are what section 6.1 of the paper
+Training uses :func:`epoch_by_lambdas`: a query's documents pass through the net as a matrix, and
+forces come from the losses' own kernels. The other epochs are those that section 6.1 of the paper
 times: the same passes of a single document through the net, and the same arithmetic for a single
 pair, in the orders of V1 and V2.
 """
@@ -30,7 +31,7 @@ from directrank.kernels.ranknet import ranknet_pushes
 LAWS = ("step", "spring", "logistic", "sigmoid", "difference")
 STEP, SPRING, LOGISTIC, SIGMOID, DIFFERENCE = range(len(LAWS))
 
-#: In the place of such a number: the losses that have a kernel of their own.
+#: In place of such a number: the losses that have a kernel of their own.
 RANKNET, LAMBDARANK = -1, -2
 
 
@@ -59,7 +60,7 @@ def forward(x, weight, bias, output, squash, units, scores):
 
 @inlined
 def scores_of(output, squash, units, scores):
-    """Scores ``[M]`` of one document from its units ``[K]``, which pass their tanh in place."""
+    """Scores ``[M]`` of one document from its units ``[K]``, to which tanh is applied in place."""
     K, M = len(units), len(scores)
     if not squash:
         for m in range(M):
@@ -76,7 +77,7 @@ def scores_of(output, squash, units, scores):
 
 @inlined
 def tanh(z):
-    """The hyperbolic tangent, as a loop of it vectorises."""
+    """The hyperbolic tangent, in a form that vectorises."""
     one, two = like(z, 1.0), like(z, 2.0)
     e = exp(-two * abs(z))
     value = (one - e) / (one + e)
@@ -85,7 +86,7 @@ def tanh(z):
 
 @inlined
 def backward(x, output, squash, units, score_gradient, pull, d_weight, d_bias, d_output):
-    """Add the gradients of one document, ``score_gradient`` ``[M]`` being those by its scores.
+    """Add the gradients of one document; ``score_gradient`` ``[M]`` is that of its scores.
 
     ``pull`` ``[K]`` is working space.
     """
@@ -98,9 +99,9 @@ def backward(x, output, squash, units, score_gradient, pull, d_weight, d_bias, d
 
 @inlined
 def to_units(output, squash, units, score_gradient, pull, d_bias, d_output):
-    """``pull`` ``[K]``: the gradient by one document's units, before their tanh.
+    """``pull`` ``[K]``: the gradient of one document's units, before their tanh.
 
-    It may be ``units`` itself. The gradients of biases and output weights are added up.
+    It may be ``units`` itself. The gradients of biases and output weights are accumulated.
     """
     M = len(score_gradient)
     if not squash:
@@ -120,10 +121,11 @@ def to_units(output, squash, units, score_gradient, pull, d_bias, d_output):
 def family_pushes(
     law, neighbours, margin, s, g, best, discounts, place, level_end, n, room, lead, force
 ):  # fmt: skip
-    """The gradient of a list by its scores, by place, in ``room[3]``; see :data:`LAWS`.
+    """The gradient of a list's scores, by place, in ``room[3]``; see :data:`LAWS`.
 
-    With ``neighbours`` only next documents of the order push each other. The other arguments are
-    those of :func:`~.lambdarank.lambdarank_pushes`, and two rows of working space, ``[n]`` each.
+    With ``neighbours`` only documents that are adjacent in the order push each other. The other
+    arguments are those of :func:`~.lambdarank.lambdarank_pushes`, and two rows of working space,
+    ``[n]`` each.
     """
     scaled, push, gain, discount, ranks = room[2], room[3], room[4], room[5], room[6]
     for i in range(n):
@@ -150,8 +152,8 @@ def family_pushes(
 
 @inlined
 def forces(law, margin, lead, force):
-    """``force`` ``[n]``: by what a document that should lead is pushed up, for each of the ``lead``
-    ``[n]`` that it has; see :data:`LAWS`."""
+    """``force`` ``[n]``: the force by which a document that should lead is pushed up, for each
+    ``lead`` ``[n]`` that it has; see :data:`LAWS`."""
     one, zero = like(margin, 1.0), like(margin, 0.0)
     if law == DIFFERENCE:
         for j in range(len(lead)):
@@ -173,7 +175,7 @@ def forces(law, margin, lead, force):
 
 @inlined
 def one_minus_ndcg(gains, ranks, discounts, cutoff, best):
-    """LambdaRank's training cost of a list, ``best`` being the DCG of its best order."""
+    """LambdaRank's training cost of a list; ``best`` is the DCG of its best order."""
     dcg = 0.0
     for j in range(len(gains)):
         if ranks[j] <= cutoff:
@@ -183,7 +185,7 @@ def one_minus_ndcg(gains, ranks, discounts, cutoff, best):
 
 @inlined
 def update(weights, gradients, rates):
-    """``weights`` ``[…, K]`` move against ``gradients``, which become zero."""
+    """Move ``weights`` ``[…, K]`` against ``gradients``, and set these to zero."""
     M = len(rates)
     flat, gradient = weights.reshape(-1), gradients.reshape(-1)
     for first in range(0, len(flat), M):
@@ -197,22 +199,22 @@ def epoch_by_lambdas(
     features, labels, gains, offsets, sums, cut_sums, cutoff, law, neighbours, margin, squash,
     weight, bias, output, rates, cost,
 ):  # fmt: skip
-    """n forward passes, the forces of all pairs, n backward passes, one update; per query.
+    """For each query: n forward passes, the forces of all pairs, n backward passes, one update.
 
-    Activations are kept for the backward passes, and of each score the exponential is taken once:
-    both of footnote 3's further speed-ups. The n passes are one matrix product.
+    Activations are kept for the backward passes, and the exponential of each score is computed
+    once; these are the two further speed-ups of footnote 3. The n passes are one matrix product.
 
     Args:
         features: ``[N, F]``, documents in the order of training.
         labels, gains: ``[N]``.
         offsets: int64 ``[Q + 1]``.
-        sums: ``[longest + 1]``, the sum of the first r discounts.
-        cut_sums: the same as far as NDCG, LambdaRank's training cost, counts.
+        sums: ``[longest + 1]``, the sums of the first r discounts.
+        cut_sums: the same up to the cut-off of NDCG, LambdaRank's training cost.
         cutoff: truncation of that NDCG.
-        law: number of the force in :data:`LAWS`; or :data:`RANKNET` or :data:`LAMBDARANK`.
+        law: number of the force in :data:`LAWS`, or :data:`RANKNET` or :data:`LAMBDARANK`.
         neighbours, margin: of the force; see :mod:`directrank.losses._lambda_family`.
         squash, weight, bias, output, rates, cost: the net, see above. The training cost of
-            RankNet is its loss, that of all others 1 - NDCG@cutoff.
+            RankNet is its loss, and that of all others is 1 - NDCG@cutoff.
     """
     M, K = len(rates), len(bias)
     longest = np.diff(offsets).max()
@@ -270,10 +272,10 @@ def epoch_by_lambdas(
 
 @inlined
 def pair_gradients(ahead, behind, push, product, cost):
-    """Of pairs whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
+    """For a pair whose first document should lead: ``push`` ``[M]`` = 1 / (1 + exp(s_i - s_j)).
 
-    Their cost (Burges2006 eq. 8) is added in two parts: what is linear to ``cost`` ``[M]``, and
-    the factors of what is left to take the logarithm of to ``product`` ``[M]``, each in (1, 2].
+    Its cost (Burges2006 eq. 8) is added in two parts: the linear part to ``cost`` ``[M]``, and the
+    other, which is a logarithm, as a factor in (1, 2] of ``product`` ``[M]``.
     """
     M = len(push)
     one, zero = like(push[0], 1.0), like(push[0], 0.0)
@@ -298,12 +300,12 @@ def flush(product, cost):
 def epoch_by_documents(
     features, labels, offsets, stored, squash, weight, bias, output, rates, cost
 ):
-    """V2: n forward passes, the forces of all pairs, n forward and n backward passes; per query.
+    """V2, for each query: n forward passes, the forces of all pairs, n forward and backward passes.
 
     Args:
         features, labels, offsets: as for :func:`epoch_by_lambdas`.
-        stored: activations are kept, and the second n forward passes left out: the first of
-            footnote 3's further speed-ups, which the paper did not make.
+        stored: whether activations are kept and the second n forward passes left out; this is the
+            first of footnote 3's further speed-ups, which the paper did not implement.
         squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
@@ -349,11 +351,11 @@ def epoch_by_documents(
 
 @compiled
 def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, output, rates, cost):
-    """V1: two forward and two backward passes per pair, pairs by falling label of the first.
+    """V1: two forward and backward passes per pair; pairs by descending label of the first.
 
     Args:
         features, labels, offsets: as for :func:`epoch_by_lambdas`.
-        batch: the weights are updated once per query; else after every pair.
+        batch: whether the weights are updated once per query, and not after every pair.
         squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
@@ -366,7 +368,7 @@ def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, outpu
     rise = np.empty(M, features.dtype)
     product = np.ones(M)
     d_weight, d_bias, d_output = np.zeros_like(weight), np.zeros_like(bias), np.zeros_like(output)
-    # A pair's own update is what its backward passes add to the weights themselves.
+    # Without batching, the backward passes of a pair add its update to the weights themselves.
     to_weight = d_weight if batch else weight
     to_bias = d_bias if batch else bias
     to_output = d_output if batch else output

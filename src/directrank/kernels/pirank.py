@@ -1,4 +1,4 @@
-"""NDCG under the first rows of NeuralSort's matrix on a CPU: a row after the other, none kept."""
+"""NDCG under the first rows of NeuralSort's matrix on a CPU, row by row, without storing it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _distances(v, place, n, distances):
 
 @inlined
 def _through_distances(v, place, n, weights, push):
-    """Add the gradient of ``Σ_i weights_i distances_i`` to ``push``; ties have none of each other.
+    """Add the gradient of ``Σ_i weights_i distances_i`` to ``push``; ties do not affect each other.
 
     It is ``Σ_i (weights_i + weights_j) sign(v_j - v_i)``.
     """
@@ -78,7 +78,7 @@ def _through_distances(v, place, n, weights, push):
             own = weights[place[q]]
             push[place[q]] += below - above + own * (n - stop - p)
         above += tied
-        p = max(stop, p + 1)  # a score that is not a number is not its own equal
+        p = max(stop, p + 1)  # NaN is not equal to itself
 
 
 @compiled
@@ -98,9 +98,9 @@ def _ndcg(
 ):
     """``Σ_r D(r) (P gains)_r`` ``[B]`` and its gradient ``[N]``.
 
-    ``order [N]`` counts from each list's first document; ``discounts [R]`` are those of ranks, as
-    far as they count; ``tau`` is ``[B]``. Where it is ``straight_through`` the value is that of the
-    sorted list.
+    ``order [N]`` counts from each list's first document; ``discounts [R]`` are those of the ranks
+    up to the cut-off; ``tau`` is ``[B]``. If ``straight_through``, the value is that of the sorted
+    list.
     """
     room = np.empty((5, lengths[begin:end].max() + 1), scores.dtype)
     v, distances, shares, of_distances, push = room[0], room[1], room[2], room[3], room[4]
@@ -136,7 +136,7 @@ def _ndcg(
                 force = weight * shares[i] * (g[i] - met)
                 push[i] += slope * force
                 of_distances[i] -= force
-        value[b] = exact if straight_through and soft == soft else soft  # NaN stays so
+        value[b] = exact if straight_through and soft == soft else soft  # NaN stays NaN
         _through_distances(v, place, n, of_distances, push)
         for i in range(n):
             pushed[i] = push[i] * inverse_tau

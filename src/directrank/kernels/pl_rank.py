@@ -1,4 +1,4 @@
-"""PL-Rank-3 on a CPU: two passes over a list for each order drawn."""
+"""PL-Rank-3 on a CPU: two passes over a list for each drawn order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from directrank.kernels.numbers import exp
 from directrank.lists.conventions import discount_sums
 from directrank.lists.flat import Lists
 
-#: Largest spread of scores whose exponentials, and sums of their inverses, float64 can hold.
+#: Largest range of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
 
@@ -36,8 +36,8 @@ def drawn_dcg(
 
 @compiled
 def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, gradient):
-    """Add the DCG of an ``order [N]`` to ``value [B]`` and the estimate to ``gradient [N]``;
-    ``theta`` are the weights of the ranks that count."""
+    """Add the DCG of an ``order [N]`` to ``value [B]`` and the estimate of its gradient to
+    ``gradient [N]``; ``theta`` are the weights of the ranks up to the cut-off."""
     L = lengths[begin:end].max()
     room = np.empty((6, L), np.float64)
     s, g, weights, push = room[0], room[1], room[2], room[3]
@@ -53,7 +53,7 @@ def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, 
         if not some or cut == 0:
             continue
         for i in range(n):
-            g[i] -= lowest  # changes no expected gradient
+            g[i] -= lowest  # does not change the expected gradient
             weights[i] = exp(s[i] - top)
         place = order[first : first + n]
         total = _follow(place, g, theta, cut, following)
@@ -70,7 +70,7 @@ def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, 
 
 @inlined
 def _follow(place, g, theta, cut, following):
-    """What is gained from each rank on; in all."""
+    """The DCG from each rank on; returns that of the whole list."""
     total = 0.0
     for r in range(cut - 1, -1, -1):
         total += theta[r] * g[place[r]]
@@ -80,7 +80,7 @@ def _follow(place, g, theta, cut, following):
 
 @inlined
 def _of_near(place, g, weights, theta, n, cut, following, tails, push):
-    """Add the estimate of an order, by exponentials ``weights``."""
+    """Add the estimate for an order, from the exponentials ``weights``."""
     tail = 0.0
     for r in range(n - 1, cut - 1, -1):
         tail += weights[place[r]]
@@ -101,7 +101,7 @@ def _of_near(place, g, weights, theta, n, cut, following, tails, push):
 
 @inlined
 def _of_far(place, g, s, theta, n, cut, following, tails, push):
-    """The same with logarithms for sums; ``direct`` and ``risk`` are times the current tail."""
+    """The same with logarithms in place of sums; ``direct`` and ``risk`` include the tail."""
     tail = -np.inf
     for r in range(n - 1, -1, -1):
         x = s[place[r]]

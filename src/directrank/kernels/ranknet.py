@@ -72,11 +72,11 @@ def _ranknet(begin, end, starts, lengths, scores, labels, sigma, value, gradient
 
 @inlined
 def ranknet_pushes(s, place, level_end, n, sigma, room):
-    """The cost of a list's pairs; ``room[3]`` becomes its gradient by ``sigma s``, by place.
+    """The cost of a list's pairs; ``room[3]`` becomes its derivative by ``sigma s``, by place.
 
     Args:
         s: scores.
-        place, level_end, n: of its documents, by :func:`~.pairs.by_falling_label`.
+        place, level_end, n: of the list's documents, from :func:`~.pairs.by_falling_label`.
         sigma: steepness.
         room: ``[4, room_for(longest)]``.
     """
@@ -97,7 +97,7 @@ def ranknet_pushes(s, place, level_end, n, sigma, room):
 
 @inlined
 def _lost(mantissa, power, scaled, i, first, n, push):
-    """Costs and forces of document i against those from ``first`` on, whose push is added up."""
+    """Costs and forces of document i against those from ``first`` on, whose push is accumulated."""
     one = like(mantissa[0], 1.0)
     inverse, own, mine = one / mantissa[i], power[i], scaled[i]
     cost = force = like(mantissa[0], 0.0)

@@ -26,8 +26,8 @@ from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
 
-#: Pairs of a list whose derivatives are kept from one pass over them to the next, at most. They
-#: leave room for the rest in a core's cache; of longer lists they are worked out again.
+#: The largest number of pairs of a list whose derivatives are kept from one pass to the next. They
+#: leave space for the rest in a core's cache; for longer lists they are computed again.
 KEPT = 1 << 16
 
 
@@ -109,7 +109,7 @@ def _soft_counts(begin, end, starts, lengths, values, front, counts):
 
 @compiled
 def _soft_counts_gradient(begin, end, starts, lengths, values, front, outer, gradient):
-    """The gradient by ``values`` of ``Σ_i outer_i counts_i``; all arrays ``[N]``."""
+    """The gradient of ``Σ_i outer_i counts_i`` with respect to ``values``; all arrays ``[N]``."""
     L = lengths[begin:end].max()
     place = np.empty(L + 1, np.int64)
     room = np.empty((4, room_for(L)), values.dtype)

@@ -1,4 +1,4 @@
-"""NDCG under SmoothI's rank indicators on a CPU: a rank after the other, and none is kept."""
+"""NDCG under SmoothI's rank indicators on a CPU, rank by rank, without storing them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import checked_lists
 
-#: A smaller factor of a document counts as 0, before it becomes denormal, which is slow.
+#: Smaller factors of a document count as 0, because they would become denormal, which is slow.
 LEAST = 1e-30
 
 
@@ -30,7 +30,7 @@ def ndcg(
 ) -> Tensor:
     """Minus NDCG under rank indicators; see :func:`directrank.losses.smooth_ndcg`.
 
-    Only where the product of factors is a constant of the gradient.
+    It is used only if the gradient treats the product of factors as a constant.
     """
     if not stop_gradient:
         return NotImplemented
@@ -55,7 +55,7 @@ def ndcg(
 
 @inlined
 def _write(scores, lowest, push, n, gradient):
-    """The gradient by scores of one by their heights above the least, which ties share."""
+    """The gradient by scores from that by heights above the lowest score, which ties share."""
     together, number = 0.0, 0
     for i in range(n):
         together += push[i]
@@ -68,7 +68,7 @@ def _write(scores, lowest, push, n, gradient):
 def _ndcg(begin, end, starts, lengths, scores, gains, discounts, alpha, delta, value, gradient):
     """``Σ_r D(r) Σ_j I^r_j gains_j`` ``[B]`` and its gradient ``[N]``.
 
-    ``discounts [R]`` are those of ranks, as far as they count; ``alpha`` is ``[B]``.
+    ``discounts [R]`` are those of the ranks up to the cut-off; ``alpha`` is ``[B]``.
     """
     room = np.empty((4, lengths[begin:end].max() + 1), scores.dtype)
     heights, left, shares, push = room[0], room[1], room[2], room[3]

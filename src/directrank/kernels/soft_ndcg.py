@@ -1,4 +1,4 @@
-"""NDCG at projected and at Laplace ranks on a CPU: a sort, and passes over the sorted list."""
+"""NDCG at projected and at Laplace ranks on a CPU: one sort, and passes over the sorted list."""
 
 from __future__ import annotations
 

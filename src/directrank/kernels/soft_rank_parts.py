@@ -1,6 +1,6 @@
-"""Parts of kernels that go along a sorted list: its Laplace and projected ranks, and gradients.
+"""Parts of kernels that process a sorted list: Laplace and projected ranks, and their gradients.
 
-``place`` holds the positions of a list's n documents by falling value, from its first on.
+``place`` holds the positions of a list's n documents by descending value, counted from the first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from directrank.kernels.compiling import inlined
 from directrank.kernels.numbers import exp
 
-#: A logarithm of nothing that stays finite in either type.
+#: A finite substitute for the logarithm of 0 in either type.
 LOW = -1e37
 
 
@@ -26,7 +26,7 @@ def neighbours(values, place, n, decays):
 
 @inlined
 def laplace(values, place, n, decays, ranks):
-    """Laplace ranks; ``decays`` is room, and becomes those of :func:`neighbours`."""
+    """Laplace ranks; ``decays`` is working space and receives those of :func:`neighbours`."""
     neighbours(values, place, n, decays)
     ahead, behind = 0.0, 0.0
     for p in range(n):
@@ -39,9 +39,9 @@ def laplace(values, place, n, decays, ranks):
 
 @inlined
 def laplace_gradient(place, n, decays, outer, gradient):
-    """The gradient by the values of ``Σ_i outer_i ranks_i``.
+    """The gradient of ``Σ_i outer_i ranks_i`` with respect to the values.
 
-    ``dr_i/dv_j = exp(-|v_i - v_j|) / 2``, and the sum of these over j is taken from its own.
+    ``dr_i/dv_j = exp(-|v_i - v_j|) / 2``, and ``dr_i/dv_i`` is minus the sum of these over j.
     """
     near, pushed, before = 0.0, 0.0, 0.0
     for p in range(n):
@@ -67,7 +67,7 @@ def _log_of_sum(x, y):
 
 @inlined
 def _violates(of_values, of_places, top, entropic):
-    """Whether the level of the last block but one is not below that of the last."""
+    """Whether the level of the second-to-last block is not below that of the last."""
     if entropic:
         return of_values[top - 1] - of_places[top - 1] >= of_values[top] - of_places[top]
     return of_values[top - 1] * of_places[top] >= of_values[top] * of_places[top - 1]
@@ -75,10 +75,10 @@ def _violates(of_values, of_places, top, entropic):
 
 @inlined
 def _pool(values, place, n, entropic, ends, room):
-    """Pool adjacent violators; ``ends[p]`` becomes where the block of the place p ends.
+    """Pool adjacent violators; ``ends[p]`` becomes the end of the block of the place p.
 
-    Blocks lie on a stack, each with its end, and the sums over its values and places whose quotient
-    is its level, or the logarithms of such sums.
+    The blocks form a stack. For each it holds the end, and the sums over the values and the places
+    of which its level is the quotient, or the logarithms of these sums.
     """
     end, of_values, of_places = room[0], room[1], room[2]
     top = -1
@@ -106,9 +106,9 @@ def _pool(values, place, n, entropic, ends, room):
 
 @inlined
 def project(values, place, n, entropic, ends, room, ranks):
-    """Projected ranks; ``ends [n]`` becomes where the block of each place ends.
+    """Projected ranks; ``ends [n]`` becomes the end of each place's block.
 
-    ``room`` is float64 ``[3, n]`` at least.
+    ``room`` is at least float64 ``[3, n]``.
     """
     _pool(values, place, n, entropic, ends, room)
     start = 0
@@ -131,7 +131,7 @@ def project(values, place, n, entropic, ends, room, ranks):
 
 @inlined
 def project_gradient(place, n, entropic, ends, ranks, outer, gradient):
-    """The gradient by the values of ``Σ_i outer_i ranks_i``: blocks lose their (weighted) mean."""
+    """The gradient of ``Σ_i outer_i ranks_i`` by the values: blocks lose their (weighted) mean."""
     start = 0
     while start < n:
         stop = ends[start]

@@ -20,7 +20,7 @@ from directrank.kernels.soft_rank_parts import (
 from directrank.lists.flat import Lists
 from directrank.lists.sorting import descending_order
 
-#: Work of a document, in pairs.
+#: The work that a document takes, in pairs.
 WORK = 20
 
 
@@ -76,7 +76,7 @@ class _ProjectedRanks(torch.autograd.Function):
 
 
 def sorted_lists(batch: Batch, values: Tensor, mask: Lists | None) -> np.ndarray:
-    """Positions of each list's documents by falling value, from its first on, flat."""
+    """Flat positions of each list's documents by descending value, counted from its first."""
     everyone = torch.ones_like(values, dtype=torch.bool) if mask is None else mask
     return batch.places(descending_order(values, everyone))
 
@@ -93,7 +93,7 @@ def _laplace(begin, end, starts, lengths, values, order, ranks):
 
 @compiled
 def _laplace_gradient(begin, end, starts, lengths, values, order, outer, gradient):
-    """The gradient by ``values`` of ``Σ_i outer_i ranks_i``."""
+    """The gradient of ``Σ_i outer_i ranks_i`` with respect to ``values``."""
     decays = np.empty(lengths[begin:end].max() + 1, values.dtype)
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
@@ -105,7 +105,7 @@ def _laplace_gradient(begin, end, starts, lengths, values, order, outer, gradien
 
 @compiled
 def _project(begin, end, starts, lengths, values, order, entropic, ends, ranks):
-    """Projected ranks, and where the block of each place ends; all arrays ``[N]``.
+    """Projected ranks, and the end of each place's block; all arrays ``[N]``.
 
     ``order`` and ``ends`` count from each list's first document.
     """
@@ -119,7 +119,7 @@ def _project(begin, end, starts, lengths, values, order, entropic, ends, ranks):
 
 @compiled
 def _project_gradient(begin, end, starts, lengths, order, entropic, ends, ranks, outer, gradient):
-    """The gradient by the values of ``Σ_i outer_i ranks_i``."""
+    """The gradient of ``Σ_i outer_i ranks_i`` with respect to the values."""
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
         last = first + n

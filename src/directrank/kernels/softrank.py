@@ -1,10 +1,10 @@
 """SoftRank's expected NDCG on a CPU, without the cubic recursion.
 
-The rank of document j, less one, is a sum of independent contests, so that
-``E[z^r] = Π_i (1 - p_ij (1 - z))`` for any z; and the discount is a sum of few powers,
-``D(r) = Σ_m w_m z_m^r``, to 1e-8 in float32 and 1e-12 in float64. For each document with a weight
-two passes over the list serve four powers at a time: the first multiplies the factors of all
-contests, the second divides by each of them again.
+The rank of document j, minus one, is a sum of independent contests, so that
+``E[z^r] = Π_i (1 - p_ij (1 - z))`` for any z; and the discount is a sum of a few powers,
+``D(r) = Σ_m w_m z_m^r``, to 1e-8 in float32 and 1e-12 in float64. For each document with a weight,
+two passes over the list handle four powers at a time: the first multiplies the factors of all
+contests, and the second divides the product by each of them again.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from directrank.lists.inputs import checked_lists
 
 _discount = discount
 
-#: The score that lists are filled up with: it wins no contest.
+#: The score with which lists are filled up; it wins no contest.
 LOW = -1e37
 
-#: Farther apart a contest is decided: ``exp(-FAR²)`` is 0 in either type.
+#: Beyond this distance a contest is decided, because ``exp(-FAR²)`` is 0 in either type.
 FAR = 30.0
 
 
 def _scaled_erfc(degree: int) -> np.ndarray:
     """Coefficients of a polynomial in ``2t - 1``, ``t = 3 / (3 + z)``: ``erfc(z) exp(z²) / t``.
 
-    Of relative error 2e-8 at degree 10 and 5e-15 at degree 24, for all z from 0 on.
+    Its relative error is 2e-8 at degree 10 and 5e-15 at degree 24, for all z ≥ 0.
     """
 
-    def scaled(x: np.ndarray) -> Any:  # an array; NumPy's stubs ask for a number
+    def scaled(x: np.ndarray) -> Any:  # an array, although NumPy's stubs require a number
         t = (x + 1) / 2
         return torch.special.erfcx(torch.from_numpy(3 / t - 3)).numpy() / t
 
@@ -63,7 +63,7 @@ def ndcg(
 ) -> Tensor:
     """Minus NDCG under the rank-binomial distribution; see :func:`directrank.losses.softrank`.
 
-    Not with a cut-off, and with the discount that falls smoothly alone.
+    It supports no cut-off, and only the discount ``log2``.
     """
     if k is not None or discount != "log2":
         return NotImplemented
@@ -89,8 +89,8 @@ def ndcg(
 def powers_of_discount(length: int, dtype: torch.dtype) -> tuple[list[float], list[float]]:
     """Bases ``z_m`` and weights ``w_m`` with ``1/log2(2 + r) ≈ Σ_m w_m z_m^r``, ``0 ≤ r < length``.
 
-    Least squares of the relative error over a geometric grid of decay rates; the fewest terms that
-    reach 1e-8 (float32) or, before rounding, 1e-13 (float64).
+    The weights minimise the squared relative error over a geometric grid of decay rates; the number
+    of terms is the smallest that reaches 1e-8 (float32) or, before rounding, 1e-13 (float64).
     """
     goal = 1e-13 if dtype == torch.float64 else 1e-8
     size = 1 << max(4, (length - 1).bit_length())
@@ -112,7 +112,7 @@ def powers_of_discount(length: int, dtype: torch.dtype) -> tuple[list[float], li
 def _softrank(
     begin, end, starts, lengths, scores, weights, sigma, shares, amounts, value, gradient
 ):
-    """``Σ_j weights_j Σ_m amounts_m Π_{i≠j} (1 - shares_m p_ij)`` ``[B]``, its gradient ``[N]``.
+    """``Σ_j weights_j Σ_m amounts_m Π_{i≠j} (1 - shares_m p_ij)`` ``[B]``; its gradient ``[N]``.
 
     ``p_ij = Φ((s_i - s_j) / (√2 sigma))``. The number of ``shares`` is a multiple of four.
     """
@@ -177,7 +177,7 @@ def _contests(s, i, n, losing, density):
 
 @inlined
 def _expectation(losing, n, shares, amounts, derivative):
-    """``Σ_m amounts_m Π_j (1 - shares_m losing_j)``, and its derivative by each of the first n."""
+    """``Σ_m amounts_m Π_j (1 - shares_m losing_j)``, and its derivative for each of the first n."""
     one = like(losing[0], 1.0)
     derivative[:n] = 0
     total = like(one, 0.0)

@@ -1,4 +1,4 @@
-"""StochasticRank on a CPU: a pass over the first ranks for each document and draw."""
+"""StochasticRank on a CPU: one pass over the first ranks for each document and draw."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def noisy_dcg(
 def _noisy_dcg(
     begin, end, starts, lengths, means, gains, drawn, order, sigma, theta, reach, value, gradient
 ):
-    """Add the DCG of an ``order [N]``, by the scores ``drawn``, to ``value [B]`` and the estimate
-    of its gradient by the ``means`` to ``gradient [N]``.
+    """Add the DCG of an ``order [N]``, that of the scores ``drawn``, to ``value [B]``, and the
+    estimate of its gradient with respect to the ``means`` to ``gradient [N]``.
 
-    ``theta [L + 1]`` are the weights of ranks, 0 behind the cut-off, and ``reach`` the number of
-    the first ranks that a document may pass to some effect.
+    ``theta [L + 1]`` are the weights of the ranks, 0 behind the cut-off, and ``reach`` is the
+    number of first ranks past which a move changes the DCG.
     """
     L = lengths[begin:end].max()
     room = np.empty((3, L), means.dtype)
@@ -88,7 +88,7 @@ def _noisy_dcg(
 
 @inlined
 def _passed(x, g, steps, n, mean, gain):
-    """What a document gains as it passes the first n, by the density of its noise there."""
+    """What a document gains by passing each of the first n, times its noise's density there."""
     zero, half = like(steps[0], 0.0), like(steps[0], -0.5)
     own, mine = like(steps[0], mean), like(steps[0], gain)
     total = zero

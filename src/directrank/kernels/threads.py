@@ -67,7 +67,7 @@ def _turns(lists: int, threads: int) -> list[tuple[int, int]]:
     """Ranges that cover the ``lists``: long ones first, because calls take time, and short ones
     last.
 
-    So threads end at about the same time, even if lists differ and cores have other load.
+    Threads then finish at about the same time, even if lists differ and cores have other load.
     """
     ranges, begin, least = [], 0, max(1, lists // (16 * threads))
     while begin < lists:

@@ -29,7 +29,7 @@ def twin_ranks(
 
 
 class _TwinRanks(torch.autograd.Function):
-    """The exact ranks, with the gradient of a type."""
+    """The exact ranks, with the gradient of the chosen type."""
 
     @staticmethod
     def forward(
@@ -73,7 +73,8 @@ def _twin_gradient(begin, end, starts, lengths, scores, labels, outer, alpha, ki
         if kind == 1:
             sigmoid_gradient(mantissa, power, weights, n_front, n, push)
         else:
-            # What is filled up is behind all and below every label: both types vanish there.
+            # Documents that fill the list up are behind all others and below every label, where
+            # both types vanish.
             whole = fill_up(n, mantissa, power, -1)
             y[n:] = -np.inf
             push[:] = 0

@@ -34,7 +34,7 @@ def _cross_entropy(begin, end, starts, lengths, scores, target, value, gradient)
 
 @inlined
 def _of_list(s, target, gradient):
-    """The loss of a list with documents; its gradient."""
+    """The loss of a list that has documents, and its gradient."""
     top, zero, one = largest(s, len(s)), like(s[0], 0.0), like(s[0], 1.0)
     total, target_total, met = zero, zero, zero
     for i in range(len(s)):

@@ -1,4 +1,4 @@
-"""YetiLoss on a CPU: a pass over a list for each order drawn and each distance of neighbours."""
+"""YetiLoss on a CPU: one pass over a list for each drawn order and each distance of neighbours."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _costs_of_neighbours(
     begin, end, starts, lengths, scores, gains, order, neighbours, theta, value, gradient
 ):
     """Add the weighted costs of neighbours in an ``order [N]`` to ``value [B]`` and their forces to
-    ``gradient [N]``; ``theta [L]`` are the weights of ranks."""
+    ``gradient [N]``; ``theta [L]`` are the weights of the ranks."""
     L = lengths[begin:end].max()
     room = np.empty((4, L), scores.dtype)
     s, g, push, force = room[0], room[1], room[2], room[3]
@@ -64,7 +64,7 @@ def _costs_of_neighbours(
 
 @inlined
 def _of_distance(s, g, theta, n, apart, force):
-    """Costs and forces of documents so many ranks apart."""
+    """Costs and forces of documents at a distance of ``apart`` ranks."""
     one, zero = like(s[0], 1.0), like(s[0], 0.0)
     others, gain, weight = s[apart:], g[apart:], theta[apart:]
     total = zero

@@ -26,10 +26,11 @@ def blackbox(
 class BlackboxRanking(PlacedRanking):
     """Exact ranks; the gradient of a loss with respect to scores is a finite difference of ranks.
 
-    With g the loss's gradient by the ranks r(s), it is ``(r(s + lam g) - r(s)) / lam``: the slope
-    of a piecewise linear interpolation of the loss (Vlastelica et al. 2020, algorithm 1). Scores
-    are moved along g, and the gradient counts which documents pass each other. ``lam`` is on the
-    scale of each list's own loss, however the losses of lists are summed or averaged afterwards.
+    With g, the loss's gradient with respect to the ranks r(s), it is ``(r(s + lam g) - r(s)) /
+    lam``, the slope of a piecewise linear interpolation of the loss (Vlastelica et al. 2020,
+    algorithm 1). Scores are moved along g, and the gradient counts which documents pass each other.
+    ``lam`` is on the scale of each list's own loss, however the losses of lists are summed or
+    averaged afterwards.
 
     Args:
         scores: ``[B, L]``.
@@ -53,7 +54,7 @@ class BlackboxRanking(PlacedRanking):
         self.scores, self.mask, self.lam = scores, mask, lam
         self.shifted = scores.detach() + margin * (0.5 - (labels > 0).to(scores.dtype))
         order = descending_order(self.shifted, mask)
-        ranks = _ranks(order, scores.dtype) + (self.shifted - self.shifted)  # NaN stays so
+        ranks = _ranks(order, scores.dtype) + (self.shifted - self.shifted)  # NaN stays NaN
         super().__init__(order, ranks.requires_grad_(scores.requires_grad))
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:

@@ -28,7 +28,7 @@ class StableRanking(SortedRanking):
 
 
 class TiesByValue(StableRanking):
-    """Ranks by descending score; tied documents by falling value, then in order of appearance.
+    """Ranks by descending score; tied documents by descending value, then in order of appearance.
 
     Args:
         scores: ``[B, L]``.

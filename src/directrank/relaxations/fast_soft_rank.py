@@ -51,7 +51,7 @@ def fast_soft_rank(
 def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation: str) -> Tensor:
     """``argmin_r ½ ‖r + v‖²`` over the permutahedron of (1, …, n), or its entropic relative.
 
-    Isotonic regression solves it (section 5 of the paper): in falling order of the values,
+    Isotonic regression solves it (section 5 of the paper): in descending order of the values,
     neighbours whose ranks would not rise form a block, and so do neighbouring blocks. In a block B
     at the places P, a document has the rank ``mean(P) - (v_i - mean(v_B))`` or, if entropic,
     ``sum(P) · softmax(-v_B)_i``. So with ``l2``, neighbours less than 1 apart share a block, and a
@@ -60,7 +60,7 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
 
     Args:
         values: v, ``[B, L]``.
-        order: positions by falling value, masked ones last, int64 ``[B, L]``.
+        order: positions by descending value, masked ones last, int64 ``[B, L]``.
         mask: bool ``[B, L]``.
         regularisation: ``l2`` or ``entropic``.
 

@@ -19,7 +19,7 @@ def lapsum(
     tau: float | Tensor = 0.1,
     beta: float = 10.0,
 ) -> RealValuedRanking:
-    """``r_i = 1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with the distribution function F of Laplace.
+    """``r_i = 1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with the Laplace distribution function F.
 
     ``F(x)`` is ``exp(x) / 2`` for x < 0 and ``1 - exp(-x) / 2`` otherwise. It resembles the
     sigmoid, but its sums over all pairs take one pass over the sorted list.
@@ -42,12 +42,12 @@ def lapsum(
 def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
     """``1 + Σ_{j≠i} F(v_j - v_i)`` over the documents of the mask.
 
-    In falling order of the values it is ``i + ½ Σ_{j>i} exp(v_j - v_i) - ½ Σ_{j<i} exp(v_i -
+    In descending order of the values it is ``i + ½ Σ_{j>i} exp(v_j - v_i) - ½ Σ_{j<i} exp(v_i -
     v_j)``, whose sums are cumulative along the list.
 
     Args:
         values: v, ``[B, L]``.
-        order: positions by falling value, masked ones last, int64 ``[B, L]``.
+        order: positions by descending value, masked ones last, int64 ``[B, L]``.
         mask: bool ``[B, L]``.
 
     Returns:

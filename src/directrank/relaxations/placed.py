@@ -18,7 +18,7 @@ class PlacedRanking:
     enters as ``i / r`` where an indicator would have no gradient.
 
     Args:
-        order: positions by falling score, int64 ``[B, L]``.
+        order: positions by descending score, int64 ``[B, L]``.
         ranks: the rank of each document, ``[B, L]``, with a gradient.
     """
 

@@ -13,8 +13,8 @@ from directrank.relaxations.sorted_lists import SortedRanking
 class SoftSorting(SortedRanking):
     """Each rank has the mean over a distribution of documents, independent of other ranks.
 
-    So a rank's gain, relevance and probability of stopping are expectations, and metrics sum them
-    like those of a sorted list. A document need not have total probability one.
+    A rank's gain, relevance and probability of stopping are therefore expectations, and metrics sum
+    them like those of a sorted list. A document need not have total probability one.
 
     Args:
         first: a function of a cut-off k that returns the distributions of the first k ranks, or of

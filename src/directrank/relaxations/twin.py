@@ -108,7 +108,7 @@ def twin_ranks(
 def _order(
     scores: Tensor, mask: Tensor, break_ties: bool, generator: torch.Generator | None
 ) -> Tensor:
-    """Positions by falling score, int64 ``[B, L]``; broken ties are in random order."""
+    """Positions by descending score, int64 ``[B, L]``; broken ties are in random order."""
     if not break_ties:
         return descending_order(scores, mask)
     noise = uniform(scores, mask, generator, torch.float32)
@@ -124,7 +124,7 @@ def _order(
 
 
 def _shuffled_order(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
-    """Positions by falling score, ties by falling noise."""
+    """Positions by descending score, ties by descending noise."""
     shuffle = descending_order(noise, torch.ones_like(mask))
     order = descending_order(scores.gather(1, shuffle), mask.gather(1, shuffle))
     return shuffle.gather(1, order)

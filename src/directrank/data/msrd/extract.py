@@ -17,17 +17,18 @@ from directrank.lists.packed import RankedLists
 def extract(
     archive: Archive, parts: int, note: Callable[[str], None]
 ) -> tuple[list[RankedLists], dict[str, Any]]:
-    """The parts of the collection, of which folds are made, and what the record says of them.
+    """The parts of the collection from which folds are made, and what the record says about them.
 
-    Queries whose answers lie in several parts are left out, and counted. Nothing is random.
+    Queries whose answers lie in several parts are left out and counted. Nothing is random.
 
     Args:
-        archive: of the catalogue's entry.
-        parts: how many.
-        note: is told, in a few words, what is being done.
+        archive: the archive of the catalogue's entry.
+        parts: the number of parts.
+        note: called with a short description of each step.
 
     Returns:
-        The lists of each part, and ``feature_names`` and ``omitted``, what was left out → how many.
+        The lists of each part, and a mapping with ``feature_names`` and ``omitted``, the number of
+        items that were left out for each reason.
 
     Raises:
         DataError: see :func:`directrank.data.msrd.source.read`.

@@ -1,7 +1,7 @@
 """The features of MSRD's pairs of query and movie, each with its name; ``docs/msrd.md`` has them.
 
-Of the kinds that LETOR has: per field coverage, BM25, the cosine of TF-IDF vectors and language
-models; lengths; matches of phrases, numbers and names; and facts about the movie.
+They are of the kinds that LETOR has: coverage, BM25, the cosine of TF-IDF vectors and language
+models of each field; lengths; matches of phrases, numbers and names; and facts about the movie.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Named = Iterator[tuple[str, np.ndarray]]
 K1, B = 1.2, 0.75  # BM25
 JELINEK_MERCER = 0.5  # weight of the collection's model
 
-#: Fields of a movie's text, and what each is made of.
+#: The fields of a movie's text, and the keys from which each is made.
 FIELDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "title": lambda movie: movie["title"],
     "overview": lambda movie: movie["overview"] or "",
@@ -61,7 +61,7 @@ def _terms(
         counts = Counts(texts, pairs.vocabulary)
         yield f"{name}.coverage", _coverage(pairs, counts, everywhere)
         if name == "genres":
-            continue  # a list of a few words: whether they match says it all
+            continue  # coverage says everything about a list of a few words
         yield f"{name}.bm25", pairs.sums(_bm25(counts))
         yield f"{name}.tfidf", _cosine(pairs, counts)
         yield f"{name}.lm_dirichlet", _dirichlet(pairs, counts)
@@ -95,7 +95,7 @@ def _cosine(pairs: Pairs, counts: Counts) -> np.ndarray:
 
 
 def _background(counts: Counts) -> np.ndarray:
-    """The collection's model of terms, a half added to each count."""
+    """The collection's model of terms, with one half added to each count."""
     return (counts.cf + 0.5) / (counts.length.sum() + 0.5 * len(counts.cf))
 
 
@@ -119,7 +119,7 @@ def _jelinek_mercer(pairs: Pairs, counts: Counts) -> np.ndarray:
 def _phrases(
     queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
 ) -> Named:
-    """Share of the query's pairs of neighbouring words that a field has."""
+    """Share of the query's pairs of adjacent words that a field has."""
     pairs = Pairs([bigrams(query) for query in queries], collection.query, collection.movie)
     for name in ("title", "people", ALL):
         counts = Counts([bigrams(text) for text in fields[name]], pairs.vocabulary)
@@ -130,7 +130,7 @@ def _phrases(
 def _characters(
     queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
 ) -> Named:
-    """Runs of three characters that query and field share: what a misspelt word still has."""
+    """Character trigrams that query and field share, so that misspelt words still count."""
     pairs = Pairs([trigrams(query) for query in queries], collection.query, collection.movie)
     for name in ("title", "people", "characters"):
         counts = Counts([trigrams(text) for text in fields[name]], pairs.vocabulary)
@@ -172,7 +172,7 @@ MATCHES = (
 
 
 class _Title:
-    """What a query is compared with."""
+    """The parts of a title with which a query is compared."""
 
     def __init__(self, movie: Mapping[str, Any], title: list[str]) -> None:
         head = re.split(r"[:(–-]", movie["title"])[0]
@@ -186,7 +186,7 @@ class _Title:
 
 
 class _Query:
-    """What a title is compared with."""
+    """The parts of a query with which a title is compared."""
 
     def __init__(self, query: list[str]) -> None:
         self.words = query
@@ -218,7 +218,7 @@ def _matched(query: _Query, title: _Title) -> tuple[float, ...]:
 
 
 def _longest_run(query: Sequence[str], title: str) -> int:
-    """The most neighbouring words of the query that stand in the title in the same order."""
+    """The length of the longest run of adjacent query words that also occurs in the title."""
     for length in range(len(query), 0, -1):
         starts = range(len(query) - length + 1)
         if any(f" {' '.join(query[start : start + length])} " in title for start in starts):
@@ -241,4 +241,4 @@ def _facts(
     for key in ("votes", "popularity", "budget"):
         yield key, np.log1p(np.maximum(0, facts[key]))
     yield "rating", facts["rating"]
-    yield "year", np.where(facts["year"] > 1800, facts["year"] - 2000, 0)  # 0: not known
+    yield "year", np.where(facts["year"] > 1800, facts["year"] - 2000, 0)  # 0 means not known

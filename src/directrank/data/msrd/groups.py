@@ -1,8 +1,8 @@
 """Groups of queries that share movies that answer them, and folds that no group spans.
 
-Queries of one franchise ask for the same movies. A plain split would have the movies that answer
-a test query among those that answered a training query, and a model could learn the movies instead
-of what makes a movie answer a query.
+Queries about one franchise ask for the same movies. In a plain random split, the movies that answer
+a test query would also answer training queries, and a model could learn the movies instead of what
+makes a movie answer a query.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def answers(collection: Collection) -> list[np.ndarray]:
 def communities(answering: Sequence[np.ndarray], n_movies: int) -> np.ndarray:
     """The community of each movie, int ``[M]``: the smallest position of a movie in it.
 
-    Movies that answer the same queries belong together (Louvain's method; a query of k answers
-    binds each pair of them by 1/k). Connected parts would not do: one would hold most of them.
+    Movies that answer the same queries belong together (Louvain's method; a query with k answers
+    links each pair of them with weight 1/k). Connected components would not serve this purpose,
+    because one of them would contain most movies.
     """
     weights: dict[tuple[int, int], float] = {}
     for movies in answering:
@@ -50,8 +51,8 @@ def folds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Groups of queries, and the fold in which each is tested.
 
-    Communities go, the largest first, to the fold with the fewest queries. A query without an
-    answer belongs to no community: it is a group of its own.
+    Communities are assigned, the largest first, to the fold with the fewest queries. A query
+    without an answer belongs to no community and is a group of its own.
 
     Returns:
         Int ``[Q]`` twice: the group, and the fold, counted from 0; -1 for a query whose answers lie

@@ -1,7 +1,8 @@
 """The sample of MSRD's features that is part of the repository.
 
 ``python -m directrank.data.msrd.sample data/prepared/msrd data/embedded/MSRD-sample.tar.xz`` makes
-it of prepared data: numbers and ids, no text. A test makes it again and compares the files in it.
+it from prepared data. It contains numbers and ids, but no text. A test makes it again and compares
+the files in it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def as_letor(lists: RankedLists) -> str:
 
 
 def write(contents: Mapping[str, bytes], path: str | Path) -> None:
-    """The files as a packed archive whose bytes do not depend on when it is made, or by whom."""
+    """Write the files as a packed archive whose bytes do not depend on who makes it, or when."""
     with atomic_path(path) as part, tarfile.open(part, "w:xz", preset=9) as archive:
         for name, content in sorted(contents.items()):
             info = tarfile.TarInfo(f"MSRD-sample/{name}")

@@ -1,4 +1,4 @@
-"""The files of MSRD: movies, one JSON object a line, and judgements, tab-separated."""
+"""The files of MSRD: movies, with one JSON object per line, and tab-separated judgements."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Collection:
             :data:`NUMBERS`.
         queries: the texts of the queries.
         query_ids: int64 ``[Q]``, the numbers in their ids.
-        query: int64 ``[N]``, the position of the query of each judgement; judgements of a query
-            lie together.
+        query: int64 ``[N]``, the position of the query of each judgement; the judgements of a
+            query are contiguous.
         movie: int64 ``[N]``, the position of its movie.
         labels: float32 ``[N]``, 1 where the movie was judged to answer the query.
-        omitted: what was left out and why → how many.
+        omitted: the number of items that were left out, for each reason.
     """
 
     movies: list[Mapping[str, Any]]
@@ -56,11 +56,12 @@ class Collection:
 def read(archive: Archive) -> Collection:
     """Read the collection.
 
-    Judgements of a movie that is not there are left out and counted. The order of a query's
-    judgements in the file tells something about the labels, so a hash of ids decides about it.
+    Judgements of a movie that is missing are left out and counted. The order of a query's
+    judgements in the file reveals something about the labels, so they are ordered by a hash of
+    their ids.
 
     Raises:
-        DataError: a file is missing, or a line is not what it should be; names file and line.
+        DataError: a file is missing, or a line is malformed; the message names file and line.
     """
     movies = _movies(archive)
     place = {movie["id"]: number for number, movie in enumerate(movies)}
@@ -123,7 +124,7 @@ def _movies(archive: Archive) -> list[Mapping[str, Any]]:
 
 
 def _problem(movie: Any) -> str | None:
-    """What is wrong with a movie, if something is."""
+    """What is wrong with a movie; None if nothing is."""
     if not isinstance(movie, dict) or not isinstance(movie.get("id"), str):
         return "is not a movie with an id"
     for key in TEXTS:

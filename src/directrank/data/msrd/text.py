@@ -1,4 +1,4 @@
-"""Words of queries and fields, counts of them, and sums over the words of a query."""
+"""Words of queries and fields, their counts, and sums over the words of a query."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, stemmed (Porter's second stemmer); roman numbers become digits.
+    """The words of a text, stemmed (Porter's second stemmer); Roman numerals become digits.
 
     >>> words("The Godfather, Part II")
     ['the', 'godfath', 'part', '2']
@@ -40,12 +40,12 @@ def words(text: str) -> list[str]:
 
 
 def bigrams(tokens: Sequence[str]) -> list[str]:
-    """Pairs of neighbouring words."""
+    """Pairs of adjacent words."""
     return [f"{a} {b}" for a, b in pairwise(tokens)]
 
 
 def trigrams(tokens: Sequence[str]) -> list[str]:
-    """Runs of three characters, spaces between and around words included; each once."""
+    """Character trigrams, including the spaces between and around words; each once."""
     text = f" {' '.join(tokens)} "
     return sorted({text[i : i + 3] for i in range(len(text) - 2)})
 
@@ -55,9 +55,9 @@ class Counts:
 
     Attributes:
         tf: float64 CSR ``[M, T]``, over the terms that any query has.
-        length: float64 ``[M]``, terms of each text, those that no query has included.
-        df: float64 ``[T]``, texts that have the term.
-        cf: float64 ``[T]``, occurrences in all texts.
+        length: float64 ``[M]``, the number of terms of each text, also those that no query has.
+        df: float64 ``[T]``, the number of texts that have the term.
+        cf: float64 ``[T]``, the number of occurrences in all texts.
     """
 
     def __init__(self, texts: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> None:
@@ -73,7 +73,7 @@ class Counts:
         return np.repeat(np.arange(self.tf.shape[0]), np.diff(self.tf.indptr))
 
     def weighted(self, values: np.ndarray) -> sparse.csr_matrix:
-        """A matrix with an entry of ``values`` in the place of each entry of :attr:`tf`."""
+        """A matrix with the entries of ``values`` in place of those of :attr:`tf`."""
         return sparse.csr_matrix((values, self.tf.indices, self.tf.indptr), self.tf.shape)
 
 
@@ -82,10 +82,10 @@ class Pairs:
 
     Args:
         queries: the terms of each query.
-        query, text: int ``[N]``, the pairs; those of a query lie together.
+        query, text: int ``[N]``, the pairs; those of a query are contiguous.
     """
 
-    #: Queries at a time: what is held is this number times the number of texts.
+    #: Queries that are processed at a time; memory holds this number times the number of texts.
     CHUNK = 500
 
     def __init__(
@@ -100,7 +100,7 @@ class Pairs:
     def sums(
         self, weights: sparse.csr_matrix, of_queries: sparse.csr_matrix | None = None
     ) -> np.ndarray:
-        """``Σ_t of_queries[query, t] · weights[text, t]`` of every pair, float64 ``[N]``.
+        """``Σ_t of_queries[query, t] · weights[text, t]`` for every pair, float64 ``[N]``.
 
         Without ``of_queries`` each term counts as often as the query has it.
         """
@@ -114,10 +114,10 @@ class Pairs:
         return result
 
     def of_query(self, weights: np.ndarray) -> np.ndarray:
-        """``Σ_t n(t, query) · weights[t]`` of every pair's query, float64 ``[N]``."""
+        """``Σ_t n(t, query) · weights[t]`` for every pair's query, float64 ``[N]``."""
         return (self.of_queries.tf @ weights)[self.query]
 
     @property
     def n_terms(self) -> np.ndarray:
-        """Terms of every pair's query, at least 1, float64 ``[N]``."""
+        """The number of terms of every pair's query, at least 1, float64 ``[N]``."""
         return np.maximum(1.0, self.of_queries.length)[self.query]
