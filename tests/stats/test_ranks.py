@@ -77,7 +77,7 @@ def test_every_pair_is_tested_and_corrected_together():
     assert pairs[["a", "b"]].to_numpy().tolist() == [[0, 1], [0, 2], [1, 2]]
     clear = stats.wilcoxon(values["a"], values["b"]).pvalue
     assert pairs["p_value"].to_numpy() == pytest.approx([clear, 1.0, clear])
-    assert pairs["p_holm"].to_numpy() == pytest.approx(holm(pairs["p_value"]))
+    assert pairs["p_corrected"].to_numpy() == pytest.approx(holm(pairs["p_value"]))
     assert pairs["difference"].to_numpy() == pytest.approx(
         [(values["a"] - values["b"]).mean(), 0, (values["b"] - values["c"]).mean()]
     )
@@ -111,7 +111,7 @@ def test_pairs_are_equivalent_where_two_one_sided_tests_say_so():
         ]
         assert p >= max(sides) * (1 - 1e-9)  # corrected
     assert (p_values < 0.05).tolist() == [True, False, False]
-    assert (pairs["p_holm"] < 0.05).tolist() == [False, True, True]
+    assert (pairs["p_corrected"] < 0.05).tolist() == [False, True, True]
 
 
 def test_pairs_of_related_blocks_have_errors_by_group():

@@ -134,7 +134,7 @@ def _evidence(loss: Loss, results: Results) -> Iterator[str]:
         yield from _of_method(method, results)
     yield (
         f"NDCG@10 is the mean over linear scorer, network and context-aware ranker; better, worse "
-        f"and equivalent (within {MARGINS[0]:g}) are significant after Holm's correction over all "
+        f"and equivalent (within {MARGINS[0]:g}) are significant after correction over all "
         "pairs of losses of a collection. [Which loss?](../which_loss.md) has all side by side."
     )
     if results.missing:

@@ -17,6 +17,7 @@ import scipy
 
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
+from directrank.stats.group_signs import GroupSigns
 from directrank.stats.tests import holm, wilcoxon
 
 
@@ -108,8 +109,37 @@ def cliques(mean_ranks: Sequence[float] | np.ndarray, difference: float) -> list
     return groups
 
 
-def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.DataFrame:
-    """Wilcoxon's signed-rank test of every pair of methods, corrected over all pairs by Holm.
+def all_pairs(
+    values: pd.DataFrame, groups: np.ndarray | None = None, signs: GroupSigns | None = None
+) -> pd.DataFrame:
+    """The tests of every pair of methods, corrected over all pairs.
+
+    Args:
+        values, groups: see :func:`pair_tests`.
+        signs: those of ``values`` and ``groups``; they are drawn if they are missing.
+
+    Returns:
+        The result of :func:`pair_tests` with a column ``p_corrected``: by Holm's method or, with
+        groups, by :class:`directrank.stats.group_signs.GroupSigns`.
+
+    Raises:
+        ValueError: as :func:`pair_tests`.
+
+    >>> values = pd.DataFrame({"x": [0.5, 0.6, 0.7], "y": [0.1, 0.5, 0.4], "z": [0.2, 0.6, 0.3]})
+    >>> all_pairs(values)[["a", "b", "p_corrected"]].values.tolist()
+    [[0.0, 1.0, 0.75], [0.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
+    """
+    pairs = pair_tests(values, groups)
+    if groups is None:
+        corrected = holm(pairs["p_value"].to_numpy())
+    else:
+        signs = signs or GroupSigns(values.to_numpy(dtype=np.float64), groups)
+        corrected = signs.differences(_ratio(pairs["difference"], pairs["error"]))
+    return pairs.assign(p_corrected=corrected)
+
+
+def pair_tests(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.DataFrame:
+    """Wilcoxon's signed-rank test of every pair of methods, without a correction.
 
     Args:
         values: one row per block, one column per method; more is better.
@@ -120,14 +150,10 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
     Returns:
         One row per pair: ``a``, ``b`` (positions of the columns), ``difference`` (mean of a minus
         mean of b), ``error`` (its standard error) and ``freedom``, ``effect`` (rank-biserial
-        correlation), ``p_value`` and ``p_holm``.
+        correlation) and ``p_value``.
 
     Raises:
         ValueError: there is a single method or no block, or a value is not finite.
-
-    >>> values = pd.DataFrame({"x": [0.5, 0.6, 0.7], "y": [0.1, 0.5, 0.4], "z": [0.2, 0.6, 0.3]})
-    >>> all_pairs(values)[["a", "b", "p_holm"]].values.tolist()
-    [[0.0, 1.0, 0.75], [0.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
     """
     columns = values.to_numpy(dtype=np.float64).T
     if len(columns) < 2:
@@ -140,27 +166,35 @@ def all_pairs(values: pd.DataFrame, groups: np.ndarray | None = None) -> pd.Data
         p_value = test.p_value if groups is None else estimate.p_differs()
         rows.append((a, b, test.difference, estimate.error, estimate.freedom, test.effect, p_value))
     names = ["a", "b", "difference", "error", "freedom", "effect", "p_value"]
-    pairs = pd.DataFrame(rows, columns=names)
-    pairs["p_holm"] = holm(pairs["p_value"].to_numpy())
-    return pairs
+    return pd.DataFrame(rows, columns=names)
 
 
-def equivalence(pairs: pd.DataFrame, margin: float) -> np.ndarray:
-    """p of two one-sided t tests that a pair's difference is within ``±margin``, by Holm's method.
+def equivalence(pairs: pd.DataFrame, margin: float, signs: GroupSigns | None = None) -> np.ndarray:
+    """Corrected p of two one-sided t tests that a pair's difference is within ``±margin``.
 
-    Differences and equivalences are two families of tests, and each is corrected separately.
+    Differences and equivalences are two families of tests, and each is corrected separately: by
+    Holm's method or, with ``signs``, by those.
 
     Args:
-        pairs: the result of :func:`all_pairs`.
+        pairs: the result of :func:`pair_tests`.
         margin: above zero, in the unit of the values.
+        signs: those of the values behind ``pairs``, if they form groups.
 
     >>> rng = np.random.default_rng(0)
     >>> values = pd.DataFrame(rng.normal(0.5, 0.001, (200, 3)))
     >>> bool((equivalence(all_pairs(values), 0.01) < 0.05).all())
     True
     """
+    if signs is not None:
+        return signs.equivalences(_ratio(margin - pairs["difference"].abs(), pairs["error"]))
     p_values = [
         Estimate(row.difference, row.error, row.freedom).p_within(-margin, margin)
         for row in pairs.itertuples()
     ]
     return holm(np.array(p_values))
+
+
+def _ratio(values: pd.Series, errors: pd.Series) -> np.ndarray:
+    """Values in standard errors; infinite, or NaN for 0, where there is no error."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return values.to_numpy() / errors.to_numpy()

@@ -133,7 +133,7 @@ def test_tests_are_those_of_the_published_comparison_corrected_over_the_table(tm
     for key, pair in pairs.iterrows():
         assert pair["difference"] == pytest.approx(-every.loc[key, "difference"])
         assert pair["p_value"] == pytest.approx(every.loc[key, "p_value"])
-    np.testing.assert_array_equal(pairs["p_holm"], holm(pairs["p_value"]))
+    np.testing.assert_array_equal(pairs["p_corrected"], holm(pairs["p_value"]))
     assert "by group of queries" in compare(
         tmp_path / "per_query_made.parquet", [[tmp_path / "run0.csv"]], None, ["ap"], 0.01
     )

@@ -145,11 +145,11 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
     assert len(data) == 45
     row = data[(data["method"] == "RMSE") & (data["other"] == "LambdaMART")].iloc[0]
     assert row["difference"] < -0.2
-    assert row["p_holm"] < 0.001
+    assert row["p_corrected"] < 0.001
     assert row["told_apart_by_nemenyi"]
     assert row["rank_difference"] > 0
     alike = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
-    assert (alike["p_holm"] >= 0.05).all()
+    assert (alike["p_corrected"] >= 0.05).all()
     text = stem.with_suffix(".md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     listed = {(cells[0], cells[1]): cells[2:] for cells in rows if len(cells) == 5}
@@ -159,7 +159,7 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
         ("RankNet (linear)", "ListNet (linear)"),
         ("ListNet (linear)", "RankNet (linear)"),
     } & (listed.keys())
-    sure = int((data["p_holm"] < 0.05).sum())
+    sure = int((data["p_corrected"] < 0.05).sum())
     assert len(listed) - 2 == sure  # less the heading and the rule
     assert f"{sure} of the 45 pairs of methods differ significantly" in text
 
@@ -249,11 +249,11 @@ def test_a_comparison_has_no_claims_to_measure():
 
 def test_a_pair_is_better_worse_equivalent_or_cannot_be_told(tmp_path: Path) -> None:
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
-    sure = data["p_holm"] < 0.05
+    sure = data["p_corrected"] < 0.05
     assert (
         data.loc[sure, "verdict"] == np.where(data.loc[sure, "difference"] > 0, "better", "worse")
     ).all()
-    equal = data["p_equivalent_holm"] < 0.05
+    equal = data["p_equivalent_corrected"] < 0.05
     assert set(data.loc[~sure & equal, "verdict"]) <= {"equivalent"}
     assert set(data.loc[~sure & ~equal, "verdict"]) <= {"cannot tell"}
     text = stem.with_suffix(".md").read_text("utf-8")
@@ -265,7 +265,7 @@ def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     assert "a t test with errors by group of queries" in stem.with_suffix(".md").read_text("utf-8")
     assert "76 test queries in 10 groups" in stem.with_suffix(".md").read_text("utf-8")
     rows = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
-    assert (rows["p_holm"] > 0.05).all()  # equal but for what groups have in common
+    assert (rows["p_corrected"] > 0.05).all()  # equal but for what groups have in common
     quality, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", groups_of=8))
     frame = pd.read_parquet(tmp_path / "runs/0-1/per_query.parquet")
     other = pd.read_parquet(tmp_path / "runs/0-2/per_query.parquet")

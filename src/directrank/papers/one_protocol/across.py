@@ -178,7 +178,8 @@ def table(evidence: Evidence) -> TableResult:
         "NDCG@10 on every collection (bold: the highest), the mean rank over collections with its "
         "95% bootstrap interval over collections, and the verdicts on the pairs of a method with "
         "all others: significantly better or worse, equivalent within 0.01 by two one-sided tests, "
-        "or neither, each after Holm's correction over the pairs of a collection. "
+        "or neither, each after correction over the pairs of a collection (Holm's or, where "
+        "queries form groups, Romano and Wolf's with random signs of groups). "
         f"{study.caption()}"
     )
     first, last = (study.labels[order[place]] for place in (0, -1))

@@ -29,6 +29,7 @@ from directrank.papers.shared.methods import (
     require_equal_folds,
 )
 from directrank.papers.shared.training import training_sentence
+from directrank.stats.group_signs import GroupSigns
 from directrank.stats.intervals import Interval
 from directrank.stats.ranks import all_pairs, equivalence
 from directrank.system.errors import DataError
@@ -130,10 +131,28 @@ class Comparison(ABC):
             return "Wilcoxon's signed-rank test"
         return "a t test with errors by group of queries"
 
+    @property
+    def correction(self) -> str:
+        """The correction over all pairs, in words."""
+        if self.groups is None:
+            return "Holm's correction"
+        return "Romano and Wolf's correction with random signs of groups"
+
+    @cached_property
+    def signs(self) -> GroupSigns | None:
+        """What corrects the tests of all pairs if queries form groups; otherwise None."""
+        if self.groups is None:
+            return None
+        return GroupSigns(self.values.to_numpy(dtype=np.float64), self.groups)
+
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """Every pair of methods; see :func:`directrank.stats.ranks.all_pairs`."""
-        return all_pairs(self.values, self.groups)
+        return all_pairs(self.values, self.groups, self.signs)
+
+    def equivalent(self, margin: float) -> np.ndarray:
+        """Corrected p that each pair is equivalent within ``margin``."""
+        return equivalence(self.pairs, margin, self.signs)
 
     @cached_property
     def decisions(self) -> pd.Series:
@@ -148,14 +167,14 @@ class Comparison(ABC):
         or worse.
         """
         words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]
-        sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
-        equal = equivalence(self.pairs, margin) < SIGNIFICANT
+        sure = (self.pairs["p_corrected"] < SIGNIFICANT).to_numpy()
+        equal = self.equivalent(margin) < SIGNIFICANT
         return pd.Series(np.where(sure, words, np.where(equal, "equivalent", "cannot tell")))
 
     def settled(self, margin: float) -> float:
         """The share of pairs that differ or are equivalent within ``margin``, after correction."""
-        sure = (self.pairs["p_holm"] < SIGNIFICANT).to_numpy()
-        return float(np.mean(sure | (equivalence(self.pairs, margin) < SIGNIFICANT)))
+        sure = (self.pairs["p_corrected"] < SIGNIFICANT).to_numpy()
+        return float(np.mean(sure | (self.equivalent(margin) < SIGNIFICANT)))
 
     @cached_property
     def verdicts(self) -> np.ndarray:
@@ -163,7 +182,7 @@ class Comparison(ABC):
         where it is worse, 0 where that cannot be told."""
         k = len(self.labels)
         verdicts = np.zeros((k, k), dtype=int)
-        sure = self.pairs[self.pairs["p_holm"] < SIGNIFICANT]
+        sure = self.pairs[self.pairs["p_corrected"] < SIGNIFICANT]
         signs = self.ahead(sure)
         verdicts[sure["a"], sure["b"]] = signs
         verdicts[sure["b"], sure["a"]] = -signs

@@ -24,7 +24,7 @@ from directrank.papers.shared.methods import mean_over_queries
 from directrank.papers.shared.tables import in_front
 from directrank.stats.estimates import Estimate
 from directrank.stats.intervals import Interval
-from directrank.stats.ranks import all_pairs, equivalence
+from directrank.stats.ranks import equivalence, pair_tests
 from directrank.stats.tests import holm
 from directrank.system.errors import ConfigError, DataError
 
@@ -119,15 +119,19 @@ class Placing(Comparison):
     def pairs(self) -> pd.DataFrame:
         """Each of the user's methods (``a``) with each published one (``b``).
 
-        See :func:`directrank.stats.ranks.all_pairs`.
+        See :func:`directrank.stats.ranks.pair_tests`; ``p_corrected`` is by Holm's method.
         """
         rows = [
-            all_pairs(self.values[[a, b]], self.groups).assign(a=a, b=b)
+            pair_tests(self.values[[a, b]], self.groups).assign(a=a, b=b)
             for a in self.places
             for b in range(len(self.published.labels))
         ]
         pairs = pd.concat(rows, ignore_index=True)
-        return pairs.assign(p_holm=holm(pairs["p_value"].to_numpy()))
+        return pairs.assign(p_corrected=holm(pairs["p_value"].to_numpy()))
+
+    def equivalent(self, margin: float) -> np.ndarray:
+        """See :meth:`Comparison.equivalent`; by Holm's method."""
+        return equivalence(self.pairs, margin)
 
     @cached_property
     def means(self) -> list[Interval]:
@@ -164,9 +168,9 @@ class Placing(Comparison):
                 "difference": pairs["difference"],
                 "difference_half_width": [one.half_width for one in differences],
                 "p_value": pairs["p_value"],
-                "p_holm": pairs["p_holm"],
+                "p_holm": pairs["p_corrected"],
                 "margin": margin,
-                "p_equivalent_holm": equivalence(pairs, margin),
+                "p_equivalent_holm": self.equivalent(margin),
                 "verdict": self.decided(margin),
                 "queries": len(self.values),
                 "groups": len(self.blocks),

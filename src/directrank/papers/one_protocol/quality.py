@@ -59,9 +59,9 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         "queries (intervals over trials are in the CSV file). Queries without a relevant document "
         "are left out. “rank” is the mean over the queries of a method's rank among all "
         f"{len(study.methods)} in NDCG@10. “better” and “worse” count the methods than which it is "
-        f"significantly better or worse ({study.test}, p < {SIGNIFICANT} after Holm's correction "
-        "over all pairs; the intervals are not corrected). The highest mean is bold. "
-        f"{study.scale()}"
+        f"significantly better or worse ({study.test}, p < {SIGNIFICANT} after "
+        f"{study.correction} over all pairs; the intervals are not corrected). The highest mean is "
+        f"bold. {study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
     means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
@@ -143,7 +143,7 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
 
 def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
     pairs = study.pairs
-    sure = int((pairs["p_holm"] < SIGNIFICANT).sum())
+    sure = int((pairs["p_corrected"] < SIGNIFICANT).sum())
     primary = data[data["metric"] == "NDCG@10"]
     widths = primary[["half_width", "half_width_over_trials"]].median()
     alike = (
@@ -178,7 +178,7 @@ def _losses(study: Protocol) -> str:
     test, pairs = friedman(study.blocked(values).to_numpy()), all_pairs(values, study.groups)
     order = np.argsort(test.mean_ranks, kind="stable")
     best = order[0]
-    sure = pairs[pairs["p_holm"] < SIGNIFICANT]
+    sure = pairs[pairs["p_corrected"] < SIGNIFICANT]
     ahead = study.ahead(sure)
     beaten = ((sure["a"] == best) & (ahead > 0)) | ((sure["b"] == best) & (ahead < 0))
     named = listed([f"{values.columns[n]} ({test.mean_ranks[n]:.1f})" for n in order[:3]])

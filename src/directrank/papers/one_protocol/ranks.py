@@ -28,7 +28,7 @@ from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.estimates import Estimate
-from directrank.stats.ranks import cliques, critical_difference, equivalence, friedman
+from directrank.stats.ranks import cliques, critical_difference, friedman
 from directrank.system.errors import DataError
 
 #: How a scorer's methods are drawn: colour and marker, each tells them apart.
@@ -240,22 +240,22 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             ],
             "rank_biserial": pairs["effect"],
             "p_value": pairs["p_value"],
-            "p_holm": pairs["p_holm"],
-            "p_equivalent_holm": equivalence(pairs, MARGINS[0]),
+            "p_corrected": pairs["p_corrected"],
+            "p_equivalent_corrected": study.equivalent(MARGINS[0]),
             "verdict": study.decisions,
             "rank_difference": ranks[pairs["a"]] - ranks[pairs["b"]],
         }
     )
     data = in_front(data.rename(columns={"other_method": "other"}), study.about)
     data["told_apart_by_nemenyi"] = data["rank_difference"].abs() > critical
-    sure = data[data["p_holm"] < SIGNIFICANT]
+    sure = data[data["p_corrected"] < SIGNIFICANT]
     clearest = sure.reindex(sure["rank_biserial"].abs().sort_values(ascending=False).index)[:SHOWN]
     caption = (
         f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
         "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
         f"interval, which is not corrected, and p by {study.test} over {study.size} (means over "
         "trials; queries without a relevant document are left out). Significant is p < "
-        f"{SIGNIFICANT} after Holm's correction over all {len(pairs)} pairs, including those with "
+        f"{SIGNIFICANT} after {study.correction} over all {len(pairs)} pairs, including those with "
         "different scorers; all are in the CSV file. “Nemenyi” says whether they differ by that "
         f"test too. {study.elsewhere}{study.scale()}"
     )
@@ -273,7 +273,7 @@ def _line(row: Any) -> list[str]:
     better, worse = labels if row.rank_biserial > 0 else labels[::-1]
     gap = row.difference if row.rank_biserial > 0 else -row.difference
     nemenyi = "yes" if row.told_apart_by_nemenyi else "no"
-    return [better, worse, difference(gap, row.half_width), p_value(row.p_holm, 3), nemenyi]
+    return [better, worse, difference(gap, row.half_width), p_value(row.p_corrected, 3), nemenyi]
 
 
 def _told(study: Protocol, data: pd.DataFrame, sure: pd.DataFrame) -> str:
@@ -283,7 +283,7 @@ def _told(study: Protocol, data: pd.DataFrame, sure: pd.DataFrame) -> str:
     within = int((sure["scorer"] == sure["other_scorer"]).sum())
     return lead(
         f"{share(len(sure), len(data))} pairs of methods differ significantly by {study.test} "
-        f"after Holm's correction, {nemenyi} by Nemenyi's test, {both} by both",
+        f"after {study.correction}, {nemenyi} by Nemenyi's test, {both} by both",
         f"{share(within, len(sure))} are pairs of losses with the same scorer, or of trees"
         if len(sure)
         else "",
@@ -296,7 +296,7 @@ def _settled(study: Protocol, data: pd.DataFrame) -> str:
     equal = int((data["verdict"] == "equivalent").sum())
     return (
         f"**Settled pairs.** {shares} of the pairs differ significantly or are equivalent within "
-        f"the margin by two one-sided tests after Holm's correction; {equal} of {len(data)} are "
+        f"the margin by two one-sided tests after {study.correction}; {equal} of {len(data)} are "
         "equivalent and do not differ significantly. The median half width of a difference is "
         f"{measured(data['half_width'].median())}."
     )
