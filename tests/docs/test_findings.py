@@ -1,0 +1,48 @@
+"""Numbers on the page of findings and the first page are those of the committed files."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from workflow_runs import ROOT
+
+TABLES = ROOT / "paper_tables/real/one_protocol"
+
+#: A row of the table of collections, from its link on.
+ROW = re.compile(
+    r"\| \[[^]]+\]\(\.\./paper_tables/real/one_protocol/table_(\w+)\.md\) \| ([\d ]+) "
+    r"\| ([\d ]+) of ([\d ]+) \| ([\d.]+) \| (\d+) % \| (\d+) %"
+)
+
+
+def number(text):
+    return int(text.replace(" ", ""))
+
+
+def rows():
+    return ROW.findall((ROOT / "docs/findings.md").read_text(encoding="utf-8"))
+
+
+def test_every_published_collection_has_a_row():
+    published = {path.stem.removeprefix("per_query_") for path in TABLES.glob("per_query_*")}
+    assert {row[0] for row in rows()} == published
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_a_collection_has_the_numbers_of_its_pairs(row):
+    name, queries, differ, pairs, half_width, settled, closely = row
+    data = pd.read_csv(TABLES / f"table_{name}_pairs.csv")
+    assert data["queries"].unique().tolist() == [number(queries)]
+    sure = data["p_corrected"] < 0.05
+    assert (sure.sum(), len(data)) == (number(differ), number(pairs))
+    assert f"{data['half_width'].median():.{len(half_width) - 2}f}" == half_width
+    assert round(100 * (sure | (data["verdict"] == "equivalent")).mean()) == int(settled)
+    text = (TABLES / f"table_{name}_pairs.md").read_text(encoding="utf-8")
+    assert f"{settled}% (within ±0.01) and {closely}% (within ±0.005)" in text
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_the_first_page_counts_the_same_pairs(row):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"\b{row[2]}\b", readme), f"{row[2]} pairs on {row[0]} are not on it"
