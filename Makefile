@@ -49,8 +49,9 @@ paper: $(READY)  ## run the edition at the papers' scale; needs every archive an
 paper-%: $(READY)  ## run one paper's part of it (paper-qin2010, …); needs only the archives of that paper
 	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/paper.yaml
 
-rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip
+rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip; writes benchmarks/results/rehearsal.md
 	$(BIN)/snakemake --cores $(CORES) --configfile config/rehearsal.yaml
+	$(BIN)/python benchmarks/rehearsal_report.py config/rehearsal.yaml
 
 test: $(READY)  ## run every test that takes seconds, on up to four cores
 	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile

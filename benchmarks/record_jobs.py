@@ -23,6 +23,7 @@ from directrank.papers.shared import product as papers
 from directrank.papers.shared.claims import claims_of
 from directrank.system.io import write_csv
 from directrank.system.schema import read_yaml
+from directrank.system.usage import read_usage
 
 ROOT = Path(__file__).resolve().parents[1]
 FACTS = ROOT / "benchmarks/results/jobs.csv"
@@ -49,10 +50,9 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
     """
     rows = []
     for job, file in jobs_of(study).items():
-        path = folder / "logs" / file
-        if not path.is_file() or not path.stat().st_size:  # not begun, or killed
+        used = read_usage(folder / "logs" / file)
+        if used is None:  # not begun, or killed
             continue
-        told = pd.read_csv(path, sep="\t").iloc[-1]
         kind, _, name = job.partition("/")
         left = {
             "fit": folder / f"results/{study.edition}/runs/{name}",
@@ -62,8 +62,8 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
             {
                 "edition": study.edition,
                 "job": job,
-                "seconds": round(float(told["s"]), 1),
-                "memory_mb": round(float(told["max_rss"])),
+                "seconds": round(used["s"], 1),
+                "memory_mb": round(used["max_rss"]),
                 "disk_mb": None if left is None else round(megabytes(left), 1),
                 **machine(folder / f"results/{study.edition}/runs"),
             }

@@ -18,6 +18,7 @@ from directrank.study.results import FITS, RECORD
 from directrank.study.specification import candidate_settings
 from directrank.system.errors import DataError
 from directrank.system.io import read_json
+from directrank.system.usage import read_usage
 
 #: Each factor of :func:`calibrated` is shrunk towards 1 with this share of a run's weight, and
 #: bounded.
@@ -84,15 +85,25 @@ def estimate(
     return Estimate(rates, runs, _by_product(study, runs))
 
 
-def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
-    runs = runs.set_index("run")
-    needs = {
+def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
+    """The runs from which each product is drawn."""
+    return {
         key: {cell["run"] for cells in plan["experiments"].values() for cell in cells}
         for key, plan in study.products.items()
     }
+
+
+def runs_of_papers(study: Study) -> dict[str, set[str]]:
+    """The runs of each paper; one that several papers share belongs to each of them."""
     papers: dict[str, set[str]] = {}
-    for (paper, _), names in needs.items():
+    for (paper, _), names in runs_of_products(study).items():
         papers[paper] = papers.get(paper, set()) | names
+    return papers
+
+
+def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
+    runs = runs.set_index("run")
+    needs, papers = runs_of_products(study), runs_of_papers(study)
 
     def row(paper: str, product: str, names: set[str], others: list[set[str]]) -> dict[str, object]:
         needed, own = runs.loc[sorted(names)], runs.loc[sorted(names.difference(*others))]
@@ -120,7 +131,8 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     """Compare predicted with recorded seconds for every run that has been measured.
 
     ``ratio`` is recorded ÷ predicted. Predictions assume every epoch that a run may take; if a run
-    stopped early, ``ratio_at_epochs`` compares with the prediction for the epochs that it took.
+    stopped early, ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``, the prediction for
+    the epochs that it took.
 
     Args:
         prediction: the prediction.
@@ -129,7 +141,8 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
 
     Returns:
         ``run``, ``predicted_s``, ``recorded_s``, ``ratio``, ``epochs_planned``, ``epochs_taken``,
-        ``ratio_at_epochs``, ``memory_mb`` (the job's peak).
+        ``predicted_at_epochs_s``, ``ratio_at_epochs``, ``processor_s``, ``memory_mb`` (the job's
+        peak).
 
     Raises:
         DataError: no run of the study has been measured.
@@ -138,22 +151,24 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     logs = results.parent.parent / "logs" / results.name / "fit"
     rows = []
     for run in prediction.runs.itertuples():
-        folder, measured = results / "runs" / run.run, logs / f"{run.run}.benchmark.tsv"
-        if not ((folder / RECORD).is_file() and measured.is_file()):
+        folder, used = results / "runs" / run.run, read_usage(logs / f"{run.run}.benchmark.tsv")
+        if used is None or not (folder / RECORD).is_file():
             continue
-        recorded = pd.read_csv(measured, sep="\t").iloc[-1]
         taken = _epochs_taken(folder)
         share = taken / run.epochs if taken and run.epochs else 1.0
+        at_epochs = run.start + share * (run.seconds - run.start)
         rows.append(
             {
                 "run": run.run,
                 "predicted_s": run.seconds,
-                "recorded_s": recorded["s"],
-                "ratio": recorded["s"] / run.seconds,
+                "recorded_s": used["s"],
+                "ratio": used["s"] / run.seconds,
                 "epochs_planned": run.epochs,
                 "epochs_taken": taken,
-                "ratio_at_epochs": recorded["s"] / (run.start + share * (run.seconds - run.start)),
-                "memory_mb": recorded["max_rss"],
+                "predicted_at_epochs_s": at_epochs,
+                "ratio_at_epochs": used["s"] / at_epochs,
+                "processor_s": used["cpu_time"],
+                "memory_mb": used["max_rss"],
             }
         )
     if not rows:

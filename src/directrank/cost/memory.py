@@ -13,6 +13,7 @@ OHSUMED, MQ2008 and ClueWeb09.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,16 +65,20 @@ MARGIN = 1.45
 LEAST_ON_A_GPU = 4000
 
 
-def requested_mb(study: Study, run: str, gpus: int = 0) -> int:
+def requested_mb(
+    study: Study, run: str, gpus: int = 0, prepared_folder: str | Path = "data/prepared"
+) -> int:
     """The megabytes that the job of a run requests at its first attempt.
 
     Args:
         study: the plan.
         run: the name of the run.
         gpus: how many GPUs it uses; on one, it requests at least :data:`LEAST_ON_A_GPU`.
+        prepared_folder: data sets that are prepared in it are measured; see
+            :func:`directrank.cost.facts.facts`.
     """
     spec = study.runs[run]
-    size = facts(study.data[study.run_data[run]], spec["fold"], "data/prepared")
+    size = facts(study.data[study.run_data[run]], spec["fold"], prepared_folder)
     megabytes = round(MARGIN * predicted_mb(spec, size))
     return max(megabytes, LEAST_ON_A_GPU) if gpus else megabytes
 

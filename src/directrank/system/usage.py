@@ -1,4 +1,4 @@
-"""The time, memory and CPU time that a process has used."""
+"""The time, memory and CPU time that a process has used: written by it, read by others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from directrank.system.io import write_text
 
 #: Units of ``ru_maxrss`` in a megabyte.
 _PER_MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10
+
+#: What :func:`write_usage` writes.
+COLUMNS = ("s", "max_rss", "cpu_time")
 
 
 def write_usage(path: str | Path, began: float) -> None:
@@ -29,4 +32,17 @@ def write_usage(path: str | Path, began: float) -> None:
     memory = max(own.ru_maxrss, others.ru_maxrss) / _PER_MEGABYTE
     processor = sum(usage.ru_utime + usage.ru_stime for usage in (own, others))
     row = f"{time.perf_counter() - began:.2f}\t{memory:.2f}\t{processor:.2f}"
-    write_text(path, f"s\tmax_rss\tcpu_time\n{row}\n")
+    write_text(path, "\t".join(COLUMNS) + f"\n{row}\n")
+
+
+def read_usage(path: str | Path) -> dict[str, float] | None:
+    """The columns of a table like that of :func:`write_usage`, not a number where one is missing.
+
+    None if the process has not ended: there is no file yet, or an empty one.
+    """
+    path = Path(path)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if len(lines) < 2:
+        return None
+    row = dict(zip(lines[0].split("\t"), lines[-1].split("\t"), strict=True))
+    return {name: float(row.get(name, "nan")) for name in COLUMNS}
