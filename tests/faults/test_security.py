@@ -54,7 +54,7 @@ def unsafe(source: str) -> list[str]:
             found.append("shell=True")
         if name in ("yaml.load", "yaml.load_all"):
             loader = values.get("Loader") or ast.unparse(node.args[1]) if len(node.args) > 1 else ""
-            if loader not in ("yaml.SafeLoader", "_Loader"):
+            if loader not in ("yaml.SafeLoader", "_Loader", "_FastLoader"):
                 found.append("yaml.load without a safe loader")
         if name in ("yaml.unsafe_load", "yaml.full_load"):
             found.append(name)
