@@ -61,12 +61,14 @@ def test_one_protocol_adds_the_verdicts_that_the_papers_experiments_did_not_give
 
 def test_a_claim_leads_to_the_figures_and_tables_that_it_is_measured_from():
     rows = claims.every_claim(ROOT).splitlines()
-    own, other = (row for row in rows if 'data-edition="real"' in row and ">C08<" in row)
-    assert 'data-collection="LETOR 3.0 OHSUMED"' in own
+    real = [row for row in rows if 'data-edition="real"' in row and ">C08<" in row]
+    (own,) = (row for row in real if 'data-collection="LETOR 3.0 OHSUMED"' in row)
     assert '<a href="../paper_tables/real/qin2010/table4.html">Table 4</a>' in own
-    # On another collection one protocol decides.
-    assert 'data-collection="LETOR 4.0 MQ2008"' in other
-    assert '<a href="../docs/one_protocol.html">one protocol</a>' in other
+    # On other collections one protocol decides.
+    assert len(real) == 4
+    assert all(
+        '<a href="../docs/one_protocol.html">one protocol</a>' in row for row in real if row != own
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from directrank.papers.one_protocol.methods import (
     NEURAL,
@@ -41,6 +43,9 @@ _VARIANTS = {title: variant for variant, title in SCORERS.items()}
 EXACT = 5
 
 RESAMPLES = 10_000
+
+#: With so many losses or fewer each pair's number stands in the picture.
+NUMBERED = 20
 
 
 @dataclass(frozen=True)
@@ -287,15 +292,7 @@ def figure_wins(evidence: Evidence) -> FigureResult:
             for a, b in itertools.permutations(range(len(names)), 2)
         ]
     )
-    figure, axes = figures.new_figure(height=0.6 + 0.19 * len(names))
-    axes.imshow(wins, cmap="PuOr_r", vmin=0, vmax=1, aspect="auto")
-    for a, b in itertools.permutations(range(len(names)), 2):
-        shade = "white" if abs(wins[a, b] - 0.5) > 0.35 else "black"
-        text = f"{100 * wins[a, b]:.0f}"
-        axes.text(b, a, text, ha="center", va="center", fontsize=5, color=shade)
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=5.5)
-    axes.set_yticks(range(len(names)), names, fontsize=5.5)
-    axes.grid(False)
+    figure = _grid(wins, names)
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     several = len([some for some in of_scorers.values() if some])
@@ -305,6 +302,29 @@ def figure_wins(evidence: Evidence) -> FigureResult:
         f"and {several} kinds of scorers. These numbers are not tested. {study.caption()}"
     )
     return FigureResult(figure, data, caption)
+
+
+def _grid(wins: np.ndarray, names: Sequence[str]) -> Figure:
+    """A square for each pair of losses, with its number or, if there are many, a colour bar."""
+    numbered = len(names) <= NUMBERED
+    if numbered:
+        figure, axes = figures.new_figure(height=0.6 + 0.19 * len(names))
+    else:
+        figure, axes = figures.new_figure(2 * figures.COLUMN, 7.2)
+    aspect: Literal["auto", "equal"] = "auto" if numbered else "equal"
+    image = axes.imshow(100 * wins, cmap="PuOr_r", vmin=0, vmax=100, aspect=aspect)
+    if numbered:
+        for a, b in itertools.permutations(range(len(names)), 2):
+            shade = "white" if abs(wins[a, b] - 0.5) > 0.35 else "black"
+            text = f"{100 * wins[a, b]:.0f}"
+            axes.text(b, a, text, ha="center", va="center", fontsize=5, color=shade)
+    else:
+        bar = figure.colorbar(image, ax=axes, location="top", shrink=0.5, aspect=40)
+        bar.set_label("% of comparisons that the row wins")
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=5.5)
+    axes.set_yticks(range(len(names)), names, fontsize=5.5)
+    axes.grid(False)
+    return figure
 
 
 def _alike(study: Across) -> str:
