@@ -1,6 +1,6 @@
 """How time and memory of training grow with the size of the data, the lists and the stack.
 
-    python benchmarks/bench_scale.py                     every curve; about ten minutes
+    python benchmarks/bench_scale.py                     every curve; about four minutes
     python benchmarks/bench_scale.py queries documents   only these curves
 
 Curves, each with all else fixed:
@@ -17,7 +17,8 @@ cores      1 and 2 threads: the networks B1024 and R5, the context-aware ranker.
 
 Every point is measured in a process of its own: the fastest of its epochs, and the most anonymous
 memory, with that of the libraries. Exponents are the slope of a least-squares line through the
-logarithms of the points that the table marks. Writes ``results/scale.csv`` and ``scale.md``.
+logarithms of the points from the number on that the page names. Writes ``results/scale.csv`` and
+``scale.md``; curves that are not measured again keep their rows.
 """
 
 from __future__ import annotations
@@ -124,8 +125,7 @@ def measure(point: Point) -> tuple[float, float]:
         while not done.wait(0.02):
             peak[0] = max(peak[0], anonymous_memory())
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    threading.Thread(target=watch, daemon=True).start()
     fitted = fit(
         data,
         _scorer(point),
@@ -134,10 +134,10 @@ def measure(point: Point) -> tuple[float, float]:
         loss={"name": point.get("loss", "approx_ndcg")},
         batch_queries=batch,
         max_epochs=point.get("epochs", 3),
+        keep="last",
         stack=0,
     )
     done.set()
-    watcher.join()
     return epoch_seconds(fitted), peak[0] / 1e6
 
 
@@ -265,7 +265,11 @@ def main() -> None:
         print(*measure(json.loads(chosen.point)))
         return
     frame = pd.DataFrame([row for curve in chosen.parts for row in run(curve)])
-    write_csv(chosen.out / "scale.csv", frame, digits=4)
+    before = chosen.out / "scale.csv"
+    if before.is_file():
+        kept = pd.read_csv(before)
+        frame = pd.concat([kept[~kept["curve"].isin(chosen.parts)], frame], ignore_index=True)
+    write_csv(before, frame, digits=4)
     write_text(chosen.out / "scale.md", page(frame))
 
 
