@@ -46,3 +46,18 @@ def test_a_collection_has_the_numbers_of_its_pairs(row):
 def test_the_first_page_counts_the_same_pairs(row):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert re.search(rf"\b{row[2]}\b", readme), f"{row[2]} pairs on {row[0]} are not on it"
+
+
+def test_the_first_page_has_the_verdicts_on_every_collection():
+    claims = pd.read_csv(ROOT / "paper_tables/real/claims_by_collection.csv")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    titles = {"LETOR 3.0 OHSUMED": "OHSUMED", "LETOR 4.0 MQ2008": "MQ2008"}
+    for title, own in claims.groupby("dataset"):
+        of = own.groupby("verdict")["claim"].apply(list).to_dict()
+        cells = [
+            ", ".join(of.get(verdict, ["–"]))
+            for verdict in ("holds", "contradicted", "same direction, could be chance")
+        ]
+        name = titles.get(title, title.split(" (")[0])
+        row = f"| {name} | {' | '.join(cells)} | {len(of.get('cannot tell', []))} |"
+        assert row in readme, row
