@@ -13,7 +13,7 @@ from scipy.optimize import lsq_linear
 from directrank.cost.facts import facts
 from directrank.cost.predict import PARTS, cost_of
 from directrank.cost.rates import Rates
-from directrank.edition.plan import Study
+from directrank.edition.plan import Study, runs_behind
 from directrank.study.results import FITS, RECORD
 from directrank.study.specification import candidate_settings
 from directrank.system.errors import DataError
@@ -87,10 +87,7 @@ def estimate(
 
 def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
     """The runs from which each product is drawn."""
-    return {
-        key: {cell["run"] for cells in plan["experiments"].values() for cell in cells}
-        for key, plan in study.products.items()
-    }
+    return {key: runs_behind([plan]) for key, plan in study.products.items()}
 
 
 def runs_of_papers(study: Study) -> dict[str, set[str]]:

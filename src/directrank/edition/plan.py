@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,12 @@ class Study:
     def edition(self) -> str:
         """The edition's name."""
         return self.config["edition"]
+
+
+def runs_behind(plans: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The runs that products with these plans are drawn from."""
+    experiments = (cells for plan in plans for cells in plan["experiments"].values())
+    return {cell["run"] for cells in experiments for cell in cells}
 
 
 def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from directrank.data import catalog, fetch, prepared
-from directrank.edition.plan import Study
+from directrank.edition.plan import Study, runs_behind
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
 from directrank.study import provenance, results
@@ -328,8 +328,7 @@ class Workflow:
 
     def _runs_behind(self, plans: Iterable[Mapping[str, Any]]) -> list[str]:
         """The result files of the runs that products with these plans are drawn from."""
-        experiments = (cells for plan in plans for cells in plan["experiments"].values())
-        return self.run_files(sorted({cell["run"] for cells in experiments for cell in cells}))
+        return self.run_files(sorted(runs_behind(plans)))
 
     def runs_of_first_figure(self, seconds: Mapping[str, float]) -> set[str]:
         """The runs behind the figure of real data that can be drawn first; empty if there is none.
@@ -342,7 +341,7 @@ class Workflow:
         behind = []
         for key, plan in self.study.products.items():
             item = papers.product(*key)
-            runs = {cell["run"] for cells in plan["experiments"].values() for cell in cells}
+            runs = runs_behind([plan])
             real = all(self._source(run) == "archive" for run in runs)
             if item.kind == "figure" and not item.claims and runs and real:
                 behind.append(runs)

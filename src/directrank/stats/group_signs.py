@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from directrank.stats.clusters import group_sums
 from directrank.system.seeds import numpy_stream
 
 #: The number of draws; the smallest p value is one over this number plus one.
@@ -43,9 +44,8 @@ class GroupSigns:
         self.a, self.b = np.triu_indices(methods, 1)
         self.share = sizes / n
         self.weight = 1 / (1 - self.share)
-        sums = np.zeros((len(sizes), methods))
-        np.add.at(sums, group, values - values.mean(axis=1, keepdims=True))  # pairs do not notice
-        self.sums = sums
+        relative = values - values.mean(axis=1, keepdims=True)  # differences stay the same
+        self.sums = np.stack([group_sums(column, group) for column in relative.T], axis=1)
         stream = numpy_stream("signs of groups", methods, len(sizes))
         self.signs = 2.0 * stream.integers(0, 2, (draws, len(sizes))) - 1
 

@@ -119,11 +119,6 @@ class Stack:
         """Positions of the results that the models in training belong to, in their order."""
         return [number for row in self.rows for number in row]
 
-    @property
-    def row_of(self) -> np.ndarray:
-        """The row of each model in training, int ``[M]``."""
-        return np.repeat(np.arange(len(self.rows)), [len(row) for row in self.rows])
-
     def train(
         self, step_done: Callable[[], None], progress: Callable[[int, str], None]
     ) -> list[Trained]:
@@ -222,6 +217,8 @@ class Stack:
         self.model = model.to(self.device, self.dtype)
         self.parameters = list(self.model.parameters())
         self.optimiser = optimisers.build(self.training["optimizer"], self.parameters)
+        #: The row of each model, int ``[M]``.
+        self.row_of = np.repeat(np.arange(len(self.rows)), [len(row) for row in self.rows])
         self.objective = Objective(
             [member.loss for member in members],
             self.training["reduction"],
@@ -294,13 +291,13 @@ class Stack:
         rows, spans = batch.rows, batch.spans
         # Layers in blocks read documents from their table; a copy would pass memory twice.
         documents = batch.documents if getattr(self.model, "plain", []) else batch.features
-        if len(self.active) > len(self.rows) and not self._shared:
-            own = torch.from_numpy(self.row_of)
+        if len(self.row_of) > len(self.rows) and not self._shared:
+            own = torch.from_numpy(self.row_of).to(self.device)
             if isinstance(documents, Documents):
                 documents = documents.of_models(self.row_of)
             else:
-                documents = documents.index_select(0, own.to(self.device))
-            rows = None if rows is None else rows.index_select(0, own.to(self.device))
+                documents = documents.index_select(0, own)
+            rows = None if rows is None else rows.index_select(0, own)
             spans = spans[self.row_of]
         with precision.products(self.training["precision"], self.device):
             scores = self.model(documents, rows, spans)
@@ -320,7 +317,7 @@ class Stack:
         moved = None
         if ended.before is not None:
             moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
-        active, row_of = self.active, self.row_of
+        active = self.active
         seconds = (ended.seconds + time.perf_counter() - began) / len(active)
         over = self.epoch == self.training["max_epochs"]
         trained = []
@@ -339,7 +336,7 @@ class Stack:
         self._restart(trained)
         self.rows = [left for row in self.rows if (left := self._left_of(row))]
         if len(self.active) < len(active):
-            self._leave(active, row_of)
+            self._leave(active)
         elif self.training["schedule"] or self.training["restart_after"]:
             self._set_rates()
 
@@ -403,15 +400,10 @@ class Stack:
                 state[name][model] = value[0].to(state[name])
             self.optimiser.forget(model)
 
-    def _leave(self, before: Sequence[int], row_of: np.ndarray) -> None:
-        """Take models out that are no longer active.
-
-        Args:
-            before: the models of the epoch that has ended.
-            row_of: their rows in it.
-        """
+    def _leave(self, before: Sequence[int]) -> None:
+        """Take models out that are no longer active; ``before`` names those of the epoch before."""
         kept = [model for model, number in enumerate(before) if number in set(self.active)]
-        rows = [row_of[before.index(row[0])] for row in self.rows]
+        rows = [self.row_of[before.index(row[0])] for row in self.rows]  # those of that epoch
         self.shuffles = [self.shuffles[row] for row in rows]
         self.cuts = [self.cuts[row] for row in rows]
         self.init_streams = [self.init_streams[model] for model in kept]

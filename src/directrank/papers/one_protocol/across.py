@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -307,11 +306,9 @@ def figure_wins(evidence: Evidence) -> FigureResult:
 def _grid(wins: np.ndarray, names: Sequence[str]) -> Figure:
     """A square for each pair of losses, with its number or, if there are many, a colour bar."""
     numbered = len(names) <= NUMBERED
-    if numbered:
-        figure, axes = figures.new_figure(height=0.6 + 0.19 * len(names))
-    else:
-        figure, axes = figures.new_figure(2 * figures.COLUMN, 7.2)
-    aspect: Literal["auto", "equal"] = "auto" if numbered else "equal"
+    size = (figures.COLUMN, 0.6 + 0.19 * len(names)) if numbered else (2 * figures.COLUMN, 7.2)
+    figure, axes = figures.new_figure(*size)
+    aspect = "auto" if numbered else "equal"
     image = axes.imshow(100 * wins, cmap="PuOr_r", vmin=0, vmax=100, aspect=aspect)
     if numbered:
         for a, b in itertools.permutations(range(len(names)), 2):
