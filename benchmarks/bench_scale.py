@@ -27,7 +27,6 @@ import argparse
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,18 +34,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from bench_training import NETWORKS, anonymous_memory, epoch_seconds, fit
+from bench_training import NETWORKS, epoch_seconds, fit
 from training_lists import LABEL_SHARES, lists_of, splits_of, web30k_lengths
+from training_memory import features_file, peak_memory
 from training_rows import parsed, parser
 
 from directrank.learners.contract import Splits
 from directrank.learners.neural.failures import keep_freed_memory
 from directrank.lists.packed import RankedLists
 from directrank.study.provenance import environment
-from directrank.system.io import atomic_path, write_csv, write_text
+from directrank.system.io import write_csv, write_text
 from directrank.system.seeds import numpy_stream
-
-SCRATCH = Path(__file__).resolve().parent / "scratch"
 
 QUERIES = [1000, 2000, 4000, 8000, 16000, 31531]
 DOCUMENTS = [10, 30, 100, 300, 1000, 2000, 5000]
@@ -119,25 +117,18 @@ def measure(point: Point) -> tuple[float, float]:
     torch.set_num_threads(point.get("threads", 1))
     keep_freed_memory()
     data, batch = _data(point)
-    peak, done = [0.0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.02):
-            peak[0] = max(peak[0], anonymous_memory())
-
-    threading.Thread(target=watch, daemon=True).start()
-    fitted = fit(
-        data,
-        _scorer(point),
-        point.get("threads", 1),
-        jobs=point.get("models", 1),
-        loss={"name": point.get("loss", "approx_ndcg")},
-        batch_queries=batch,
-        max_epochs=point.get("epochs", 3),
-        keep="last",
-        stack=0,
-    )
-    done.set()
+    with peak_memory() as peak:
+        fitted = fit(
+            data,
+            _scorer(point),
+            point.get("threads", 1),
+            jobs=point.get("models", 1),
+            loss={"name": point.get("loss", "approx_ndcg")},
+            batch_queries=batch,
+            max_epochs=point.get("epochs", 3),
+            keep="last",
+            stack=0,
+        )
     return epoch_seconds(fitted), peak[0] / 1e6
 
 
@@ -167,24 +158,14 @@ def mapped(count: int) -> RankedLists:
     lengths = web30k_lengths(QUERIES[-1])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     labels = numpy_stream("benchmark", "labels").choice(5, offsets[-1], p=LABEL_SHARES)
-    features = np.load(SCRATCH / "scale_features.npy", mmap_mode="r")
+    features = np.load(make_features(), mmap_mode="r")
     taken = offsets[: count + 1]
     return RankedLists(features, labels.astype(np.float32), taken, np.arange(count))
 
 
-def make_features() -> None:
-    """Write the features of :func:`mapped`, block by block, unless they are there."""
-    path = SCRATCH / "scale_features.npy"
-    shape = int(web30k_lengths(QUERIES[-1]).sum()), 136
-    if path.is_file() and np.load(path, mmap_mode="r").shape == shape:
-        return
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    block = numpy_stream("benchmark", "block").standard_normal((1 << 15, 136), dtype=np.float32)
-    with atomic_path(path) as temporary:
-        array = np.lib.format.open_memmap(temporary, "w+", np.float32, shape)
-        for first in range(0, len(array), len(block)):
-            array[first : first + len(block)] = block[: len(array) - first]
-        array.flush()
+def make_features() -> Path:
+    """The features of :func:`mapped`, written once."""
+    return features_file("scale_features.npy", int(web30k_lengths(QUERIES[-1]).sum()), 136)
 
 
 # ------------------------------------------------------------------------------------ all of them
@@ -193,8 +174,6 @@ def make_features() -> None:
 def run(curve: str) -> list[dict[str, Any]]:
     """The rows of a curve."""
     make, unit, _, _ = CURVES[curve]
-    if curve == "queries":
-        make_features()
     rows = []
     for point in make():
         command = [sys.executable, __file__, "--point", json.dumps(point)]

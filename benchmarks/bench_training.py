@@ -35,7 +35,6 @@ import argparse
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -48,6 +47,7 @@ from torch import Tensor, nn
 from training_commands import SMALL, TRIALS, commands
 from training_evaluation import evaluation
 from training_lists import LABEL_SHARES, lists_of, splits_of, web30k_lengths
+from training_memory import features_file, peak_memory
 from training_rows import Row, parsed, parser, row, write
 
 from directrank import learners
@@ -61,7 +61,6 @@ from directrank.system.errors import ConfigError
 from directrank.system.seeds import numpy_stream
 
 HERE = Path(__file__).resolve().parent
-SCRATCH = HERE / "scratch"
 
 QUERIES = 128
 FEATURES = 136
@@ -427,24 +426,8 @@ def full_size_lengths() -> np.ndarray:
 
 
 def make_full_size() -> Path:
-    """The features' file, written once, block by block."""
-    path = SCRATCH / "web30k_features.npy"
-    documents = int(full_size_lengths().sum())
-    if path.is_file() and np.load(path, mmap_mode="r").shape == (documents, FEATURES):
-        return path
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
-    array = np.lib.format.open_memmap(partial, "w+", np.float32, (documents, FEATURES))
-    block = numpy_stream("benchmark", "block").standard_normal(
-        (1 << 15, FEATURES), dtype=np.float32
-    )
-    for first in range(0, documents, len(block)):
-        part = array[first : first + len(block)]
-        part[:] = block[: len(part)]
-    array.flush()
-    del array
-    os.replace(partial, path)
-    return path
+    """The features' file, written once."""
+    return features_file("web30k_features.npy", int(full_size_lengths().sum()), FEATURES)
 
 
 def print_resident(threads: int) -> None:
@@ -460,28 +443,12 @@ def print_resident(threads: int) -> None:
         lists = RankedLists(features, labels.astype(np.float32), offsets[taken], np.arange(queries))
         return splits_of(lists)
 
-    peak, done = [0.0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.05):
-            peak[0] = max(peak[0], anonymous_memory())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    whole = part(len(lengths))
-    fit(whole, {"name": "tower", "hidden": [32]}, threads, batch_queries=QUERIES, max_epochs=1)
-    few = part(6 * QUERIES)
-    fit(few, NETWORKS["B1024"][0], threads, batch_queries=QUERIES, max_epochs=1)
-    done.set()
-    watcher.join()
+    with peak_memory() as peak:
+        whole = part(len(lengths))
+        fit(whole, {"name": "tower", "hidden": [32]}, threads, batch_queries=QUERIES, max_epochs=1)
+        few = part(6 * QUERIES)
+        fit(few, NETWORKS["B1024"][0], threads, batch_queries=QUERIES, max_epochs=1)
     print(peak[0] / 1e9, features.nbytes / 1e9)
-
-
-def anonymous_memory() -> float:
-    """Bytes of this process that are not of a mapped file."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if " kB" in line}
-    return 1024.0 * (int(found["RssAnon"]) + int(found["RssShmem"]))
 
 
 PARTS: dict[str, Callable[[int], list[Row]]] = {
