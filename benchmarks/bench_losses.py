@@ -84,7 +84,7 @@ KIN = (
     {"approx_ap": "approx_ndcg", "approx_precision": "approx_ndcg"}
     | {f"twin_{metric}": "approx_ndcg" for metric in ("precision", "ap", "ndcg", "nerr")}
     | dict.fromkeys(COMPOSED, "neural_ndcg")
-    | {"xe_ndcg": "listnet", "yeti_loss": "lambdarank"}
+    | {"yeti_loss": "lambdarank"}
 )
 
 #: Many times quadratic: not given a list of thousands of documents.
@@ -198,6 +198,10 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
     return {
         "rmse": lambda s, y: pointwise_rmse(s, y, 5),
         "listnet": listNet,
+        # Its softmax of these logarithms is the drawn target of XE-NDCG.
+        "xe_ndcg": lambda s, y: listNet(
+            s, torch.where(y < 0, y, torch.log(torch.exp2(y) - torch.rand(y.shape)))
+        ),
         "listmle": listMLE,
         # The faster of its two RankNets.
         "ranknet": lambda s, y: lambdaLoss(s, y, weighing_scheme="rankNet_scheme"),
@@ -393,8 +397,9 @@ def write(rows: list[dict], threads: int, folder: Path) -> None:
         f"Shortest times in milliseconds on {threads} threads of {processor()} with torch"
         f" {torch.__version__}; the ratio is the time of the fastest other library divided by ours."
         " No other library has AP, precision and the twin losses, which are compared with its"
-        " ApproxNDCG; AP, ERR and precision under NeuralSort are compared with NeuralNDCG, XE-NDCG"
-        " with ListNet, and YetiLoss with LambdaRank. PL-Rank and YetiLoss draw ten orders,"
+        " ApproxNDCG; AP, ERR and precision under NeuralSort are compared with NeuralNDCG, and"
+        " YetiLoss with LambdaRank. XE-NDCG of allRank and Rax is their cross entropy with a drawn"
+        " target, which takes their draws, too. PL-Rank and YetiLoss draw ten orders,"
         " StochasticRank draws one. Code of papers' authors that does not support padding is given"
         " lists without padding; where it ends at ranks, NDCG is added. Peak memory is in MB. The"
         " loss `nothing` adds up the scores: it shows the minimum time of PyTorch's passes and the"

@@ -26,18 +26,23 @@ LONGEST = 1250
 
 
 def losses() -> dict:
-    """Our names → Rax's losses of the same kind, as functions of scores, labels and mask."""
+    """Our names → Rax's losses of the same kind, as functions of scores, labels, mask and key."""
     approx_ndcg = rax.approx_t12n(rax.ndcg_metric, temperature=0.1)
     gumbel = rax.gumbel_t12n(approx_ndcg, samples=8)
+
+    def xe_ndcg(s, y, m, key):
+        return rax.softmax_loss(s, 2**y - jax.random.uniform(key, y.shape), where=m)
+
     return {
-        "listnet": lambda s, y, m: rax.softmax_loss(s, y, where=m),
-        "listmle": lambda s, y, m: rax.listmle_loss(s, y, where=m, key=jax.random.PRNGKey(0)),
-        "ranknet": lambda s, y, m: rax.pairwise_logistic_loss(s, y, where=m),
-        "lambdarank": lambda s, y, m: rax.pairwise_logistic_loss(
+        "xe_ndcg": xe_ndcg,
+        "listnet": lambda s, y, m, key: rax.softmax_loss(s, y, where=m),
+        "listmle": lambda s, y, m, key: rax.listmle_loss(s, y, where=m, key=key),
+        "ranknet": lambda s, y, m, key: rax.pairwise_logistic_loss(s, y, where=m),
+        "lambdarank": lambda s, y, m, key: rax.pairwise_logistic_loss(
             s, y, where=m, lambdaweight_fn=rax.dcg_lambdaweight
         ),
-        "approx_ndcg": lambda s, y, m: -approx_ndcg(s, y, where=m),
-        "gumbel_approx_ndcg": lambda s, y, m: gumbel(s, y, where=m, key=jax.random.PRNGKey(0)),
+        "approx_ndcg": lambda s, y, m, key: -approx_ndcg(s, y, where=m),
+        "gumbel_approx_ndcg": lambda s, y, m, key: gumbel(s, y, where=m, key=key),
     }
 
 
@@ -46,6 +51,7 @@ def compiled(name: str, file: Path):
     """The loss with its gradient, compiled for a shape, and its arguments; None where too long."""
     data = np.load(file)
     arguments = [jnp.asarray(data[key]) for key in ("scores", "labels", "mask")]
+    arguments.append(jax.random.PRNGKey(0))
     if arguments[0].shape[1] > LONGEST:
         return None
     function = jax.jit(jax.value_and_grad(losses()[name])).lower(*arguments).compile()

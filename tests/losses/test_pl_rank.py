@@ -41,7 +41,7 @@ def of_every_order(scores: Tensor, gains: Tensor, k: int | None):
     """The estimate of value and gradient by each order of one list."""
     lists = scores.expand(ORDERS.shape), gains.expand(ORDERS.shape)
     mask = torch.ones(ORDERS.shape, dtype=torch.bool)
-    return value_and_gradient(drawn_dcg, *lists, mask, orders=ORDERS[None], k=k)
+    return value_and_gradient(drawn_dcg, *lists, mask, orders=[ORDERS[None]], k=k)
 
 
 @pytest.mark.parametrize("k", [None, 1, 2, 4, 9])
@@ -67,7 +67,7 @@ def test_estimates_are_the_authors(k):
     mask = torch.ones_like(scores, dtype=torch.bool)
     orders = (scores + torch.tensor(RECORD["drawn"]["gumbel"]).double()).argsort(2, descending=True)
     gains = normalised_gains(labels, mask, "exp2", "log2", k)
-    _, gradient = value_and_gradient(drawn_dcg, scores, gains, mask, orders=orders, k=k)
+    _, gradient = value_and_gradient(drawn_dcg, scores, gains, mask, orders=[orders], k=k)
     theirs = torch.tensor(RECORD["drawn"][f"@{k}"]["pl_rank"], dtype=torch.float64)
     torch.testing.assert_close(gradient / len(orders), theirs, rtol=1e-9, atol=1e-12)
 

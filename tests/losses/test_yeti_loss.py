@@ -48,7 +48,7 @@ def test_costs_of_given_orders_are_those_of_the_pairs(neighbours, k):
     gains = normalised_gains(labels * mask, mask, "exp2", "log2", k)
     noise = torch.randn(3, 7, 10, generator=torch.Generator().manual_seed(1))
     orders = (scores + noise).masked_fill(~mask, -math.inf).argsort(2, descending=True)
-    value = costs_of_neighbours(scores, gains, mask, orders, neighbours, k)
+    value = costs_of_neighbours(scores, gains, mask, [orders], neighbours, k)
     for b in range(3, 7):
         n, (s, y) = int(mask[b].sum()), (scores[b].tolist(), labels[b].tolist())
         real = mask[b].nonzero().flatten().tolist()
@@ -67,7 +67,7 @@ def test_the_gradient_equals_finite_differences_while_the_orders_stand():
     orders = (scores + noise).masked_fill(~mask, -math.inf).argsort(2, descending=True)
 
     def of(scores):
-        return costs_of_neighbours(scores, gains, mask, orders, 3, 4)
+        return costs_of_neighbours(scores, gains, mask, [orders], 3, 4)
 
     assert torch.autograd.gradcheck(of, scores.requires_grad_(), eps=1e-6, atol=1e-6, rtol=1e-5)
 

@@ -83,6 +83,11 @@ class Batch:
         return self._index is not None
 
     @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return int(self.lengths.sum())
+
+    @property
     def pairs(self) -> int:
         """An upper bound on the number of pairs of documents."""
         if self._flat is not None:

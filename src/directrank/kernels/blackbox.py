@@ -11,12 +11,15 @@ from torch import Tensor
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled
 from directrank.kernels.pairs import ideal_dcg
-from directrank.kernels.soft_ranks import WORK, sorted_lists
+from directrank.kernels.soft_ranks import sorted_lists
 from directrank.lists.conventions import DISCOUNTS, discount, discount_sums, gains
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
 
 _discount = discount
+
+#: The work that a document takes in each of the passes, in pairs.
+WORK = 5
 
 
 def ndcg(
@@ -41,7 +44,7 @@ def ndcg(
     value, moved = batch.per_list(), batch.zeros()
     batch.run(
         _move,
-        WORK * B * L,
+        WORK * batch.documents,
         batch.flat(shifted),
         batch.flat(gains(batch.labels, gain)),
         order,
@@ -55,7 +58,7 @@ def ndcg(
         return torch.from_numpy(-value)
     gradient = batch.zeros()
     other = sorted_lists(batch, batch.padded(moved), mask)
-    batch.run(_steps, WORK * B * L, order, other, distances, gradient)
+    batch.run(_steps, WORK * batch.documents, order, other, distances, gradient)
     return batch.loss(-value, gradient)
 
 

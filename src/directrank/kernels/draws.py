@@ -31,12 +31,12 @@ class Drawn:
             scores, gains, mask = map(self._together, (scores, gains, mask))
             self.batch = Batch(scores, gains, mask)
 
-    def order(self, order: Tensor) -> np.ndarray:
-        """An order ``[B, L]``, masked documents last, as flat positions that count from each list's
-        first document."""
+    def orders(self, orders: Tensor) -> np.ndarray:
+        """Orders ``[S, B, L]``, masked documents last, as flat positions ``[S, N]`` that count from
+        each list's first document."""
         if self._places is not None:
-            order = inverse(self._places).gather(1, order)
-        return order.numpy().ravel()
+            orders = inverse(self._places).expand_as(orders).gather(2, orders)
+        return orders.numpy().reshape(len(orders), -1)
 
     def flat(self, values: Tensor) -> np.ndarray:
         """``values [B, L]`` of the documents as a flat array."""

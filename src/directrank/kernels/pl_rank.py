@@ -14,6 +14,9 @@ from directrank.kernels.numbers import exp
 from directrank.lists.conventions import discount_sums
 from directrank.lists.flat import Lists
 
+#: The work that a document takes for each order, in pairs.
+WORK = 6
+
 #: Largest range of scores whose exponentials, and sums of their inverses, float64 can hold.
 SPREAD = 300.0
 
@@ -28,15 +31,16 @@ def drawn_dcg(
     L = batch.shape[1]
     theta = np.diff(discount_sums("log2", L, None))[: L if k is None else k]
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
-    for order in orders:
-        places = drawn.order(order)
-        batch.run(_drawn_dcg, 20 * scores.numel(), *arrays, places, theta, value, gradient)
+    for some in orders:
+        places = drawn.orders(some)
+        work = WORK * batch.documents * len(places)
+        batch.run(_drawn_dcg, work, *arrays, places, theta, value, gradient)
     return batch.loss(value, gradient)
 
 
 @compiled
-def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, gradient):
-    """Add the DCG of an ``order [N]`` to ``value [B]`` and the estimate of its gradient to
+def _drawn_dcg(begin, end, starts, lengths, scores, gains, orders, theta, value, gradient):
+    """Add the DCG of ``orders [S, N]`` to ``value [B]`` and the estimates of its gradient to
     ``gradient [N]``; ``theta`` are the weights of the ranks up to the cut-off."""
     L = lengths[begin:end].max()
     room = np.empty((6, L), np.float64)
@@ -47,7 +51,7 @@ def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, 
         cut = min(n, len(theta))
         least, top, lowest, some = np.inf, -np.inf, 0.0, False
         for i in range(n):
-            s[i], g[i], push[i] = scores[first + i], gains[first + i], 0.0
+            s[i], g[i] = scores[first + i], gains[first + i]
             least, top, lowest = min(least, s[i]), max(top, s[i]), min(lowest, g[i])
             some |= g[i] != 0
         if not some or cut == 0:
@@ -55,17 +59,19 @@ def _drawn_dcg(begin, end, starts, lengths, scores, gains, order, theta, value, 
         for i in range(n):
             g[i] -= lowest  # does not change the expected gradient
             weights[i] = exp(s[i] - top)
-        place = order[first : first + n]
-        total = _follow(place, g, theta, cut, following)
-        for r in range(cut):
-            total += lowest * theta[r]
-        value[b] += total
-        if top - least < SPREAD:
-            _of_near(place, g, weights, theta, n, cut, following, tails, push)
-        else:
-            _of_far(place, g, s, theta, n, cut, following, tails, push)
-        for i in range(n):
-            gradient[first + i] += push[i]
+        for order in range(len(orders)):
+            place = orders[order, first : first + n]
+            total = _follow(place, g, theta, cut, following)
+            for r in range(cut):
+                total += lowest * theta[r]
+            value[b] += total
+            push[:n] = 0
+            if top - least < SPREAD:
+                _of_near(place, g, weights, theta, n, cut, following, tails, push)
+            else:
+                _of_far(place, g, s, theta, n, cut, following, tails, push)
+            for i in range(n):
+                gradient[first + i] += push[i]
 
 
 @inlined

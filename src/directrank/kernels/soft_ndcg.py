@@ -76,7 +76,7 @@ def _loss(
     value, gradient = batch.per_list(), batch.zeros()
     batch.run(
         _ndcg,
-        WORK * B * L,
+        WORK * batch.documents,
         batch.flat(batch.scores),
         batch.flat(gains(batch.labels, gain)),
         sorted_lists(batch, batch.scores, mask),

@@ -21,7 +21,7 @@ from directrank.lists.flat import Lists
 from directrank.lists.sorting import descending_order
 
 #: The work that a document takes, in pairs.
-WORK = 20
+WORK = 12
 
 
 def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class _LaplaceRanks(torch.autograd.Function):
         ctx.order = ctx.batch.places(order)
         ctx.values = ctx.batch.flat(values)
         ranks = ctx.batch.zeros()
-        ctx.batch.run(_laplace, WORK * values.numel(), ctx.values, ctx.order, ranks)
+        ctx.batch.run(_laplace, WORK * ctx.batch.documents, ctx.values, ctx.order, ranks)
         return ctx.batch.padded(ranks).masked_fill_(~mask, 1.0)
 
     @staticmethod
@@ -49,7 +49,7 @@ class _LaplaceRanks(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
         batch, gradient = ctx.batch, ctx.batch.zeros()
         outer = batch.flat(grad_output.contiguous())
-        work = WORK * grad_output.numel()
+        work = WORK * batch.documents
         batch.run(_laplace_gradient, work, ctx.values, ctx.order, outer, gradient)
         return batch.padded(gradient), None, None
 
@@ -62,7 +62,7 @@ class _ProjectedRanks(torch.autograd.Function):
         ctx.entropic, ctx.ranks = entropic, ctx.batch.zeros()
         ctx.ends = np.empty(len(ctx.ranks), np.int64)
         arrays = ctx.batch.flat(values), ctx.order, entropic, ctx.ends, ctx.ranks
-        ctx.batch.run(_project, WORK * values.numel(), *arrays)
+        ctx.batch.run(_project, WORK * ctx.batch.documents, *arrays)
         return ctx.batch.padded(ctx.ranks.copy()).masked_fill_(~mask, 1.0)
 
     @staticmethod
@@ -71,7 +71,7 @@ class _ProjectedRanks(torch.autograd.Function):
         batch, gradient = ctx.batch, ctx.batch.zeros()
         outer = batch.flat(grad_output.contiguous())
         arrays = ctx.order, ctx.entropic, ctx.ends, ctx.ranks, outer, gradient
-        batch.run(_project_gradient, WORK * grad_output.numel(), *arrays)
+        batch.run(_project_gradient, WORK * batch.documents, *arrays)
         return batch.padded(gradient), None, None, None
 
 

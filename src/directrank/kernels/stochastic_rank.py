@@ -39,7 +39,7 @@ def noisy_dcg(
             means.numel() * reach,
             *arrays,
             lists.flat(drawn),
-            lists.order(descending_order(drawn, mask)),
+            lists.orders(descending_order(drawn, mask)[None])[0],
             float(sigma),
             theta,
             reach,

@@ -14,6 +14,9 @@ from directrank.kernels.pairs import softplus
 from directrank.lists.conventions import discount_sums
 from directrank.lists.flat import Lists
 
+#: The work that a document takes for each order and distance, in pairs.
+WORK = 10
+
 
 def costs_of_neighbours(
     scores: Tensor,
@@ -29,37 +32,38 @@ def costs_of_neighbours(
     value, gradient = np.zeros_like(batch.per_list()), batch.zeros()
     theta = np.diff(discount_sums("log2", batch.shape[1], k)).astype(gradient.dtype)
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
-    work = 10 * scores.numel() * neighbours
-    for order in orders:
-        places = drawn.order(order)
+    for some in orders:
+        places = drawn.orders(some)
+        work = WORK * batch.documents * neighbours * len(places)
         batch.run(_costs_of_neighbours, work, *arrays, places, neighbours, theta, value, gradient)
     return batch.loss(value, gradient)
 
 
 @compiled
 def _costs_of_neighbours(
-    begin, end, starts, lengths, scores, gains, order, neighbours, theta, value, gradient
+    begin, end, starts, lengths, scores, gains, orders, neighbours, theta, value, gradient
 ):
-    """Add the weighted costs of neighbours in an ``order [N]`` to ``value [B]`` and their forces to
-    ``gradient [N]``; ``theta [L]`` are the weights of the ranks."""
+    """Add the weighted costs of neighbours in ``orders [S, N]`` to ``value [B]``, and their forces
+    to ``gradient [N]``; ``theta [L]`` are the weights of the ranks."""
     L = lengths[begin:end].max()
     room = np.empty((4, L), scores.dtype)
     s, g, push, force = room[0], room[1], room[2], room[3]
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
-        place = order[first : first + n]
-        for r in range(n):
-            s[r] = scores[first + place[r]]
-            g[r] = gains[first + place[r]]
-        push[:n] = 0
-        for apart in range(1, min(neighbours, n - 1) + 1):
-            value[b] += _of_distance(s, g, theta, n, apart, force)
-            for r in range(n - apart):
-                push[r] -= force[r]
-            for r in range(n - apart):
-                push[r + apart] += force[r]
-        for r in range(n):
-            gradient[first + place[r]] += push[r]
+        for order in range(len(orders)):
+            place = orders[order, first : first + n]
+            for r in range(n):
+                s[r] = scores[first + place[r]]
+                g[r] = gains[first + place[r]]
+            push[:n] = 0
+            for apart in range(1, min(neighbours, n - 1) + 1):
+                value[b] += _of_distance(s, g, theta, n, apart, force)
+                for r in range(n - apart):
+                    push[r] -= force[r]
+                for r in range(n - apart):
+                    push[r + apart] += force[r]
+            for r in range(n):
+                gradient[first + place[r]] += push[r]
 
 
 @inlined

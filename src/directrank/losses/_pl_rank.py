@@ -14,9 +14,9 @@ from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists, mask_of
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked_lists
-from directrank.lists.sorting import descending_order
+from directrank.lists.orders import drawn_orders
 from directrank.losses._needs import needs
-from directrank.relaxations.gumbel import gumbel_noise
+from directrank.relaxations.gumbel import gumbel
 from directrank.system.errors import ConfigError
 
 
@@ -67,11 +67,7 @@ def pl_rank(
         raise ConfigError(f"pl_rank: {samples} samples", "choose 1 or more")
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
-    weights = scores.detach()
-    orders = (
-        descending_order(weights + gumbel_noise(weights, lists, generator), lists)
-        for _ in range(samples)
-    )
+    orders = drawn_orders(scores, lists, generator, samples, gumbel)
     return -drawn_dcg(scores, gains, lists, orders, k) / samples
 
 
@@ -85,13 +81,13 @@ def drawn_dcg(
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
         lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
-        orders: int64 ``[B, L]`` each, masked documents last.
+        orders: int64 ``[S, B, L]`` each, masked documents last.
         k: cut-off; None takes the whole list.
     """
     mask = mask_of(lists)
     with torch.no_grad():
         value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for order in orders:
+        for order in (order for drawn in orders for order in drawn):
             s, g, real = (values.gather(1, order) for values in (scores, gains, mask))
             dcg, by_scores = _of_order(s, g, real, k)
             value += dcg

@@ -47,26 +47,28 @@ def xe_ndcg(
     tensor([0.9981, 1.2375])
     """
     scores, labels, lists = checked_lists(scores, labels, mask)
-    gamma = uniform(scores, lists, generator, scores.dtype)
-    target = hidden(torch.exp2(labels) - gamma, lists)
+    powers, gamma = torch.exp2(labels), uniform(scores, lists, generator, scores.dtype)
     if document_weights is None:
-        return cross_entropy(scores, target, lists)
+        return cross_entropy(scores, powers, gamma, lists)
+    target = hidden(powers - gamma, lists)
     weighted = hidden(target * document_weights, lists)
     total = sums(target, lists)
     share = sums(weighted, lists) / total.masked_fill(total <= 0, torch.inf)
-    return share * cross_entropy(scores, weighted, lists)
+    return share * cross_entropy(scores, weighted, torch.zeros_like(weighted), lists)
 
 
 @accelerated
-def cross_entropy(scores: Tensor, target: Tensor, lists: Lists) -> Tensor:
-    """The cross entropy of the scores' softmax under the normalised target, ``[B]``.
+def cross_entropy(scores: Tensor, powers: Tensor, gamma: Tensor, lists: Lists) -> Tensor:
+    """The cross entropy of the scores' softmax under the normalised target ``powers - gamma``,
+    ``[B]``.
 
     Args:
         scores: ``[B, L]``.
-        target: ``[B, L]``, 0 at masked positions; the value is 0 if its sum is not above 0.
+        powers, gamma: ``[B, L]``; the value is 0 if the sum of the target is not above 0.
         lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
     """
     mask = mask_of(lists)
+    target = hidden(powers - gamma, mask)
     total = target.sum(1, keepdim=True)
     share = target / total.masked_fill(total <= 0, torch.inf)
     lowest = torch.finfo(scores.dtype).min

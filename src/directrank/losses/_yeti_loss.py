@@ -11,10 +11,9 @@ from torch.nn.functional import softplus
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
-from directrank.lists.draws import uniform
 from directrank.lists.flat import Lists, mask_of
 from directrank.lists.inputs import checked_lists
-from directrank.lists.sorting import descending_order
+from directrank.lists.orders import drawn_orders
 from directrank.losses._needs import needs
 from directrank.system.errors import ConfigError
 
@@ -71,18 +70,8 @@ def yeti_loss(
         )
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
-    clean = scores.detach()
-    orders = (
-        descending_order(clean + noise * _logistic(clean, lists, generator), lists)
-        for _ in range(samples)
-    )
+    orders = drawn_orders(scores, lists, generator, samples, lambda u: noise * torch.logit(u))
     return costs_of_neighbours(scores, gains, lists, orders, neighbours, k) / samples
-
-
-def _logistic(scores: Tensor, lists: Lists, generator: torch.Generator | None) -> Tensor:
-    """Standard logistic noise of the scores' shape."""
-    drawn = uniform(scores, lists, generator, scores.dtype)
-    return torch.logit(drawn.clamp_min_(torch.finfo(scores.dtype).tiny))
 
 
 @accelerated
@@ -100,7 +89,7 @@ def costs_of_neighbours(
         scores: ``[B, L]``.
         gains: ``[B, L]``, 0 at masked positions.
         lists: bool ``[B, L]``, or on a CPU the positions of flat lists.
-        orders: int64 ``[B, L]`` each, masked documents last.
+        orders: int64 ``[S, B, L]`` each, masked documents last.
         neighbours: how many ranks apart the documents of a pair are at most.
         k: cut-off; None takes the whole list.
     """
@@ -108,7 +97,7 @@ def costs_of_neighbours(
     L = scores.shape[1]
     theta = rank_discounts("log2", L, k, scores.dtype, scores.device)
     values = []
-    for order in orders:
+    for order in (order for drawn in orders for order in drawn):
         s, g, real = (each.gather(1, order) for each in (scores, gains, mask))
         for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
             lead, better = s[:, :-apart] - s[:, apart:], g[:, :-apart] - g[:, apart:]
