@@ -286,7 +286,7 @@ def _how_much(together: Together) -> str:
     pairs, k = together.pairs, len(together.labels)
     sure = int((pairs["p_holm"] < SIGNIFICANT).sum())
     text = (
-        f"{sure} of {len(pairs)} pairs of {k} losses differ by more than chance (marked \\* where "
+        f"{sure} of {len(pairs)} pairs of {k} losses differ significantly (marked \\* where "
         "one of them is the best)."
     )
     if len(together.studies) > 1 and k > 2:

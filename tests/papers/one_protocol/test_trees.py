@@ -291,7 +291,7 @@ def test_the_table_over_collections_has_what_two_of_them_have(tmp_path: Path) ->
     assert row["collections"] == 3
     assert primary.loc[("XGBoost MAP", "all collections"), "collections"] == 2
     cells = lines_of(page)
-    assert cells["Pairs weighed by NDCG, or by AP?"][2] == "not run"  # on the second collection
+    assert cells["Pairs weighted by NDCG, or by AP?"][2] == "not run"  # on the second collection
     assert not [name for name in data if "second" in name]
     assert cells["XGBoost MAP"][0] == ""
     assert cells["XGBoost"][0] == "3.7"  # last of four, but for the second collection

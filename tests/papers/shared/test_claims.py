@@ -253,7 +253,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     for sentence in quotes.quoted(file, ("C01", "C02", "C03")):
         assert sentence in text
-    assert "**Holds** on Web30K, Yahoo set 1 (the paper's own data). Decided by" in text
+    assert "**Holds** on Web30K, Yahoo set 1 (the paper's own data). The verdict follows" in text
     assert "Not measured here." in text  # RankLib
     with pytest.raises(ConfigError, match="quotes the verdicts on C01, C02, C03"):
         build(plan, tmp_path / "runs", out, PUBLISHED)

@@ -221,7 +221,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
 
 
 def _lead(differences: Sequence[Mapping[str, Any]]) -> str:
-    """At how many levels LambdaRank is ahead of RankNet, and at how many by more than chance."""
+    """At how many levels LambdaRank is ahead of RankNet, and at how many significantly."""
     if not differences:
         return "LambdaRank and RankNet were not run with the same net."
     ahead = sum(row["ndcg"] > 0 for row in differences)

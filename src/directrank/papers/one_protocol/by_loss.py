@@ -192,7 +192,7 @@ class Together:
         return self._others(self.pairs[sure], to)
 
     def told_apart(self, by: str) -> list[str]:
-        """The losses that differ from another one by more than chance, by mean rank."""
+        """The losses that differ from another one significantly, by mean rank."""
         return self._others(self.pairs[self.pairs["p_holm"] < SIGNIFICANT], by)
 
     def _others(self, pairs: pd.DataFrame, name: str) -> list[str]:

@@ -163,7 +163,7 @@ class Comparison(ABC):
         """For every pair whether the first is ``better``, ``worse``, ``equivalent``, or ``cannot
         tell``.
 
-        A pair may differ by more than chance and by less than the margin; it then counts as better
+        A pair may differ significantly and by less than the margin; it then counts as better
         or worse.
         """
         words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]

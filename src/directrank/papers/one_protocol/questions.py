@@ -25,18 +25,18 @@ class Question:
 
 
 QUESTIONS = (
-    Question("Pairs weighed by NDCG, or alike?", "XGBoost NDCG", "XGBoost"),
-    Question("Pairs weighed by NDCG, or by AP?", "XGBoost NDCG", "XGBoost MAP"),
+    Question("Pairs weighted by NDCG, or equally?", "XGBoost NDCG", "XGBoost"),
+    Question("Pairs weighted by NDCG, or by AP?", "XGBoost NDCG", "XGBoost MAP"),
     Question("Pairs, or a cross-entropy?", "LambdaMART", "XE-NDCG trees"),
     Question("LambdaMART normalised?", "LambdaMART", "LambdaMART unnormalised"),
-    Question("XGBoost, by NDCG, normalised?", "XGBoost NDCG", "XGBoost NDCG unnormalised"),
-    Question("XGBoost, pairs alike, normalised?", "XGBoost", "XGBoost unnormalised"),
+    Question("XGBoost, NDCG weights, normalised?", "XGBoost NDCG", "XGBoost NDCG unnormalised"),
+    Question("XGBoost, equal weights, normalised?", "XGBoost", "XGBoost unnormalised"),
     Question("Pairs with the first 30, or the first 13?", "LambdaMART", "LambdaMART cut 13"),
     Question("Pairs by topk, or by mean?", "XGBoost NDCG", "XGBoost NDCG mean pairs"),
     Question("LightGBM, or XGBoost?", "LambdaMART", "XGBoost NDCG"),
     Question("LightGBM, or CatBoost?", "LambdaMART", "YetiRank NDCG@10"),
     Question("XGBoost, or CatBoost?", "XGBoost NDCG", "YetiRank NDCG@10"),
-    Question("YetiRank, or weighed by NDCG@10?", "YetiRank", "YetiRank NDCG@10"),
+    Question("YetiRank, or weighted by NDCG@10?", "YetiRank", "YetiRank NDCG@10"),
     Question("YetiRank, or its pairwise leaves?", "YetiRank", "YetiRankPairwise"),
     Question("YetiRank, or StochasticRank?", "YetiRank", "CatBoost StochasticRank"),
     Question("YetiRank, or QueryRMSE?", "YetiRank", "QueryRMSE"),

@@ -85,7 +85,7 @@ def table_network(evidence: Evidence) -> TableResult:
 
 
 def _lead(data: pd.DataFrame) -> str:
-    """What the ranker gains in the mean over the losses, and for how many by more than chance."""
+    """What the ranker gains in the mean over the losses, and for how many significantly."""
     parts = []
     for metric, part in data.groupby("metric", sort=False):
         sure = int((part["gain"].abs() > part["gain_half_width"]).sum())

@@ -55,7 +55,7 @@ def candidates(run: PlannedRun) -> pd.DataFrame:
 
 
 def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableResult:
-    """Whether NeuralNDCG and its transpose differ by more than chance.
+    """Whether NeuralNDCG and its transpose differ significantly.
 
     Args:
         evidence: of the product.

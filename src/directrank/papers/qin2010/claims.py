@@ -44,6 +44,7 @@ from directrank.papers.shared.findings import (
     value,
     welch_over_trials,
 )
+from directrank.papers.shared.format import counted
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.stats.estimates import of_paired_ratio, of_ratio
 from directrank.system.seeds import numpy_stream
@@ -154,7 +155,7 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
         ratio = of_paired_ratio(own, theirs)
         measurement = Measurement(
             "t test of the ratio of means, paired by query",
-            f"{len(own)} queries of {len(methods[OWN_AP].runs)} folds",
+            f"{len(own)} queries of {counted(len(methods[OWN_AP].runs), 'fold')}",
             ratio,
             ratio.p_differs(1.0),
         )

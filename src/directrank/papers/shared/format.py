@@ -30,6 +30,11 @@ def signed(value: float, digits: int = DIGITS) -> str:
     return minus(f"{rounded:+.{digits}f}") if rounded else f"{0:.{digits}f}"
 
 
+def counted(count: int, what: str) -> str:
+    """``count`` and a regular noun, as in ``1 curve`` and ``2 curves``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def interval(text: str, half_width: float, digits: int = DIGITS) -> str:
     """A mean that is already set, with the half width of its interval, as in ``0.527 ± 0.089``.
 

@@ -254,7 +254,8 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
     same = [item for item in counted if item.verdict == verdict]
     if same:
         decisive = max(same, key=lambda item: _weight(item, verdict))
-        start = f"Decided by {decisive.finding.comparison}, on {decisive.finding.dataset.title}."
+        found_in = f"{decisive.finding.comparison}, on {decisive.finding.dataset.title}"
+        start = f"The verdict follows from {found_in}."
     else:
         decisive = max(counted, key=lambda item: _weight(item, item.verdict))
         start = "The parts that were run agree with the statement, but some parts were not run."

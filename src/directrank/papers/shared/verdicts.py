@@ -13,14 +13,14 @@ UNMEASURED = "not measured"
 
 #: The verdicts in the order of every page, with their meanings.
 MEANING = {
-    HOLDS: "every part of the statement was found as stated, by more than chance",
-    CONTRADICTED: "some part of the statement was found to be otherwise, by more than chance",
+    HOLDS: "every part of the statement was confirmed, and significantly so",
+    CONTRADICTED: "some part of the statement was contradicted, and significantly so",
     SAME_DIRECTION: (
         "every part was measured and has the stated direction, but at least one of them "
         "could be chance"
     ),
     CANNOT_TELL: (
-        "no part was found to be otherwise by more than chance, but some part has the opposite "
+        "no part was contradicted significantly, but some part has the opposite "
         "direction, is a tie, has too few values for a test, was not run, or states an equality "
         "for which neither equivalence nor a difference was shown"
     ),

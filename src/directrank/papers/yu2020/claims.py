@@ -26,7 +26,7 @@ from directrank.papers.shared.findings import (
     value,
     welch_over_trials,
 )
-from directrank.papers.shared.format import signed
+from directrank.papers.shared.format import counted, signed
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.papers.yu2020.figures import tied_share
 from directrank.papers.yu2020.grid import (
@@ -237,7 +237,7 @@ def claim_consistency(evidence: Evidence) -> Outcome | None:
                 claimed=claimed,
                 dataset=cells[method].dataset,
                 unit="(Fisher's z)",
-                measurements=[mean_of(along, f"{len(along)} curves", f"t test, {_CURVES}")],
+                measurements=[mean_of(along, counted(len(along), "curve"), f"t test, {_CURVES}")],
             )
         )
     missing = [name for name in (*FAITHFUL, UNFAITHFUL) if name not in cells]
@@ -271,7 +271,7 @@ def _curves(
                 continue
             of_first, of_second = (_per_curve(cells[name], number) for name in (first, second))
             test = welch_over_trials(of_first, of_second)
-            sample = f"{len(of_first)} against {len(of_second)} curves"
+            sample = f"{len(of_first)} against {counted(len(of_second), 'curve')}"
             findings.append(
                 Finding(
                     comparison=f"{what}, {cells[first].label} − {cells[second].label}",
@@ -299,7 +299,7 @@ def claim_overfitting(evidence: Evidence) -> Outcome | None:
         return None
     best = _per_curve(cell, lambda history: float(history["vali_metric"].idxmax()))
     fall = _per_curve(cell, _fall)
-    sample = f"{len(best)} folds and trials"
+    sample = counted(len(best), "curve")
     parts = (
         ("trees where validation nDCG@5 is best", value(*TREES_AT_BEST), "trees", best),
         ("test nDCG@5 at these − with all trees", MORE, "nDCG@5", fall),
