@@ -16,7 +16,7 @@ from directrank import losses
 from directrank.data import catalog
 from directrank.papers.one_protocol.methods import SCORERS, protocol
 from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.time import extent_of_words, name_points, pareto_front
+from directrank.papers.one_protocol.time import extent_of_words, number_points, pareto_front
 from directrank.papers.shared import claims, gallery
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
@@ -395,22 +395,16 @@ def test_every_product_names_its_data_set():
         assert name.startswith("per_query" if product.kind == "values" else product.kind)
 
 
-def test_names_of_points_that_lie_together_do_not_overlap():
+def test_numbers_of_points_that_lie_together_do_not_overlap():
     with style():
-        _, axes = new_figure()
+        figure, axes = new_figure()
         axes.set(xlim=(0, 1), ylim=(0, 1))
-        name_points(axes, [(word, 0.5, 0.5 + number / 100) for number, word in enumerate("abc")])
+        number_points(axes, [(word, 0.5, 0.5 + number / 100) for number, word in enumerate("abc")])
         boxes = [extent_of_words(text) for text in axes.texts]
-    assert len(boxes) == 3
+        key = axes.get_legend().get_window_extent()
+    assert [text.get_text() for text in axes.texts] == ["1", "2", "3"]
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
     assert [text.xy for text in axes.texts] == [(0.5, 0.5), (0.5, 0.51), (0.5, 0.52)]
-
-
-def test_the_name_of_a_point_at_the_left_edge_stays_within_the_axes():
-    with style():
-        _, axes = new_figure()
-        axes.set(xlim=(0, 1), ylim=(0, 1))
-        name_points(axes, [("a rather long name", 0.02, 0.5), ("short", 0.5, 0.5)])
-        left, middle = (extent_of_words(text) for text in axes.texts)
-    assert left.x0 == pytest.approx(axes.bbox.x0)
-    assert middle.x1 < axes.transData.transform((0.5, 0.5))[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["1  a", "2  b", "3  c"]
+    assert axes.bbox.x1 <= key.x0
+    assert key.x1 <= figure.bbox.x1

@@ -61,6 +61,14 @@ SIGNIFICANT = 0.05
 MARGINS = (0.01, 0.005)
 
 
+def labels_of(names: pd.DataFrame) -> list[str]:
+    """The name of each method among those of all scorers, from columns ``method`` and ``scorer``."""
+    return [
+        name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
+        for name, scorer in names[["method", "scorer"]].itertuples(index=False)
+    ]
+
+
 class Comparison(ABC):
     """Values of methods for the same queries, and the differences of all pairs."""
 
@@ -91,10 +99,7 @@ class Comparison(ABC):
     @cached_property
     def labels(self) -> list[str]:
         """The name of each method among those of all scorers."""
-        return [
-            name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
-            for name, scorer in self.names.itertuples(index=False)
-        ]
+        return labels_of(self.names)
 
     @cached_property
     def blocks(self) -> pd.DataFrame:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, protocol
+from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of, protocol
 from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
@@ -37,30 +39,41 @@ def pareto_front(
     return front
 
 
-def name_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
-    """Write names to the upper left of their points, above those that would be in the way.
+def number_points(axes: Axes, points: Sequence[tuple[str, float, float]]) -> None:
+    """Number points from 1 above themselves, and list their names to the right of the axes.
 
-    A thin line leads from each name to its point; no name begins left of the axes.
+    A number rises until it covers none of those before it; a thin line then leads to its point.
     """
     root = axes.get_figure(root=True)
     assert root is not None
+    key = axes.legend(
+        [Line2D([], [], linestyle="none")] * len(points),
+        [f"{number}  {name}" for number, (name, _, _) in enumerate(points, start=1)],
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
+        frameon=False,
+        handlelength=0,
+        handletextpad=0,
+        title="On the line",
+        alignment="left",
+    )
+    key.get_title().set_fontweight("bold")
     root.draw_without_rendering()  # only then is it known where points lie
     placed: list[Bbox] = []
-    for name, x, y in points:
+    for number, (_, x, y) in enumerate(points, start=1):
         text = axes.annotate(
-            name,
+            str(number),
             (x, y),
-            (-9, 5),
+            (-3, 4),
             textcoords="offset points",
             ha="right",
-            fontsize=5.5,
+            fontsize=6.5,
+            fontweight="bold",
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.3},
             arrowprops={"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 1.5},
         )
-        beyond = max(0.0, axes.bbox.x0 - extent_of_words(text).x0) * 72 / root.dpi
-        text.xyann = (beyond - 9, 5)
         while any(extent_of_words(text).overlaps(other) for other in placed):
-            text.xyann = (beyond - 9, text.xyann[1] + 1)
+            text.xyann = (text.xyann[0], text.xyann[1] + 1)
         placed.append(extent_of_words(text))
 
 
@@ -97,14 +110,34 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     times = named.assign(
         seconds=seconds, on_front=[number in front for number in range(len(seconds))]
     )
-    figure, axes = figures.new_figure(width=1.5 * figures.COLUMN, height=3.4)
+    figure = draw(data, times)
+    figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
+    caption = (
+        "Test NDCG@10 against the time that one configuration of one trial takes to train, "
+        "including validation; bars are 95% intervals over trials. Times are medians "
+        "over trials, configurations and folds, as the runs measured them while the machine did "
+        "other work (trials and configurations of a network are trained together and share their "
+        "time equally). The line joins the methods that no other "
+        "method equals in both, which have numbers; steps shorter than a bar mean nothing. Times "
+        "differ from run to run and are in a separate file. Queries without a relevant document "
+        "are left out. "
+        f"{study.scale()}"
+    )
+    return FigureResult(figure, data, caption, times)
+
+
+def draw(data: pd.DataFrame, times: pd.DataFrame) -> Figure:
+    """The figure of a product's two tables, whose rows are the methods."""
+    seconds, means = times["seconds"].to_numpy(), data["mean"].to_numpy()
+    half_widths = np.nan_to_num(data["half_width"].to_numpy(dtype=float))
+    figure, axes = figures.new_figure(width=2 * figures.COLUMN, height=3.4)
     for scorer, look in LOOKS.items():
-        own = study.of(scorer)
-        if own:
+        own = np.flatnonzero(data["scorer"] == SCORERS[scorer])
+        if len(own):
             bars = axes.errorbar(
                 seconds[own],
                 means[own],
-                yerr=np.nan_to_num(data["half_width"].to_numpy(dtype=float)[own]),
+                yerr=half_widths[own],
                 linestyle="none",
                 markersize=4,
                 markeredgecolor="white",
@@ -114,6 +147,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
                 **look,
             )
             bars.lines[0].set_label(SCORERS[scorer])
+    front = pareto_front(seconds, means)
     axes.step(
         [*seconds[front], seconds.max()],
         [*means[front], means[front[-1]]],
@@ -123,21 +157,8 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         zorder=1,
     )
     axes.set(xscale="log", xlabel="training time of one configuration (s)", ylabel="NDCG@10, test")
-    axes.set_xlim(left=seconds.min() / 2.5)  # room for the names of the front's first methods
     figures.plain_log_ticks(axes.xaxis)
     scorer_legend(figure)
-    figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
-    names = [method.label for method in study.methods]
-    name_points(axes, [(names[number], seconds[number], means[number]) for number in front])
-    caption = (
-        "Test NDCG@10 against the time that one configuration of one trial takes to train, "
-        "including validation; bars are 95% intervals over trials. Times are medians "
-        "over trials, configurations and folds, as the runs measured them while the machine did "
-        "other work (trials and configurations of a network are trained together and share their "
-        "time equally). The line joins the methods that no other "
-        "method equals in both, which are named; steps shorter than a bar mean nothing. Times "
-        "differ from run to run and are in a separate file. Queries without a relevant document "
-        "are left out. "
-        f"{study.scale()}"
-    )
-    return FigureResult(figure, data, caption, times)
+    names = labels_of(data)
+    number_points(axes, [(names[number], seconds[number], means[number]) for number in front])
+    return figure
