@@ -95,6 +95,13 @@ def test_a_job_ends_as_its_fork_ends_and_the_server_goes_on(forks, code, status)
     assert subprocess.run([*JOB, "pass"], env=environment, timeout=20).returncode == 0
 
 
+def test_a_fork_ends_with_what_is_registered_for_its_exit_and_with_its_streams_written(forks):
+    environment, _ = forks
+    code = "import atexit; atexit.register(print, 'last', end=''); print('first')"
+    out, _ = begun(environment, code).communicate(timeout=20)
+    assert out == "first\nlast"
+
+
 def test_jobs_run_side_by_side(forks, tmp_path):
     environment, _ = forks
     waiting = (

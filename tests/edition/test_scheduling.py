@@ -65,6 +65,11 @@ def test_the_longest_fit_is_first_after_what_takes_seconds():
     assert order == [wanted, figure, long, short, unknown]
 
 
+def test_data_are_prepared_before_anything_else():
+    figure, data, fit = Job("figure"), Job("prepare_5_folds"), Job("fit", "a")
+    assert ordered([figure, data, fit], {"a": 9.0}, soon={"a"}) == [data, figure, fit]
+
+
 def test_fits_that_are_wanted_soon_start_before_longer_ones():
     short, long, soon, sooner = (Job("fit", name) for name in ("short", "long", "soon", "sooner"))
     seconds = {"short": 2.0, "long": 300.0, "soon": 1.0, "sooner": 3.0}

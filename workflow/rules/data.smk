@@ -17,7 +17,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         localrule: not STUDY.files_are_shared
         conda:
             "../../envs/study.yaml"
-        threads: 2
+        threads: STUDY.data_threads
         resources:
             mem_mb=2000,
             runtime=60,
@@ -34,7 +34,8 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         shell:
             "printf %s {params.settings:q} > {output.settings:q}; : > {log.usage:q}; "
             '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
-            " --settings {output.settings:q} --out {params.out:q} > {log[0]:q} 2>&1"
+            " --settings {output.settings:q} --out {params.out:q} --threads {threads}"
+            " > {log[0]:q} 2>&1"
 
 
 rule data_pages:

@@ -6,7 +6,11 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-#: The priority of every job that is not a fit: it takes seconds, and others may wait for it.
+#: The priority of a job that prepares data: most others wait for it, and it may need two free cores
+#: at a time, of which others would leave one.
+DATA = 2e9
+
+#: The priority of every other job that is not a fit: it takes seconds, and others may wait for it.
 FIRST = 1e9
 
 #: What is added to the priority of the fits behind the figure that is made first.
@@ -42,7 +46,7 @@ def keep_one_timer(scheduler: Any) -> None:
 
 
 class Order:
-    """Sets the priorities of jobs: what takes seconds, then some fits, then the longest ones.
+    """Sets the priorities of jobs: data, what takes seconds, some fits, then the longest ones.
 
     Priorities that a user has set are kept.
 
@@ -66,6 +70,9 @@ class Order:
         """
         soon = self.soon(seconds)
         for job in self.jobs:
+            if job.rule.name.startswith("prepare"):
+                self.dag._priority[job] = DATA
+                continue
             if job.rule.name != "fit":
                 self.dag._priority[job] = FIRST
                 continue

@@ -171,6 +171,10 @@ class Workflow:
         """A digest of the catalogue's entry for a data set."""
         return catalog.fingerprint(catalog.get(self.data_name(wildcards)))
 
+    def data_threads(self, wildcards: Any) -> int:
+        """The threads that prepare a data set: two if files are parsed, one if it is generated."""
+        return 1 if catalog.get(self.data_name(wildcards)).generator else 2
+
     def keys_by_splits(self) -> dict[tuple[str, ...], list[str]]:
         """The keys of the data sets by the names of their splits, such as ``Fold1/train``."""
         keys: dict[tuple[str, ...], list[str]] = {}

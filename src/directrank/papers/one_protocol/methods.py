@@ -62,7 +62,7 @@ MARGINS = (0.01, 0.005)
 
 
 def labels_of(names: pd.DataFrame) -> list[str]:
-    """The name of each method among those of all scorers, from columns ``method`` and ``scorer``."""
+    """The name of each row's method among those of all scorers."""
     return [
         name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
         for name, scorer in names[["method", "scorer"]].itertuples(index=False)
