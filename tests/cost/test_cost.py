@@ -195,10 +195,12 @@ def test_trees_cost_rows_features_and_trees(rates):
     once = cost_of(spec, FACTS, rates).other
     twice = cost_of(spec | {"model": {"n_trees": 200, "num_leaves": 32}}, FACTS, rates).other
     wide = cost_of(spec, dataclasses.replace(FACTS, features=272), rates).other
-    # 2 trials × 100 trees × 136 features × (100 000 rows × 5 levels, 32 leaves as 500 rows each).
-    assert once == pytest.approx(2 * 100 * 136 * (100_000 * 5 + 32 * 500) * 1e-9)
+    # 2 trials × 100 trees × (136 features × (100 000 rows × 5 levels, 32 leaves as 1500 rows each),
+    # and the objective of 100 000 rows as 180 features each).
+    trees, objective = 136 * (100_000 * 5 + 32 * 1500), 100_000 * 180
+    assert once == pytest.approx(2 * 100 * (trees + objective) * 1e-9)
     assert twice == pytest.approx(2 * once)
-    assert wide == pytest.approx(2 * once)
+    assert wide == pytest.approx(2 * 100 * (2 * trees + objective) * 1e-9)
 
 
 def test_a_curve_is_a_power_law_between_its_points_and_beyond():
@@ -214,6 +216,18 @@ def test_a_towers_weights_and_outputs_are_counted_exactly():
     assert size.weights == 136 * 64 + 64 * 32 + 32
     assert size.elements == 136 + 3 * (64 + 32 + 1)
     assert size.pair_flops == 0
+
+
+def test_dropout_query_norms_and_attention_write_more_elements():
+    plain = {"name": "feed_forward", "hidden": [100, 100], "dropout": 0.0, "norm": "batch"}
+    plain |= {"activation": "relu", "output_activation": False}
+    outputs, least = size_of(plain, 136).outputs, size_of(plain, 136).elements
+    assert size_of(plain | {"dropout": 0.1}, 136).elements == least + 20 * outputs
+    assert size_of(plain | {"norm": "query"}, 136).elements >= least + 10 * outputs
+    context = {"name": "context", "width": 32, "heads": 1, "inner": 64, "dropout": 0.1}
+    one, two = (size_of(context | {"blocks": blocks}, 136) for blocks in (1, 2))
+    more = 3 * (two.outputs - one.outputs) + 60 * 32
+    assert two.elements - one.elements == more
 
 
 def test_a_pass_takes_its_products_and_elements(rates):

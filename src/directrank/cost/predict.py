@@ -28,6 +28,10 @@ EPOCHS_TO_TOLERANCE = 3000
 #: Elements that a layer writes per output: its product, its bias or norm, its activation.
 ELEMENTS_OF_AN_OUTPUT = 3
 
+#: What dropout adds per output (a random number), what normalisation by query adds, and what the
+#: norms, dropout and sums of an attention block add per document and unit of its width.
+ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM, ELEMENTS_OF_A_BLOCK = 20, 10, 60
+
 #: The work of a step outside its network (drawing lists, calling the loss, the history) takes as
 #: long as this many tensors of parameters; a model that is trained together with others takes a
 #: small share of it.
@@ -44,12 +48,23 @@ COMPOSED = {
 #: Rounds of Sinkhorn scaling at which NeuralNDCG is measured, and the cost of the rest in rounds.
 ROUNDS, BESIDE_ROUNDS = 30, 10
 
-#: The least documents per leaf, since trees on few documents do not grow all leaves, and the fixed
-#: cost of a leaf in documents.
-ROWS_OF_A_LEAF, LEAF_IN_ROWS = 20, 500
+#: The least documents per leaf, since trees on few documents do not grow all leaves.
+ROWS_OF_A_LEAF = 20
 
-#: How much longer a tree takes under these objectives than under CatBoost's others.
-SLOW_OBJECTIVES = {"StochasticRank": 5.0, "YetiRankPairwise": 15.0}
+#: The fixed cost of a leaf, in documents and levels: the histograms of LightGBM, XGBoost and
+#: CatBoost, and the threshold candidates of RankLib.
+LEAF_IN_ROWS, RANKLIBS_LEAF_IN_ROWS = 1500, 500
+
+#: The cost of the objective's gradient per document and tree, in features and levels: that of a
+#: library or, for CatBoost, of an objective.
+OBJECTIVE_IN_FEATURES = {
+    "lightgbm": 180,
+    "xgboost": 700,
+    "catboost": 3100,  # YetiRank and QuerySoftMax
+    "QueryRMSE": 160,
+    "StochasticRank": 4900,
+    "YetiRankPairwise": 35_000,
+}
 
 
 @dataclass(frozen=True)
@@ -90,12 +105,14 @@ class Size:
 
     Attributes:
         weights: weights of all layers; a product takes two operations per weight and document.
+        outputs: outputs of all layers, per document.
         elements: elements that all layers write, per document.
         tensors: tensors of parameters.
         pair_flops, pair_elements: those of attention, times L².
     """
 
     weights: int
+    outputs: int
     elements: int
     tensors: int
     pair_flops: int = 0
@@ -121,13 +138,20 @@ def _size_of(text: str, n_features: int) -> Size:
     scorer = models.build(model, n_features, [torch.Generator().manual_seed(0)])
     shapes = [parameter.shape for parameter in scorer.parameters()]
     layers = [shape[-2:] for shape in shapes if shape[-2] > 1]
-    blocks = model.get("blocks", 0)
+    outputs = sum(size for _, size in layers)
+    blocks, width = model.get("blocks", 0), model.get("width", 0)
+    elements = n_features + ELEMENTS_OF_AN_OUTPUT * outputs + ELEMENTS_OF_A_BLOCK * blocks * width
+    if model.get("dropout") and not blocks:
+        elements += ELEMENTS_OF_DROPOUT * outputs
+    if model.get("norm") == "query":
+        elements += ELEMENTS_OF_QUERY_NORM * outputs
     return Size(
-        weights=sum(inputs * outputs for inputs, outputs in layers),
-        elements=n_features + ELEMENTS_OF_AN_OUTPUT * sum(outputs for _, outputs in layers),
+        weights=sum(inputs * size for inputs, size in layers),
+        outputs=outputs,
+        elements=elements,
         tensors=len(shapes),
         # The scores of all pairs and their mixture, and the scores themselves.
-        pair_flops=4 * blocks * model.get("width", 0),
+        pair_flops=4 * blocks * width,
         pair_elements=blocks,
     )
 
@@ -246,15 +270,18 @@ def units(
 ) -> float:
     """The work of a tree, round or epoch of a learner that does not train networks in batches.
 
-    Trees: features × (documents × levels, leaves). Query by query: documents × weights, and pairs.
-    Pair by pair: pairs × weights. Others: documents × features.
+    Trees: features × (documents × levels, leaves), and the objective. Query by query: documents ×
+    weights, and pairs. Pair by pair: pairs × weights. Others: documents × features.
     """
     documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
     if "n_trees" in settings:
         leaves = settings.get("num_leaves") or settings.get("n_leaves")
         leaves = min(leaves or 2 ** settings["max_depth"], max(documents / ROWS_OF_A_LEAF, 2))
-        work = n_features * (documents * np.log2(max(leaves, 2)) + LEAF_IN_ROWS * leaves)
-        return work * SLOW_OBJECTIVES.get(settings.get("objective", ""), 1.0)
+        leaf = RANKLIBS_LEAF_IN_ROWS if learner == "ranklib" else LEAF_IN_ROWS
+        work = n_features * (documents * np.log2(max(leaves, 2)) + leaf * leaves)
+        objective = settings.get("objective", "")
+        of_objective = OBJECTIVE_IN_FEATURES.get(objective, OBJECTIVE_IN_FEATURES.get(learner, 0))
+        return work + documents * of_objective
     if learner.startswith("ranknet_v1"):
         return pairs * n_weights
     by_query = learner == "per_query" or learner.startswith("ranknet_v2")
