@@ -245,6 +245,13 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch:
     assert mine["timed"].tolist() == [True, False]
 
 
+def test_an_effect_that_is_a_rounding_error_is_quoted_as_zero() -> None:
+    row = {"unit": "NDCG", "effect": -1e-17, "low": -0.03, "high": 0.03, "claimed": "above 0"}
+    row |= {"p_holm": float("nan"), "detectable": float("nan")}
+    assert quotes._number(row).startswith("0 NDCG (95 % interval −0.03 to 0.03)")
+    assert quotes._number(row | {"effect": -1e-5}).startswith("−1e−05 NDCG")
+
+
 def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     plan = table1(tmp_path)
     file = verdicts_file(plan)

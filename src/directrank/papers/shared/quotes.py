@@ -13,6 +13,9 @@ from directrank.papers.shared.format import minus, p_value
 from directrank.papers.shared.verdicts import RAN, UNMEASURED
 from directrank.system.errors import DataError
 
+#: The share of an interval's width below which an effect is a rounding error.
+NOTHING = 1e-9
+
 
 def quoted(claims_file: str | Path, names: Sequence[str]) -> list[str]:
     """A sentence or two for each claim: its verdict with collection, effect and interval.
@@ -57,7 +60,10 @@ def _sentence(name: str, row: Any) -> str:
 
 def _number(row: Any) -> str:
     unit = f" {row['unit']}" if isinstance(row["unit"], str) else ""
-    text = minus(f"{row['effect']:.4g}{unit}")
+    # A mean of differences that cancel is not exactly 0.
+    rounding = NOTHING * (row["high"] - row["low"])
+    effect = 0.0 if abs(row["effect"]) < rounding else row["effect"]
+    text = minus(f"{effect:.4g}{unit}")
     if math.isfinite(row["low"]):
         text += minus(f" (95 % interval {row['low']:.4g} to {row['high']:.4g})")
     if math.isfinite(row["p_holm"]):
