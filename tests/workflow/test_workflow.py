@@ -130,7 +130,7 @@ def test_the_rehearsal_makes_what_the_papers_scale_makes_with_as_little_training
         assert rehearsal["datasets"][name] == paper["datasets"][name]
     for spec in study_of("rehearsal").runs.values():
         assert spec["trials"] == len(candidate_settings(spec)) == 1
-        assert spec.get("training", {}).get("max_epochs", 1) == 1
+        assert spec.get("training", {}).get("max_epochs", 1) <= 2
         assert spec["model"].get("n_trees", 2) == spec["model"].get("rounds", 2) == 2
 
 
