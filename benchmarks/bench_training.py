@@ -275,6 +275,8 @@ def steps(threads: int) -> list[Row]:
             rows.append(row("bfloat16 over float32", name, ratio, "×"))
             ratio = best["float32 alone"] / best["bfloat16 alone"]
             rows.append(row("bfloat16 over float32", f"{name}, products alone", ratio, "×"))
+            share = best["bfloat16 alone"] / best["bfloat16"]
+            rows.append(row("share of its products alone", f"{name} bfloat16", share, ""))
         share = loader_seconds(lists) / best["float32"]
         rows.append(row("loader's share of a step", f"{name} float32", share, ""))
     rows = [
