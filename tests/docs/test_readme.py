@@ -40,3 +40,16 @@ def test_the_count_of_verdicts_is_that_of_the_committed_claims(root, tmp_path):
         "verdicts have changed: run `directrank claims count paper_tables/real/claims.csv "
         "--page README.md`"
     )
+
+
+@pytest.mark.parametrize("edition", ["demo", "real"])
+def test_the_page_of_figures_shows_every_figure(root, edition):
+    folder = root / "figures" / edition
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    figures = {
+        path.relative_to(folder).with_suffix(".png").as_posix()
+        for path in folder.glob("*/*.svg")
+        if path.parent.name != "data"
+    }
+    assert figures
+    assert {figure for figure in figures if f"({figure})" not in text} == set()
