@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.text import Text
@@ -37,6 +38,17 @@ def test_a_label_has_its_curve_s_colour_and_curves_without_one_get_none():
         figures.label_ends(axes)
     assert list(labelled(axes)) == ["named"]
     assert labelled(axes)["named"].get_color() == figures.VERMILLION
+
+
+def test_a_curve_has_its_label_at_its_last_number_and_one_without_numbers_has_none():
+    with figures.style():
+        figure, axes = figures.new_figure()
+        axes.plot([0, 1, 2], [3, 4, np.nan], label="ends early")
+        axes.plot([0, 1], [np.nan, np.nan], label="never begins")
+        figures.label_ends(axes)
+        figure.draw_without_rendering()
+    assert list(labelled(axes)) == ["ends early"]
+    assert tuple(axes.texts[0].xy) == (1, 4)
 
 
 @pytest.mark.parametrize("limits", [(0.003, 0.007), (0.008, 0.9), (70, 12_000), (1e-5, 1e5)])
