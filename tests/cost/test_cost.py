@@ -98,7 +98,8 @@ def test_twice_the_epochs_take_twice_the_training(rates):
     assert twice.network == pytest.approx(2 * once.network)
     assert twice.loss == pytest.approx(2 * once.loss)
     assert twice.steps == pytest.approx(2 * once.steps)
-    assert twice.start == once.start == 2.0
+    documents = sum(lengths.sum() for lengths in FACTS.lengths.values())
+    assert twice.start == once.start == pytest.approx(2.0 + 3e-7 * documents)
     assert twice.epochs == 2 * once.epochs == 40
 
 

@@ -7,7 +7,8 @@ The constants minimise the relative error over 1 335 runs of networks of the edi
 ``real``, with lists of at most 400 queries, and seven of ``paper`` on lists of the length and width
 of Web30K's: the ratio of measured to predicted memory was between 0.81 and 1.40. Of the trees,
 LightGBM was measured on a whole stand-in of Web30K, XGBoost on a 25th of it, CatBoost only on
-OHSUMED, MQ2008 and ClueWeb09.
+OHSUMED, MQ2008 and ClueWeb09. Other learners were measured in ``demo`` and ``real``, and those of
+Burges2006 in ``rehearsal``, on samples of a whole stand-in of Web30K.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ BINNED, HISTOGRAM = 3.3, 16
 #: The least documents per leaf, as :data:`directrank.cost.predict.ROWS_OF_A_LEAF`.
 ROWS_OF_A_LEAF = 20
 
-#: MB of learners that were not measured at full size (query by query, linear), beyond their data.
-OTHERS = 1000.0
+#: MB of other learners (query by query, linear) beyond their data, and bytes per document and trial
+#: in their evaluation.
+OTHERS, EVALUATED = 120.0, 390
 
 #: How much more a job requests than is predicted, so that no network that was measured needed more,
 #: and none less than half of it.
@@ -98,7 +100,8 @@ def predicted_mb(spec: Mapping[str, Any], size: Facts) -> float:
     elif name in TREES:
         working = max(_of_trees(candidate, used) for candidate in candidates(spec))
     else:
-        working = OTHERS
+        documents = sum(int(used.lengths[split].sum()) for split in ("vali", "test"))
+        working = OTHERS + EVALUATED * documents * spec["trials"] / MEGABYTE
     return START + LIBRARIES.get(name, 0.0) + mapped + working
 
 

@@ -67,6 +67,13 @@ OBJECTIVE_IN_FEATURES = {
 }
 
 
+#: The time of a pair of documents in training pair by pair, in weights: a linear net has fewer.
+LEAST_WEIGHTS = 600
+
+#: Seconds that opening a collection takes per document, before any sample of it is drawn.
+OPENING = 3e-7
+
+
 @dataclass(frozen=True)
 class Cost:
     """Seconds of a run by purpose.
@@ -171,6 +178,7 @@ def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     Raises:
         ConfigError: the rates lack an entry that the run needs.
     """
+    opening = OPENING * sum(float(lengths.sum()) for lengths in facts.lengths.values())
     facts = facts.as_trained_on(spec)
     plan = list(candidates(spec))
     evaluated = np.concatenate([facts.lengths["vali"], facts.lengths["test"]])
@@ -185,7 +193,7 @@ def cost_of(spec: Mapping[str, Any], facts: Facts, rates: Rates) -> Cost:
     parts = {name: sum(cost.get(name, 0.0) for cost in costs) for name in [*PARTS, "epochs"]}
     parts["evaluation"] += final
     sums = {name: float(spec["trials"] * value) for name, value in parts.items()}
-    return Cost(**{**sums, "start": rates.start_seconds})
+    return Cost(**{**sums, "start": rates.start_seconds + opening})
 
 
 def _precision(training: Mapping[str, Any]) -> str:
@@ -271,7 +279,8 @@ def units(
     """The work of a tree, round or epoch of a learner that does not train networks in batches.
 
     Trees: features × (documents × levels, leaves), and the objective. Query by query: documents ×
-    weights, and pairs. Pair by pair: pairs × weights. Others: documents × features.
+    weights, and pairs. Pair by pair: pairs × weights, or what a pair takes at least. Others:
+    documents × features.
     """
     documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
     if "n_trees" in settings:
@@ -283,6 +292,6 @@ def units(
         of_objective = OBJECTIVE_IN_FEATURES.get(objective, OBJECTIVE_IN_FEATURES.get(learner, 0))
         return work + documents * of_objective
     if learner.startswith("ranknet_v1"):
-        return pairs * n_weights
+        return pairs * max(n_weights, LEAST_WEIGHTS)
     by_query = learner == "per_query" or learner.startswith("ranknet_v2")
     return documents * n_weights + pairs / 3 if by_query else documents * n_features
