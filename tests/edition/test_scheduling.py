@@ -42,7 +42,8 @@ def test_a_timer_keeps_no_process_from_ending():
 
 
 class Job:
-    def __init__(self, rule, run=""):
+    def __init__(self, rule, run="", threads=1):
+        self.threads = threads
         self.rule, self.wildcards = SimpleNamespace(name=rule), SimpleNamespace(run=run)
 
 
@@ -65,9 +66,11 @@ def test_the_longest_fit_is_first_after_what_takes_seconds():
     assert order == [wanted, figure, long, short, unknown]
 
 
-def test_data_are_prepared_before_anything_else():
+def test_data_are_prepared_before_anything_else_and_those_first_that_need_more_cores():
     figure, data, fit = Job("figure"), Job("prepare_5_folds"), Job("fit", "a")
-    assert ordered([figure, data, fit], {"a": 9.0}, soon={"a"}) == [data, figure, fit]
+    parsed = Job("prepare", threads=2)
+    jobs = [figure, data, fit, parsed]
+    assert ordered(jobs, {"a": 9.0}, soon={"a"}) == [parsed, data, figure, fit]
 
 
 def test_fits_that_are_wanted_soon_start_before_longer_ones():

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-#: The priority of a job that prepares data: most others wait for it, and it may need two free cores
-#: at a time, of which others would leave one.
+#: The priority of a job that prepares data, for which most others wait, times its threads: two cores
+#: are free at once only before jobs with one thread have started.
 DATA = 2e9
 
 #: The priority of every other job that is not a fit: it takes seconds, and others may wait for it.
@@ -71,7 +71,7 @@ class Order:
         soon = self.soon(seconds)
         for job in self.jobs:
             if job.rule.name.startswith("prepare"):
-                self.dag._priority[job] = DATA
+                self.dag._priority[job] = DATA * job.threads
                 continue
             if job.rule.name != "fit":
                 self.dag._priority[job] = FIRST
