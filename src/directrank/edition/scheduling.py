@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-#: The priority of a job that prepares data, for which most others wait, times its threads: two cores
-#: are free at once only before jobs with one thread have started.
+#: The priority of a job that prepares data, for which most others wait, per thread that it has: two
+#: cores are free at once only before jobs with one thread have started.
 DATA = 2e9
 
 #: The priority of every other job that is not a fit: it takes seconds, and others may wait for it.
