@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ MEANS = {
 
 #: The metric that runs are listed by; one that lacks it is listed by the metric that chose it.
 HEADLINE = "ndcg@10"
+
+#: How the metrics that have an abbreviation are written.
+_ACRONYMS = {"ndcg": "NDCG", "ap": "AP", "rr": "RR", "err": "ERR", "nerr": "nERR"}
 
 #: Columns of values per query that say which query it is.
 _NOT_METRICS = ("trial", "split", "query_id", "group", "n_documents", "n_relevant")
@@ -141,11 +145,11 @@ def spoken(name: str) -> str:
 def shown(metric: str) -> str:
     """The label of a metric as it is printed.
 
-    >>> shown("ndcg@10/letor")
-    'NDCG@10/letor'
+    >>> shown("ndcg@10/letor"), shown("precision@5")
+    ('NDCG@10/letor', 'precision@5')
     """
-    name, slash, options = metric.partition("/")
-    return f"{name.upper()}{slash}{options}"
+    name = re.split("[@/]", metric, maxsplit=1)[0]
+    return _ACRONYMS.get(name, name) + metric.removeprefix(name)
 
 
 def _loss(spec: Mapping[str, Any]) -> str:
