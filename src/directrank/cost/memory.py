@@ -100,8 +100,8 @@ def predicted_mb(spec: Mapping[str, Any], size: Facts) -> float:
     elif name in TREES:
         working = max(_of_trees(candidate, used) for candidate in candidates(spec))
     else:
-        documents = sum(int(used.lengths[split].sum()) for split in ("vali", "test"))
-        working = OTHERS + EVALUATED * documents * spec["trials"] / MEGABYTE
+        evaluated = sum(int(used.lengths[split].sum()) for split in ("vali", "test"))
+        working = OTHERS + EVALUATED * evaluated * spec["trials"] / MEGABYTE
     return START + LIBRARIES.get(name, 0.0) + mapped + working
 
 

@@ -66,7 +66,6 @@ OBJECTIVE_IN_FEATURES = {
     "YetiRankPairwise": 35_000,
 }
 
-
 #: The time of a pair of documents in training pair by pair, in weights: a linear net has fewer.
 LEAST_WEIGHTS = 600
 

@@ -70,11 +70,13 @@ class Order:
         """
         soon = self.soon(seconds)
         for job in self.jobs:
-            if job.rule.name.startswith("prepare"):
-                self.dag._priority[job] = DATA * job.threads
-                continue
-            if job.rule.name != "fit":
-                self.dag._priority[job] = FIRST
-                continue
-            run = job.wildcards.run
-            self.dag._priority[job] = seconds.get(run, 0.0) + SOON * (run in soon)
+            self.dag._priority[job] = _priority(job, seconds, soon)
+
+
+def _priority(job: Any, seconds: Mapping[str, float], soon: Collection[str]) -> float:
+    if job.rule.name.startswith("prepare"):
+        return DATA * job.threads
+    if job.rule.name != "fit":
+        return FIRST
+    run = job.wildcards.run
+    return seconds.get(run, 0.0) + SOON * (run in soon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -87,7 +88,7 @@ def drawn_dcg(
     mask = mask_of(lists)
     with torch.no_grad():
         value, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for order in (order for drawn in orders for order in drawn):
+        for order in chain.from_iterable(orders):
             s, g, real = (values.gather(1, order) for values in (scores, gains, mask))
             dcg, by_scores = _of_order(s, g, real, k)
             value += dcg

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -97,7 +98,7 @@ def costs_of_neighbours(
     L = scores.shape[1]
     theta = rank_discounts("log2", L, k, scores.dtype, scores.device)
     values = []
-    for order in (order for drawn in orders for order in drawn):
+    for order in chain.from_iterable(orders):
         s, g, real = (each.gather(1, order) for each in (scores, gains, mask))
         for apart in range(1, min(neighbours, max(L - 1, 1)) + 1):
             lead, better = s[:, :-apart] - s[:, apart:], g[:, :-apart] - g[:, apart:]

@@ -147,7 +147,7 @@ def draw(data: pd.DataFrame, times: pd.DataFrame) -> Figure:
                 **look,
             )
             bars.lines[0].set_label(SCORERS[scorer])
-    front = pareto_front(seconds, means)
+    front = sorted(np.flatnonzero(times["on_front"]), key=seconds.__getitem__)
     axes.step(
         [*seconds[front], seconds.max()],
         [*means[front], means[front[-1]]],

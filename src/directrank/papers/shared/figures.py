@@ -113,16 +113,15 @@ def label_ends(axes: Axes, size: float = 6.5) -> None:
     root = axes.get_figure(root=True)
     assert root is not None
     root.draw_without_rendering()  # only then places are known
-    ends_of = {
-        line: xy[np.isfinite(xy).all(axis=1)][-1:]
-        for line in axes.get_lines()
-        if not str(line.get_label()).startswith("_")
-        for xy in [np.asarray(line.get_xydata(), dtype=float)]
-    }
-    curves = [line for line, last in ends_of.items() if len(last)]
+    curves, points = [], []
+    for line in axes.get_lines():
+        xy = np.asarray(line.get_xydata(), dtype=float)
+        numbers = xy[np.isfinite(xy).all(axis=1)]
+        if len(numbers) and not str(line.get_label()).startswith("_"):
+            curves.append(line)
+            points.append(numbers[-1])
     if not curves:
         return
-    points = [ends_of[curve][0] for curve in curves]
     ends = axes.transData.transform(points) * 72 / root.dpi
     lines = [1 + str(curve.get_label()).count("\n") for curve in curves]
     heights = [size * (1.2 * number + 0.3) for number in lines]  # with a little room between them
