@@ -204,6 +204,18 @@ def test_trees_cost_rows_features_and_trees(rates):
     assert wide == pytest.approx(2 * 100 * (2 * trees + objective) * 1e-9)
 
 
+def test_trees_put_their_data_into_bins_once_however_many_trees_there_are(rates):
+    spec = {key: value for key, value in SPEC.items() if key not in ("loss", "training")}
+    spec |= {"learner": "lightgbm", "model": {"n_trees": 100, "num_leaves": 32}}
+    few = cost_of(spec, FACTS, rates).start
+    many = cost_of(spec | {"model": {"n_trees": 200, "num_leaves": 32}}, FACTS, rates).start
+    process = cost_of(SPEC, FACTS, rates).start
+    # 2 trials of 136 features: 60 levels of 130 000 documents to train and to validate on, and 200
+    # more of those to train on, of which there are too few for a sample.
+    assert few == many
+    assert few - process == pytest.approx(2 * 136 * (60 * 130_000 + 200 * 100_000) * 1e-9)
+
+
 def test_a_curve_is_a_power_law_between_its_points_and_beyond():
     curve = [[10, 1.0], [100, 100.0], [1000, 1000.0]]
     assert at(curve, [10, 31.6227766, 100, 10_000]) == pytest.approx([1, 10, 100, 10_000])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from directrank.cost.predict import units
+from directrank.cost.predict import binning_units, units
 from directrank.cost.rates import document
 from directrank.learners import REGISTRY
 from directrank.system.schema import complete
@@ -35,3 +35,19 @@ def test_the_time_of_a_tree_is_within_twice_of_what_was_measured(library, settin
     work = units(library, settings, np.full(queries, length), features)
     predicted = work * document("reference")["learners"][library] * 2 / 3
     assert 0.5 < predicted / seconds < 2
+
+
+#: Seconds before the first tree, on the same machine: documents to train and to validate on, and
+#: features.
+BINNED = [
+    ("lightgbm", (384_000, 2, 136), 4.6),
+    ("lightgbm", (2_260_000, 755_000, 136), 15.9),
+    ("xgboost", (384_000, 2, 136), 8.2),
+    ("catboost", (384_000, 2, 136), 4.5),
+]
+
+
+@pytest.mark.parametrize(("library", "size", "seconds"), BINNED)
+def test_the_time_before_the_first_tree_is_close_to_what_was_measured(library, size, seconds):
+    predicted = binning_units(library, *size) * document("reference")["learners"][library] * 2 / 3
+    assert 0.8 < predicted / seconds < 1.25
