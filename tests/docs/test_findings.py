@@ -61,3 +61,26 @@ def test_the_first_page_has_the_verdicts_on_every_collection():
         name = titles.get(title, title.split(" (")[0])
         row = f"| {name} | {' | '.join(cells)} | {len(of.get('cannot tell', []))} |"
         assert row in readme, row
+
+
+def section(title):
+    text = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    return text.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_leaders_among_pobrotyns_losses_are_those_of_the_table():
+    data = pd.read_csv(ROOT / "paper_tables/real/pobrotyn2021/table_ohsumed.csv")
+    best = data.loc[data.groupby("metric")["mean"].idxmax()].set_index("metric")["method"]
+    names = best.str.replace("^T", "ᵀ", regex=False)
+    assert (
+        f"{names['NDCG@5']} has the highest mean NDCG@5 and NDCG, "
+        f"{names['NDCG@10']} the highest NDCG@10"
+    ) in section("Pobrotyn2021")
+    assert names["NDCG"] == names["NDCG@5"]
+
+
+def test_the_speed_ups_of_ranknet_are_those_of_the_table():
+    data = pd.read_csv(ROOT / "paper_tables/real/burges2006/table_speed_cubic_times.csv")
+    found = data[data["quantity"] == "speed-up V2 over V1"].set_index("net")["value"]
+    factors = f"{found['linear']:.1f} and {found['two_layer']:.1f} times as fast"
+    assert factors in section("Burges2006")
