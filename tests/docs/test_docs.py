@@ -101,6 +101,16 @@ def test_the_effects_of_choices_are_those_of_the_committed_results():
     assert table in read(AMBIGUITIES), "results have changed: run `python docs/effects.py`"
 
 
+def test_the_authors_are_spelt_alike_everywhere():
+    """As in the paper and in CITATION.cff."""
+    folders = ("config", "figures", "paper_tables", "src")
+    kinds = ("*.md", "*.py", "*.svg", "*.yaml", "*.tex")
+    files = [path for folder in folders for kind in kinds for path in (ROOT / folder).rglob(kind)]
+    files += (ROOT / "docs").glob("*.md")  # not those in folders, which may be of an older build
+    found = {name for path in files for name in re.findall(r"\bBia\w+ski\b", read(path))}
+    assert found == {"Białobrzęski"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", read(page)):

@@ -1,4 +1,4 @@
-"""Pobrotyn, Białobrzeski (2021): NeuralNDCG. Its figures, tables and claims by name."""
+"""Pobrotyn, Białobrzęski (2021): NeuralNDCG. Its figures, tables and claims by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
-TITLE = "Pobrotyn and Białobrzeski (2021): NeuralNDCG"
+TITLE = "Pobrotyn and Białobrzęski (2021): NeuralNDCG"
 
 
 def _on_table3(function: str) -> Claim:
@@ -26,8 +26,8 @@ CLAIMS: dict[str, Claim] = {
     "D14": Claim(("table_selection",), "claims:claim_smoothness", ("web30k",)),
 }
 
-_OF = "of Pobrotyn and Białobrzeski (2021)"
-_TO = "Beyond Pobrotyn and Białobrzeski (2021)"
+_OF = "of Pobrotyn and Białobrzęski (2021)"
+_TO = "Beyond Pobrotyn and Białobrzęski (2021)"
 
 _TABLE3 = ("table3_web30k", "table3_istella")
 
@@ -37,7 +37,7 @@ _LOSS = ("losses.neural_ndcg", "metrics.ndcg")
 PRODUCTS: dict[str, Product] = {
     "summary": Product(
         "figure",
-        "Pobrotyn and Białobrzeski (2021) in one picture: published against reproduced",
+        "Pobrotyn and Białobrzęski (2021) in one picture: published against reproduced",
         (),
         "summary:figure",
         repeats=("table1", "table2", "table3"),
