@@ -119,7 +119,9 @@ def test_a_signal_reaches_the_fork(forks, number):
     code = (
         "import signal, time\n"
         "def saved(number, _): print('saved', number, flush=True); sys.exit(7)\n"
-        f"signal.signal({int(number)}, saved); print('ready', flush=True); time.sleep(60)"
+        f"signal.signal({int(number)}, saved); print('ready', flush=True)\n"
+        # A signal just before a long sleep would be handled only after it.
+        "for _ in range(600): time.sleep(0.1)"
     )
     process = begun(environment, code)
     assert process.stdout.readline() == "ready\n"
