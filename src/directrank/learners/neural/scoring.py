@@ -25,14 +25,18 @@ def score(model: nn.Module, lists: RankedLists, dtype: torch.dtype, device: torc
 @torch.no_grad()
 def score_parts(model: nn.Module, feeder: Feeder) -> Tensor:
     """Scores ``[M, N]`` of all documents that ``feeder`` holds, in the model's mode, on the CPU."""
-    parts = []
-    documents = SCORING_CHUNK // max(1, len(next(model.parameters())))
+    offsets = feeder.offsets - feeder.offsets[0]
+    models = len(next(model.parameters()))
     with naming_memory("scoring", "lower training.stack, or use --device cpu"):
-        for first, last in _whole_queries(feeder.offsets, documents):
-            begin, end = feeder.offsets[first], feeder.offsets[last]
-            rows = feeder.features[begin:end].to(feeder.device, feeder.dtype)
-            parts.append(model(rows[None], None, feeder.lengths[None, first:last]).cpu())
-        return torch.cat(parts, dim=1)
+        # All scores have their memory before the first pass: if each pass kept its own, they would
+        # lie between the blocks that it frees, and the next pass could not use these as a whole.
+        scores = torch.empty(models, int(offsets[-1]), dtype=feeder.dtype)
+        for first, last in _whole_queries(offsets, SCORING_CHUNK // models):
+            span = slice(int(feeder.offsets[first]), int(feeder.offsets[last]))
+            features = feeder.features[span].to(feeder.device, feeder.dtype)[None]
+            lengths = feeder.lengths[None, first:last]
+            scores[:, offsets[first] : offsets[last]] = model(features, None, lengths)
+    return scores
 
 
 def _whole_queries(offsets: np.ndarray, documents: int) -> Iterator[tuple[int, int]]:
