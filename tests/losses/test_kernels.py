@@ -14,6 +14,7 @@ import torch
 
 from directrank import kernels, losses
 from directrank.kernels import compiling, threads
+from directrank.kernels.neural_sort import LONG
 from directrank.relaxations.neural_sort import sorted_expectation
 from directrank.relaxations.sigmoid import soft_counts
 from directrank.relaxations.twin import twin_ranks
@@ -136,6 +137,36 @@ def test_lists_too_long_to_keep_their_pairs_equal_the_formula(formula):
     compiled = found("approx_ndcg", scores, labels, mask)
     plain = formula(found, "approx_ndcg", scores, labels, mask)
     assert_same(compiled, plain, 1e-10)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("neural_ndcg", {"iterations": 10}),
+        ("neural_ndcg", {"iterations": 3, "tau": 0.3, "k": 10}),
+        ("neural_ndcg_transposed", {"iterations": 3}),
+    ],
+)
+def test_sorted_long_lists_equal_the_formula(name, options, scale, formula):
+    scores, labels, mask = random_lists(4, LONG + 40, seed=6, scale=scale)
+    mask[2] = True
+    scores[2, 100:300] = scores[2, 100:300].round()  # ties
+    arguments = scores, labels, mask
+    plain = formula(found, name, *arguments, **options)
+    assert_same(found(name, *arguments, **options), plain, 1e-10)
+    if scale <= 1:  # greater logits have no more digits in float32
+        single = found(name, scores.float(), labels.float(), mask, **options)
+        assert_same(tuple(part.double() for part in single), plain, 3e-3)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_score_of_a_sorted_long_list_that_is_not_finite_spoils_its_value(bad):
+    scores, labels, mask = random_lists(4, LONG + 1)
+    mask[:] = True
+    scores[2, 5] = bad
+    value, _ = found("neural_ndcg", scores, labels, mask)
+    assert value.isfinite().tolist() == [True, True, False, True]
 
 
 @pytest.mark.parametrize("scale", [30.0, 1e4])
@@ -394,6 +425,7 @@ SCALINGS = [
     *itertools.product((1, 6, 40), (False, True), (0, 1, 30, 200)),
     (500, False, 0),
     (500, False, 1),
+    *((LONG + 150, rows_first, 4) for rows_first in (False, True)),
 ]
 
 

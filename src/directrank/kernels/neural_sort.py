@@ -5,6 +5,11 @@ known, the row, which is still in the cache, is added to the sums of the columns
 through the rounds in the same way, backwards. No other matrix is needed: P's adjoint is a sum of
 outer products ``a ⊗ b``, and the softmax needs only sums over its rows and columns weighted with P.
 These follow from the vectors ``P b`` and ``Pᵀ a``, which the rounds compute anyway.
+
+Most entries of a long list's P are 0 (:func:`directrank.kernels.numbers.exp`), since a document is
+unlikely at ranks far from its own. Long lists are therefore sorted by score, which brings the other
+entries of a row next to each other, and passes over P read only these spans. With N(0, 1) scores
+and τ = 1 a span has about 8 √L entries.
 """
 
 from __future__ import annotations
@@ -21,6 +26,9 @@ from directrank.lists.inputs import checked_lists
 
 #: Rows of P that are processed together, and the number to multiples of which rows are filled up.
 ROWS, COLUMNS = 4, 16
+
+#: Lists with more documents than this are sorted.
+LONG = 512
 
 #: The kinds of :func:`sorted_expectation`, by number.
 KINDS = ("weigh", "precisions", "cascade")
@@ -123,9 +131,65 @@ def _neural_sort(s, n, tau, distances, matrix):
 
 
 @inlined
-def _dots(matrix, r, x, n_columns):
+def _neural_sort_in_spans(s, n, tau, matrix, spans, fill):
+    """P of sorted scores, written within the spans of its rows, or everywhere if ``fill``.
+
+    Row r has its largest logit at column r, which is set to 0. From column j to j + 1 the logit
+    changes by ``(2 (r - j) - 1) (s_j - s_{j + 1}) / tau``.
+    """
+    least = -42.0 if is_single(s[0]) else -348.0  # exp is 0 below
+    columns = matrix.shape[1]
+    largest_logit = 0.0 * (float(s[0]) - float(s[n - 1]))  # NaN if a score is not finite
+    ends = np.empty((ROWS, 2), np.int64)
+    for group in range(len(spans)):
+        first, last = columns, 0
+        for i in range(ROWS):
+            r = group * ROWS + i
+            if r >= n:
+                ends[i] = 0
+                continue
+            row, x, begin, end = matrix[r], largest_logit, r, r + 1
+            row[r] = x
+            while begin > 0:
+                x -= (2 * (r - begin) + 1) * (float(s[begin - 1]) - float(s[begin])) / tau
+                if x < least:
+                    break
+                begin -= 1
+                row[begin] = x
+            x = largest_logit
+            while end < n:
+                x -= (2 * (end - r) - 1) * (float(s[end - 1]) - float(s[end])) / tau
+                if x < least:
+                    break
+                row[end] = x
+                end += 1
+            total = 0.0
+            for j in range(begin, end):
+                row[j] = exp(row[j])
+                total += row[j]
+            inverse = like(row[0], 1 / total)
+            for j in range(begin, end):
+                row[j] *= inverse
+            ends[i, 0], ends[i, 1] = begin, end
+            first, last = min(first, begin), max(last, end)
+        first = first // COLUMNS * COLUMNS
+        last = (last + COLUMNS - 1) // COLUMNS * COLUMNS
+        spans[group, 0], spans[group, 1] = first, last
+        if fill:
+            first, last = 0, columns
+        for i in range(ROWS):
+            row = matrix[group * ROWS + i]
+            row[first : ends[i, 0]] = 0
+            row[max(first, ends[i, 1]) : last] = 0
+
+
+@inlined
+def _dots(matrix, r, spans, x):
     """Products of four rows with x."""
-    a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+    first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
+    n_columns, x = last - first, x[first:last]
+    a, b = matrix[r, first:last], matrix[r + 1, first:last]
+    c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
     zero = like(x[0], 0.0)
     p, q, s, t = zero, zero, zero, zero
     for j in range(n_columns):
@@ -137,9 +201,12 @@ def _dots(matrix, r, x, n_columns):
 
 
 @inlined
-def _add_rows(matrix, r, weights, slopes, n_columns, sums, sloped):
+def _add_rows(matrix, r, spans, weights, slopes, sums, sloped):
     """Add four rows, times their weights, to ``sums``; times their slopes too, to ``sloped``."""
-    a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+    first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
+    n_columns, sums, sloped = last - first, sums[first:last], sloped[first:last]
+    a, b = matrix[r, first:last], matrix[r + 1, first:last]
+    c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
     p, q, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
     k, l, m, o = p * slopes[r], q * slopes[r + 1], s * slopes[r + 2], t * slopes[r + 3]
     for j in range(n_columns):
@@ -148,20 +215,20 @@ def _add_rows(matrix, r, weights, slopes, n_columns, sums, sloped):
 
 
 @inlined
-def _right(matrix, x, product):
+def _right(matrix, spans, x, product):
     """``P x``."""
     for r in range(0, len(matrix), ROWS):
-        p, q, s, t = _dots(matrix, r, x, matrix.shape[1])
+        p, q, s, t = _dots(matrix, r, spans, x)
         product[r], product[r + 1], product[r + 2], product[r + 3] = p, q, s, t
 
 
 @inlined
-def _left(matrix, weights, slopes, sums, sloped):
+def _left(matrix, spans, weights, slopes, sums, sloped):
     """``weightsᵀ P`` and ``(weights · slopes)ᵀ P``."""
     sums[:] = 0
     sloped[:] = 0
     for r in range(0, len(matrix), ROWS):
-        _add_rows(matrix, r, weights, slopes, matrix.shape[1], sums, sloped)
+        _add_rows(matrix, r, spans, weights, slopes, sums, sloped)
 
 
 @inlined
@@ -176,15 +243,15 @@ def _invert(sums, n, inverse):
 
 
 @inlined
-def _round(matrix, n, v, slopes, dots, u, sums, sloped):
+def _round(matrix, spans, n, v, slopes, dots, u, sums, sloped):
     """``dots = P v``, ``u = 1 / dots``, ``sums = Pᵀ u`` and ``sloped``, in one pass."""
     sums[:] = 0
     sloped[:] = 0
     for r in range(0, len(matrix), ROWS):
-        p, q, s, t = _dots(matrix, r, v, matrix.shape[1])
+        p, q, s, t = _dots(matrix, r, spans, v)
         dots[r], dots[r + 1], dots[r + 2], dots[r + 3] = p, q, s, t
         _invert(dots[r : r + ROWS], min(ROWS, max(n - r, 0)), u[r : r + ROWS])
-        _add_rows(matrix, r, u, slopes, matrix.shape[1], sums, sloped)
+        _add_rows(matrix, r, spans, u, slopes, sums, sloped)
 
 
 @inlined
@@ -197,7 +264,9 @@ def _off(vector, sums, n):
 
 
 @inlined
-def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped):
+def _scale(
+    matrix, spans, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
+):  # fmt: skip
     """Sinkhorn scaling; returns the number of rounds that were done.
 
     Round t = 1, … uses ``v[t]``: ``dots[t] = P v[t]``, ``u[t] = 1 / dots[t]``,
@@ -206,12 +275,12 @@ def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sum
     """
     u[0] = 1
     u[0, n:] = 0
-    _left(matrix, u[0], slopes, sums[0], sloped[0])
+    _left(matrix, spans, u[0], slopes, sums[0], sloped[0])
     v[1] = 1
     v[1, n:] = 0
     for t in range(1, iterations + 1):
         if rows_first:
-            _round(matrix, n, v[t], slopes, dots[t], u[t], sums[t], sloped[t])
+            _round(matrix, spans, n, v[t], slopes, dots[t], u[t], sums[t], sloped[t])
             off = _off(u[t - 1], dots[t], n)
             if t == 1:
                 off = max(off, _off(v[1], sums[0], n))
@@ -221,12 +290,12 @@ def _scale(matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sum
         else:
             off = _off(v[max(t - 1, 1)], sums[t - 1], n)
             if t == 1:
-                _right(matrix, v[1], dots[0])
+                _right(matrix, spans, v[1], dots[0])
                 off = max(off, _off(u[0], dots[0], n))
             if off <= tolerance:
                 return t - 1
             _invert(sums[t - 1], n, v[t])
-            _round(matrix, n, v[t], slopes, dots[t], u[t], sums[t], sloped[t])
+            _round(matrix, spans, n, v[t], slopes, dots[t], u[t], sums[t], sloped[t])
     return iterations
 
 
@@ -247,7 +316,9 @@ def _settle(values):
 
 
 @inlined
-def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals):
+def _adjoint(
+    matrix, spans, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
+):  # fmt: skip
     """Add the outer products of P's adjoint to ``totals``, from the adjoints of the final u and v.
 
     ``totals`` are the sums, weighted with P, of the adjoint's rows, of its columns, and of its
@@ -260,7 +331,7 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
             of_v[j] *= v[rounds + 1, j] * v[rounds + 1, j]
             by_column[j] -= of_v[j] * sums[rounds, j]
             by_slope[j] -= of_v[j] * sloped[rounds, j]
-        _right(matrix, of_v, product)
+        _right(matrix, spans, of_v, product)
         for i in range(n):
             by_row[i] -= u[rounds, i] * product[i]
             of_u[i] -= product[i]
@@ -269,7 +340,7 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
         for i in range(n):
             of_u[i] *= u[rounds, i] * u[rounds, i]
             by_row[i] -= of_u[i] * dots[rounds, i]
-        _left(matrix, of_u, slopes, partial, partial_sloped)
+        _left(matrix, spans, of_u, slopes, partial, partial_sloped)
     for t in range(rounds, 0, -1):
         for j in range(n):
             by_column[j] -= v[t, j] * partial[j]
@@ -285,7 +356,7 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
         partial[:] = 0
         partial_sloped[:] = 0
         for r in range(0, len(matrix), ROWS):
-            p, q, s, k = _dots(matrix, r, of_v, matrix.shape[1])
+            p, q, s, k = _dots(matrix, r, spans, of_v)
             product[r], product[r + 1], product[r + 2], product[r + 3] = p, q, s, k
             _settle(product[r : r + ROWS])
             for i in range(r, r + ROWS):
@@ -293,14 +364,18 @@ def _adjoint(matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of
                 of_u[i] = -product[i] * u[t - 1, i] * u[t - 1, i]
                 by_row[i] -= of_u[i] * dots[t - 1, i] if t > 1 else of_u[i] - of_u[i]
             if t > 1:
-                _add_rows(matrix, r, of_u, slopes, matrix.shape[1], partial, partial_sloped)
+                _add_rows(matrix, r, spans, of_u, slopes, partial, partial_sloped)
         of_v[:] = 0
 
 
 @inlined
-def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations):
-    """P of a list's scores in the given working space, with vectors that are 0 except scores and
-    slopes, and space for the rounds."""
+def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, fill):
+    """P of a list's scores in the given working space, with what belongs to it.
+
+    Returns the documents in the order of P's columns, P, the spans of each of its groups of rows,
+    vectors that are 0 except scores and slopes, and space for the rounds. With ``fill`` P is also 0
+    outside the spans.
+    """
     n = len(scores)
     columns = (n + COLUMNS - 1) // COLUMNS * COLUMNS
     rows = (n + ROWS - 1) // ROWS * ROWS
@@ -309,11 +384,19 @@ def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations):
     history = room_of_rounds[: 5 * (iterations + 2) * columns].reshape((5, iterations + 2, columns))
     s, distances, slopes = vectors[0], vectors[2], vectors[3]
     vectors[:] = 0
+    order = np.arange(n)
+    if n > LONG:
+        order[:] = np.argsort(-scores, kind="mergesort")
     for i in range(n):
-        s[i] = scores[i]
+        s[i] = scores[order[i]]
         slopes[i] = (n - 1 - 2 * i) / tau
-    _neural_sort(s, n, tau, distances, matrix)
-    return matrix, vectors, history
+    spans = np.empty((rows // ROWS, 2), np.int64)
+    if n > LONG:
+        _neural_sort_in_spans(s, n, tau, matrix, spans, fill)
+    else:
+        spans[:, 0], spans[:, 1] = 0, columns
+        _neural_sort(s, n, tau, distances, matrix)
+    return order, matrix, spans, vectors, history
 
 
 @compiled
@@ -335,15 +418,15 @@ def _ndcg(
         first, n = starts[b], lengths[b]
         if not np.any(gains[first : first + n]):
             continue
-        matrix, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations
+        order, matrix, spans, vectors, history = _prepared(
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations, False
         )
         s, g, slopes = vectors[0], vectors[1], vectors[3]
         for i in range(n):
-            g[i] = gains[first + i]
+            g[i] = gains[first + order[i]]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
         rounds = _scale(
-            matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
+            matrix, spans, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
         )
         last_v = v[rounds + 1 if rows_first else max(rounds, 1)]
         ranked, given, of_u, of_v = vectors[4], vectors[5], vectors[6], vectors[7]
@@ -352,14 +435,14 @@ def _ndcg(
             ranked[i] = u[rounds, i] * discounts[i]
             given[i] = last_v[i] * g[i]
         product = totals[5]
-        _right(matrix, given, product[: len(matrix)])
+        _right(matrix, spans, given, product[: len(matrix)])
         total = 0.0
         for i in range(n):
             total += ranked[i] * product[i]
         value[b] = total
         if not gradient_needed:
             continue
-        _left(matrix, ranked, slopes, totals[3], totals[4])
+        _left(matrix, spans, ranked, slopes, totals[3], totals[4])
         for i in range(n):
             of_u[i] = discounts[i] * product[i]
             of_v[i] = g[i] * totals[3, i]
@@ -367,11 +450,12 @@ def _ndcg(
             totals[1, i] = given[i] * totals[3, i]
             totals[2, i] = given[i] * totals[4, i]
         _adjoint(
-            matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
-        )
+            matrix, spans, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v,
+            totals,
+        )  # fmt: skip
         # Through the softmax: the part that each row loses as a whole.
-        _left(matrix, totals[0], slopes, totals[3], totals[4])
-        _scores_gradient(s, n, tau, totals, gradient[first : first + n])
+        _left(matrix, spans, totals[0], slopes, totals[3], totals[4])
+        _scores_gradient(s, n, tau, totals, order, gradient[first : first + n])
 
 
 @compiled
@@ -402,20 +486,20 @@ def _expectation(
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
-        m = _with_weight(weights[first : first + n], place)
-        if m == 0:
+        if not np.any(weights[first : first + n]):
             continue
-        matrix, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations
+        order, matrix, spans, vectors, history = _prepared(
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations, True
         )
+        m = _with_weight(weights[first : first + n], order, place)
         s, slopes, incoming = vectors[0], vectors[3], vectors[4]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
         rounds = _scale(
-            matrix, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
+            matrix, spans, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
         )
         last_u, last_v = u[rounds], v[rounds + 1 if rows_first else max(rounds, 1)]
         for i in range(m):
-            chosen[i] = weights[first + place[i]]
+            chosen[i] = weights[first + order[place[i]]]
             before[i] = zero
         R = min(n, len(discounts))
         total = 0.0
@@ -454,19 +538,20 @@ def _expectation(
             totals[1, i] = last_v[i] * of_v[i]
             totals[2, i] *= last_v[i]
         _adjoint(
-            matrix, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v, totals
-        )
-        _left(matrix, totals[0], slopes, totals[3], totals[4])
-        _scores_gradient(s, n, tau, totals, gradient[first : first + n])
+            matrix, spans, n, rounds, rows_first, slopes, u, v, dots, sums, sloped, of_u, of_v,
+            totals,
+        )  # fmt: skip
+        _left(matrix, spans, totals[0], slopes, totals[3], totals[4])
+        _scores_gradient(s, n, tau, totals, order, gradient[first : first + n])
 
 
 @inlined
-def _with_weight(weights, place):
-    """Positions of a list's documents whose weight is not 0, and their number."""
+def _with_weight(weights, order, place):
+    """Columns of a list's documents whose weight is not 0, and their number."""
     n = 0
     for j in range(len(weights)):
         place[n] = j
-        n += weights[j] != 0
+        n += weights[order[j]] != 0
     return n
 
 
@@ -564,11 +649,14 @@ def _row_of_outer(row, incoming, v, u, slope, n, of_v, by_slope):
 
 
 @inlined
-def _scores_gradient(s, n, tau, totals, gradient):
-    """The adjoint of s from that of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau``."""
+def _scores_gradient(s, n, tau, totals, order, gradient):
+    """The adjoint of the scores from that of the logits ``slope_r s_j - Σ_k |s_j - s_k| / tau``."""
     by_distance = totals[0]
     for j in range(n):
         by_distance[j] = (totals[3, j] - totals[1, j]) / tau
+    if n > LONG:
+        _sorted_scores_gradient(s, n, totals, order, gradient)
+        return
     one, zero = like(s[0], 1.0), like(s[0], 0.0)
     for i in range(n):
         total, own = totals[2, i] - totals[4, i], by_distance[i]
@@ -576,3 +664,24 @@ def _scores_gradient(s, n, tau, totals, gradient):
             side = (one if s[i] > s[j] else zero) - (one if s[i] < s[j] else zero)
             total += side * (own + by_distance[j])
         gradient[i] = total
+
+
+@inlined
+def _sorted_scores_gradient(s, n, totals, order, gradient):
+    """As :func:`_scores_gradient` for sorted scores, without a pass over pairs."""
+    by_distance = totals[0]
+    higher, lower = 0.0, 0.0
+    for j in range(n):
+        lower += by_distance[j]
+    first = 0
+    while first < n:
+        end, equal = first + 1, float(by_distance[first])
+        while end < n and s[end] == s[first]:
+            equal += by_distance[end]
+            end += 1
+        lower -= equal
+        for i in range(first, end):
+            own = (n - end - first) * float(by_distance[i])
+            gradient[order[i]] = totals[2, i] - totals[4, i] + own + lower - higher
+        higher += equal
+        first = end
