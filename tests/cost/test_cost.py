@@ -11,7 +11,7 @@ from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
 from directrank.cost.measure import covers_everything, of_another_machine
-from directrank.cost.predict import PARTS, cost_of, size_of
+from directrank.cost.predict import PARTS, ROUND_IN_CELLS, SOLVER_ROUNDS, cost_of, size_of
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.edition.plan import DataSource
 from directrank.losses import REGISTRY
@@ -98,8 +98,8 @@ def test_twice_the_epochs_take_twice_the_training(rates):
     assert twice.network == pytest.approx(2 * once.network)
     assert twice.loss == pytest.approx(2 * once.loss)
     assert twice.steps == pytest.approx(2 * once.steps)
-    documents = sum(lengths.sum() for lengths in FACTS.lengths.values())
-    assert twice.start == once.start == pytest.approx(2.0 + 3e-7 * documents)
+    cells = FACTS.features * sum(lengths.sum() for lengths in FACTS.lengths.values())
+    assert twice.start == once.start == pytest.approx(2.0 + 2.6e-9 * cells)
     assert twice.epochs == 2 * once.epochs == 40
 
 
@@ -154,6 +154,25 @@ def test_networks_cost_their_documents_and_losses_the_square_of_the_list(rates):
     long = cost_of(SPEC, with_lists(train=np.full(500, 200)), rates)
     assert long.network == pytest.approx(short.network)  # as many documents
     assert long.loss == pytest.approx(2 * short.loss)  # half the lists, four times the pairs
+
+
+def test_every_round_of_a_solver_counts_with_its_fixed_cost(rates):
+    spec = {key: value for key, value in SPEC.items() if key not in ("loss", "training")}
+    spec |= {"learner": "svmmap", "model": {}}
+    cost = cost_of(spec, FACTS, rates)
+    cells = FACTS.features * FACTS.lengths["train"].sum()
+    rounds = spec["trials"] * SOLVER_ROUNDS["svmmap"]
+    assert cost.epochs == rounds
+    assert cost.other == pytest.approx(rounds * (cells + ROUND_IN_CELLS) * 1e-6)
+
+
+def test_a_pair_of_documents_costs_more_with_more_weights(rates):
+    linear, network = (
+        cost_of(changed(learner="ranknet_v1") | {"model": model}, FACTS, rates).other
+        for model in ({"name": "linear"}, {"name": "two_layer", "hidden": 10})
+    )
+    weights = FACTS.features * 10 + 10
+    assert network / linear == pytest.approx((weights + 800) / (FACTS.features + 800))
 
 
 @pytest.mark.parametrize(
@@ -365,12 +384,11 @@ def test_recorded_runs_correct_the_rates(paper, prediction, rates, tmp_path):
     chosen = prediction.runs.groupby("learner").head(40)
     for _, run in chosen.iterrows():
         slower = sum(run[part] * (5 if part in ("steps", "other") else 2) for part in PARTS[:-1])
-        share = 0.5 if run["epochs"] else 1.0  # a solver plans no rounds
-        record(tmp_path, run, run["start"] * 1.5 + slower * share, share)
+        record(tmp_path, run, run["start"] * 1.5 + slower / 2, 0.5)
     measured = against(prediction, tmp_path / "results/e")
     corrected = calibrated(prediction, measured)
     assert corrected.start_seconds == pytest.approx(1.5 * rates.start_seconds, rel=0.1)
-    assert corrected.flops["float32"] == pytest.approx(rates.flops["float32"] / 2, rel=0.1)
+    assert corrected.flops["float32"] == pytest.approx(rates.flops["float32"] / 2, rel=0.15)
     assert corrected.learners["lightgbm"] == pytest.approx(5 * rates.learners["lightgbm"], rel=0.05)
     recorded = {name: paper.runs[name] for name in chosen["run"]}
     some = dataclasses.replace(paper, runs=recorded, products={})
@@ -492,6 +510,15 @@ def test_rates_from_before_a_loss_or_learner_was_added_are_measured_again(rates)
     assert not covers_everything(dataclasses.replace(rates, lists=without))
     fewer = {name: rate for name, rate in rates.learners.items() if name != "catboost"}
     assert not covers_everything(dataclasses.replace(rates, learners=fewer))
+
+
+def test_rates_for_other_units_of_work_are_refused(rates, tmp_path):
+    path = tmp_path / "rates.json"
+    dataclasses.replace(rates, units=1).write(path)
+    with pytest.raises(ConfigError, match="cannot read these rates"):
+        Rates.read(path)
+    rates.write(path)
+    assert Rates.read(path) == rates
 
 
 def test_without_measuring_every_loss_has_a_rate():

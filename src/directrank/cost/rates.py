@@ -17,6 +17,9 @@ from directrank.system.io import read_json, write_json
 Curve = Sequence[Sequence[float]]
 """Points ``(x, y)``, joined by power laws; beyond them, that of the nearest two applies."""
 
+#: The version of what :func:`directrank.cost.predict.units` counts; rates of another do not fit it.
+UNITS = 2
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -36,6 +39,7 @@ class Rates:
         learners: learners other than networks trained in batches → seconds per unit of their work,
             which :func:`directrank.cost.predict.units` counts.
         start_seconds: the start of a job's process.
+        units: the version of the units of work, :data:`UNITS`.
     """
 
     device: str
@@ -50,13 +54,14 @@ class Rates:
     evaluation_seconds: float
     learners: Mapping[str, float]
     start_seconds: float
+    units: int = UNITS
 
     @classmethod
     def read(cls, path: str | Path) -> Rates:
         """Rates from a file that :meth:`write` wrote.
 
         Raises:
-            ConfigError: the file is missing or does not contain rates.
+            ConfigError: the file is missing, or does not contain rates of this version.
         """
         remedy = f"measure the machine: directrank cost --measure {path}"
         try:
@@ -66,7 +71,8 @@ class Rates:
         except ValueError as error:
             raise ConfigError(f"{path}: not valid JSON: {error}", remedy) from None
         names = {entry.name for entry in fields(cls)}
-        if not isinstance(content, Mapping) or set(content) != names:
+        fits = isinstance(content, Mapping) and set(content) == names
+        if not fits or content["units"] != UNITS:
             raise ConfigError(f"{path}: this version cannot read these rates", remedy)
         return cls(**content)
 
