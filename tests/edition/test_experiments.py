@@ -80,12 +80,21 @@ def test_settings_of_networks_pass_over_trees():
 
 
 def test_only_the_last_candidate_is_tried_where_an_edition_asks_for_it():
-    overrides = [{"where": {"learner": "xgboost"}, "set": {"tune": {"model.max_depth": [2, 4]}}}]
-    config = edition(overrides=overrides, collections=["ohsumed"], experiments=["linear", "trees"])
+    config = edition(collections=["ohsumed"], experiments=["linear", "trees"])
     every, last = (load(config | {"candidates": value}, ROOT) for value in ("all", "last"))
+    assert max(len(candidate_settings(spec)) for spec in every.runs.values()) > 1
     for before, after in zip(every.runs.values(), last.runs.values(), strict=True):
         assert candidate_settings(after) == candidate_settings(before)[-1:]
-    assert {"model.max_depth": [4]} in [spec["tune"] for spec in last.runs.values()]
+
+
+def test_an_override_of_what_is_tuned_holds_where_only_the_last_candidate_is_tried():
+    tune = {"model.max_depth": [2, 4]}
+    overrides = [{"where": {"learner": "xgboost"}, "set": {"tune": tune}}]
+    config = edition(overrides=overrides, collections=["ohsumed"], experiments=["trees"])
+    study = load(config | {"candidates": "last"}, ROOT)
+    tuned = {spec["learner"]: spec.get("tune") for spec in study.runs.values()}
+    assert tuned["xgboost"] == tune
+    assert all(len(values) == 1 for values in tuned["lightgbm"].values())
 
 
 def test_settings_of_networks_for_trees_alone_are_refused():

@@ -225,9 +225,9 @@ def _runs(
                 spec = _with_label_levels(spec, catalog.get(source.name).label_levels)
                 # If there is only one split, it is used as the first fold.
                 spec["fold"] = (fold or split) if has_folds else None
-                spec = _override(study.config, spec, paper, name, used)
                 if study.config["candidates"] == "last":
                     spec = _with_last_candidate(spec)
+                spec = _override(study.config, spec, paper, name, used)
                 settings = {**variant["settings"], **swept}
                 if fold is not None:
                     settings["fold"] = fold
