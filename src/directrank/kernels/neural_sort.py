@@ -384,9 +384,7 @@ def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, fi
     history = room_of_rounds[: 5 * (iterations + 2) * columns].reshape((5, iterations + 2, columns))
     s, distances, slopes = vectors[0], vectors[2], vectors[3]
     vectors[:] = 0
-    order = np.arange(n)
-    if n > LONG:
-        order[:] = np.argsort(-scores, kind="mergesort")
+    order = np.argsort(-scores, kind="mergesort") if n > LONG else np.arange(n)
     for i in range(n):
         s[i] = scores[order[i]]
         slopes[i] = (n - 1 - 2 * i) / tau
