@@ -36,6 +36,14 @@ TOWER = {
         "max_documents": 200,
     },
 }
+LINEAR = {
+    **BASE,
+    "model": {"name": "linear"},
+    "loss": {"name": "approx_ndcg"},
+    "training": {"optimizer": {"name": "adam", "lr": 0.001}, "batch_queries": 16},
+}
+#: As one protocol trains on the largest collections.
+DRAWN = {"train_queries": 4000, "vali_queries": 2000}
 TREES = {
     **BASE,
     "learner": "lightgbm",
@@ -61,6 +69,8 @@ SMALL, WEB30K = sized(640, 50, 600), sized(18919, 6306, 6306)
         (CONTEXT, SMALL, 952),
         ({**CONTEXT, "trials": 3}, SMALL, 1237),
         (TREES, WEB30K, 3679),
+        ({**LINEAR, **DRAWN}, WEB30K, 1689),
+        ({**TREES, **DRAWN}, WEB30K, 1719),
     ],
 )
 def test_a_measured_peak_is_below_the_request_and_above_half_of_it(spec, size, measured):
@@ -78,10 +88,25 @@ def test_models_of_a_stack_need_memory_together_and_others_one_after_another():
     assert predicted_mb(widths, SMALL) == pytest.approx(one)
 
 
-def test_data_are_counted_once_whatever_is_used_of_them():
-    few = {**TOWER, "train_queries": 200}
-    assert predicted_mb(few, WEB30K) == pytest.approx(predicted_mb(TOWER, WEB30K), rel=0.02)
+def test_mapped_data_are_counted():
     assert predicted_mb(TOWER, WEB30K) - predicted_mb(TOWER, SMALL) > 1500
+
+
+def test_drawn_queries_are_counted_twice_and_the_rest_of_their_split_not_at_all():
+    drawn = predicted_mb({**LINEAR, "train_queries": 4000}, WEB30K)
+    alone = Facts({**WEB30K.lengths, "train": WEB30K.lengths["train"][:4000]}, 136, "made")
+    copied = int(alone.lengths["train"].sum()) * 136 * 4 / 2**20
+    assert drawn == pytest.approx(predicted_mb(LINEAR, alone) + copied)
+    assert drawn < predicted_mb(LINEAR, WEB30K) - 500
+    for everything in (18919, 20_000):
+        whole = predicted_mb({**LINEAR, "train_queries": everything}, WEB30K)
+        assert whole == pytest.approx(predicted_mb(LINEAR, WEB30K))
+
+
+def test_a_sample_of_all_splits_is_counted_as_the_whole_data():
+    sample = {"queries": {"train": 1000, "vali": 50, "test": 50}, "max_documents": 26}
+    whole = int(sum(lengths.sum() for lengths in WEB30K.lengths.values())) * 136 * 4 / 2**20
+    assert predicted_mb({**LINEAR, "sample": sample}, WEB30K) > whole
 
 
 @pytest.mark.parametrize(

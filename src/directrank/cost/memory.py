@@ -93,8 +93,7 @@ def predicted_mb(spec: Mapping[str, Any], size: Facts) -> float:
         spec: a validated run.
         size: that of its data (of its fold), before its filter and sample.
     """
-    documents = sum(int(lengths.sum()) for lengths in size.lengths.values())
-    mapped = documents * size.features * FLOAT / MEGABYTE
+    held = _documents_held(spec, size) * size.features * FLOAT / MEGABYTE
     name, used = spec["learner"], size.as_trained_on(spec)
     if name == "neural":
         working = _of_networks(spec, used)
@@ -103,7 +102,23 @@ def predicted_mb(spec: Mapping[str, Any], size: Facts) -> float:
     else:
         evaluated = sum(int(used.lengths[split].sum()) for split in ("vali", "test"))
         working = OTHERS + EVALUATED * evaluated * (spec["trials"] - 0.5) / MEGABYTE
-    return START + LIBRARIES.get(name, 0.0) + mapped + working
+    return START + LIBRARIES.get(name, 0.0) + held + working
+
+
+def _documents_held(spec: Mapping[str, Any], size: Facts) -> int:
+    """Documents whose features are in memory, counted twice if they are both mapped and copied.
+
+    A split of which a run draws some queries is read where they are, and they are copied. Those of
+    a ``sample`` come from all splits and are so many that all pages are counted, once.
+    """
+    documents = 0
+    for split, lengths in size.lengths.items():
+        drawn = spec.get(f"{split}_queries")
+        if "sample" not in spec and drawn is not None and drawn < len(lengths):
+            documents += 2 * int(lengths[:drawn].sum())
+        else:
+            documents += int(lengths.sum())
+    return documents
 
 
 def _of_networks(spec: Mapping[str, Any], size: Facts) -> float:
