@@ -7,6 +7,11 @@ reads what finished fits took from ``CLONE/logs`` and ``CLONE/results``, and wri
 edition, finished or not: hours of fits that were not run are extrapolated. Times are predicted for
 the epochs and trees that fits took, as by ``directrank cost --against``. A fit that was killed
 counts from the moment at which it resumed.
+
+    python benchmarks/rehearsal_report.py config/rehearsal.yaml --earlier REHEARSAL.CSV
+
+also takes fits that were not run in that folder from an earlier report, compared with what is
+predicted and requested for them now, so that a part of an edition can be run again.
 """
 
 from __future__ import annotations
@@ -59,9 +64,14 @@ class Report:
     machine: dict[str, object]
 
 
-def collected(study: Study, prediction: Estimate, folder: Path) -> Report:
-    """What is told of an edition that was run in ``folder``; DataError if no fit has finished."""
-    fits = finished(study, prediction, folder)
+def collected(
+    study: Study, prediction: Estimate, folder: Path, earlier: pd.DataFrame | None = None
+) -> Report:
+    """What is told of an edition that was run in ``folder``; DataError if no fit has finished.
+
+    ``earlier`` is as in :func:`rehearsal_rows.finished`.
+    """
+    fits = finished(study, prediction, folder, earlier)
     left = missing(study, prediction, fits)
     return Report(
         study,
@@ -95,10 +105,14 @@ def page(report: Report) -> str:
 def _opening(report: Report) -> list[str]:
     planned, done = len(report.study.runs), len(report.fits)
     extent = "the whole edition" if done == planned else "a part of it"
-    where, rates = report.machine, report.rates
+    where, rates, earlier = report.machine, report.rates, int(report.fits["earlier"].sum())
+    repeated = (
+        f" {done - earlier:,} of these fits were run for this report; the others were measured for "
+        "an earlier one, and are compared with what is predicted and requested for them now."
+    )
     return [
         f"{done:,} of {planned:,} fits of the edition have finished: {extent}. A fit is the job of "
-        "one run, with its trials and candidates.",
+        f"one run, with its trials and candidates.{repeated if earlier else ''}",
         "",
         f"Run on {where['processor']} with {where['cores']} cores. Predicted for {rates.machine}, "
         f"{rates.threads} thread(s) per fit; {rates.note}.",
@@ -242,6 +256,7 @@ def main() -> None:
     parser.add_argument("config", type=Path, help="the edition's file")
     parser.add_argument("--folder", type=Path, default=ROOT, help="where it ran (default: here)")
     parser.add_argument("--rates", type=Path, help="rates of the machine where it ran")
+    parser.add_argument("--earlier", type=Path, help="an earlier rehearsal.csv")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results")
     options = parser.parse_args()
     try:
@@ -249,7 +264,8 @@ def main() -> None:
         threads = study.config["fit_threads"]
         rates = Rates.read(options.rates) if options.rates else own_rates(threads)
         prediction = estimate(study, rates, options.folder / PREPARED)
-        report = collected(study, prediction, options.folder)
+        earlier = pd.read_csv(options.earlier) if options.earlier else None
+        report = collected(study, prediction, options.folder, earlier)
     except DirectrankError as error:
         raise SystemExit(f"error: {error}") from None
     write_csv(options.out / "rehearsal.csv", report.fits)

@@ -26,7 +26,9 @@ BETWEEN = " "
 PREPARED = "data/prepared"
 
 
-def finished(study: Study, prediction: Estimate, folder: Path) -> pd.DataFrame:
+def finished(
+    study: Study, prediction: Estimate, folder: Path, earlier: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """A row for each finished fit (the job of a run, with its trials and candidates).
 
     Predicted seconds are for the epochs or trees that the fit took, and ``ratio`` is measured ÷
@@ -37,14 +39,24 @@ def finished(study: Study, prediction: Estimate, folder: Path) -> pd.DataFrame:
         study: the plan.
         prediction: of its cost.
         folder: where the workflow ran.
+        earlier: what this function returned for another folder; its measurements of fits that have
+            not finished in this one are used as well.
 
     Returns:
-        A frame with a row per fit and at least one row.
+        A frame with a row per fit, in the order of the plan, and at least one row. ``earlier`` is
+        whether the fit was measured in another folder.
 
     Raises:
         DataError: no fit has finished.
     """
-    measured = against(prediction, folder / f"results/{study.edition}")
+    results = folder / f"results/{study.edition}"
+    measured = against(prediction, results)
+    left = [megabytes(results / "runs" / run) for run in measured["run"]]
+    measured = measured.assign(disk_mb=left, earlier=False)
+    if earlier is not None:
+        measured = pd.concat([measured, _kept(prediction, earlier, set(measured["run"]))])
+        order = {run: number for number, run in enumerate(study.runs)}
+        measured = measured.sort_values("run", key=lambda runs: runs.map(order))
     papers = papers_of(study)
     plan = Workflow(study, folder)
     rows = []
@@ -68,10 +80,33 @@ def finished(study: Study, prediction: Estimate, folder: Path) -> pd.DataFrame:
                 "measured_s": fit.recorded_s,
                 "processor_s": fit.processor_s,
                 "ratio": fit.ratio_at_epochs,
-                "disk_mb": megabytes(folder / f"results/{study.edition}/runs/{fit.run}"),
+                "disk_mb": fit.disk_mb,
+                "earlier": fit.earlier,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _kept(prediction: Estimate, earlier: pd.DataFrame, done: set[str]) -> pd.DataFrame:
+    """The fits of an earlier report that are not ``done``, in the form of ``against``."""
+    planned = prediction.runs[["run", "start", "seconds", "epochs"]]
+    fits = earlier[~earlier["run"].isin(done)].merge(planned, on="run")
+    share = (fits["epochs_taken"] / fits["epochs"].where(fits["epochs"] > 0)).fillna(1.0)
+    predicted = fits["start"] + share * (fits["seconds"] - fits["start"])
+    return pd.DataFrame(
+        {
+            "run": fits["run"],
+            "epochs_planned": fits["epochs"],
+            "epochs_taken": fits["epochs_taken"],
+            "predicted_at_epochs_s": predicted,
+            "recorded_s": fits["measured_s"],
+            "ratio_at_epochs": fits["measured_s"] / predicted,
+            "processor_s": fits["processor_s"],
+            "memory_mb": fits["peak_mb"],
+            "disk_mb": fits["disk_mb"],
+            "earlier": True,
+        }
+    )
 
 
 def papers_of(study: Study) -> dict[str, list[str]]:

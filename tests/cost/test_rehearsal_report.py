@@ -71,7 +71,7 @@ def made(**columns):
     """Fits of which only some columns matter."""
     usual = {"papers": "p", "learner": "neural", "mem_mb": 1000, "memory_share": 0.7, "ratio": 1.0}
     usual |= {"predicted_s": 7200.0, "measured_s": 3600.0, "processor_s": 1800.0}
-    usual |= {"peak_mb": 700.0, "disk_mb": 2000.0}
+    usual |= {"peak_mb": 700.0, "disk_mb": 2000.0, "earlier": False}
     count = len(next(iter(columns.values())))
     names = [f"r{number}" for number in range(count)]
     return pd.DataFrame({"run": names, **usual, **columns})
@@ -131,6 +131,25 @@ def test_a_fit_without_its_measurement_or_its_results_has_not_finished(study, pr
     assert set(left["run"]) == set(study.runs) - {done.run}
     assert set(rows.begun(study, left, tmp_path)) == {ending.run, failed.run}
     assert any("Of these, 2 were begun" in line for line in told(study, prediction, tmp_path))
+
+
+def test_fits_that_were_not_run_again_are_taken_from_an_earlier_report(study, prediction, tmp_path):
+    first, second, *_ = prediction.runs.itertuples()
+    finish(tmp_path / "before", first, ratio=3, megabytes=500)
+    finish(tmp_path / "before", second, ratio=2, share=0.5, megabytes=700)
+    earlier = rows.finished(study, prediction, tmp_path / "before")
+    # What was predicted and requested then does not count.
+    earlier = earlier.assign(predicted_s=1e9, ratio=1e-9, mem_mb=1, memory_share=1e9)
+    finish(tmp_path / "again", first, megabytes=600)
+    fits = rows.finished(study, prediction, tmp_path / "again", earlier)
+    assert fits["run"].tolist() == [first.run, second.run]
+    assert fits["earlier"].tolist() == [False, True]
+    assert fits["ratio"].tolist() == pytest.approx([1, 2])
+    assert fits["peak_mb"].tolist() == [600, 700]
+    requested = [requested_mb(study, run.run, 0, tmp_path) for run in (first, second)]
+    assert fits["mem_mb"].tolist() == requested
+    made = report.collected(study, prediction, tmp_path / "again", earlier)
+    assert "1 of these fits were run for this report" in report.page(made)
 
 
 def test_a_folder_without_a_finished_fit_is_refused(study, prediction, tmp_path):
