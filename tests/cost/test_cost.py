@@ -201,6 +201,15 @@ def test_precision_chooses_the_rate_of_products(rates):
         seconds(without, training={"dtype": "float64"})
 
 
+def test_softrank_to_a_cutoff_takes_longer_the_more_ranks_it_has(rates):
+    whole, short, long, longer = (
+        cost_of(changed(loss={"name": "softrank", **cutoff}), FACTS, rates).loss
+        for cutoff in ({}, {"k": 10}, {"k": 20}, {"k": 100_000})
+    )
+    assert long == pytest.approx(2 * short)
+    assert whole < short < long < longer
+
+
 def test_rounds_of_sinkhorn_scaling_are_counted(rates):
     few, many = (
         cost_of(changed(loss={"name": "neural_ndcg", "iterations": n}), FACTS, rates).loss

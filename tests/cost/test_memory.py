@@ -88,6 +88,16 @@ def test_models_of_a_stack_need_memory_together_and_others_one_after_another():
     assert predicted_mb(widths, SMALL) == pytest.approx(one)
 
 
+def test_softrank_to_a_cutoff_needs_memory_for_its_recursion():
+    softrank = {**LINEAR, "loss": {"name": "softrank"}}
+    at_a_time = {**LINEAR["training"], "batch_queries": 1}
+    whole = predicted_mb({**softrank, "training": at_a_time}, SMALL)
+    for k, ranks in ((10, 10), (10_000, int(SMALL.lengths["train"].max()))):
+        spec = {**softrank, "loss": {"name": "softrank", "k": k}, "training": at_a_time}
+        copy = int(SMALL.lengths["train"].max()) ** 2 * ranks * 4 / 2**20
+        assert copy < predicted_mb(spec, SMALL) - whole < 3 * copy
+
+
 def test_mapped_data_are_counted():
     assert predicted_mb(TOWER, WEB30K) - predicted_mb(TOWER, SMALL) > 1500
 

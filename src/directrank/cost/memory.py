@@ -41,8 +41,9 @@ START, LIBRARIES = 390.0, {"catboost": 130.0}
 SCORED = 1 << 16
 
 #: Copies of the widest layer's output while documents are scored, of the outputs of all layers in a
-#: step (some of which share the memory of the scoring), and of the pairs of its longest lists.
-SCORED_COPIES, STEP_COPIES, PAIR_COPIES = 2.9, 0.4, 6.5
+#: step (some of which share the memory of the scoring), of the pairs of its longest lists, and of
+#: pairs times ranks in SoftRank to a cut-off, whose recursion keeps every step.
+SCORED_COPIES, STEP_COPIES, PAIR_COPIES, RANK_COPIES = 2.9, 0.4, 6.5, 1.8
 
 #: Elements that a layer writes per output, as
 #: :data:`directrank.cost.predict.ELEMENTS_OF_AN_OUTPUT`.
@@ -145,9 +146,12 @@ def _of_a_stack(fits: int, spec: Mapping[str, Any], size: Facts) -> float:
     elements = size.features + ELEMENTS_OF_AN_OUTPUT * sum(outputs)
     step = models * queries * float(lengths.mean()) * elements
     pairs = models * queries * float(lengths.max()) ** 2
+    cutoff = spec["loss"].get("k") if spec["loss"]["name"] == "softrank" else None
+    ranks = pairs * min(cutoff, float(lengths.max())) if cutoff else 0.0
     longest = max(int(size.lengths[split].sum()) for split in ("vali", "test"))
     scored = min(SCORED, models * longest) * max(size.features, *outputs)
-    numbers = SCORED_COPIES * scored + STEP_COPIES * step + PAIR_COPIES * pairs
+    numbers = SCORED_COPIES * scored + STEP_COPIES * step
+    numbers += PAIR_COPIES * pairs + RANK_COPIES * ranks
     return numbers * FLOAT / MEGABYTE
 
 
