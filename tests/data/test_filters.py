@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,42 @@ def test_blocks_keep_the_groups_of_their_queries():
     )
     assert [b.groups.tolist() for b in filters.Selection.of_all(lists).blocks(4)] == [[1, 2], [1]]
     assert lists.select(np.array([2, 0])).groups.tolist() == [1, 1]
+
+
+def mapped_pages() -> int:
+    """Megabytes of files that are mapped into this process and in its memory."""
+    (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith("RssFile"))
+    return int(line.split()[1]) // 1024
+
+
+STATUS = Path("/proc/self/status")
+
+
+@pytest.mark.skipif(not STATUS.is_file(), reason="the system does not tell a process's memory")
+def test_reading_a_mapped_collection_once_does_not_keep_its_pages(tmp_path):
+    queries, documents, width = 640, 100, 256
+    np.save(tmp_path / "features.npy", np.ones((queries * documents, width), np.float32))
+    features = np.load(tmp_path / "features.npy", mmap_mode="r")
+    lists = RankedLists(
+        features,
+        np.zeros(len(features), np.float32),
+        np.arange(queries + 1) * documents,
+        np.arange(queries),
+    )
+    before, read, most = mapped_pages(), 0.0, 0
+    for block in filters.Selection.of_all(lists).blocks(6400):
+        read += float(block.features.sum())
+        most = max(most, mapped_pages() - before)
+    assert read == features.size
+    assert most < 20  # of 62; a block has 6
+    assert features[-1].tolist() == [1.0] * width
+
+
+def test_pages_that_may_have_been_written_to_are_kept(tmp_path):
+    np.save(tmp_path / "features.npy", np.zeros((4, 2), np.float32))
+    features = np.load(tmp_path / "features.npy", mmap_mode="c")
+    features[:] = 7
+    lists = RankedLists(features, np.zeros(4, np.float32), np.array([0, 2, 4]), np.arange(2))
+    for _ in filters.Selection.of_all(lists).blocks(2):
+        pass
+    assert (features == 7).all()

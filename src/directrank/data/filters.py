@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,12 +56,16 @@ class Selection:
         return self.lists.n_features
 
     def blocks(self, documents: int) -> Iterator[RankedLists]:
-        """Blocks of queries with up to ``documents`` documents together, but at least one query."""
+        """Blocks of queries with up to ``documents`` documents together, but at least one query.
+
+        A block may be a view of mapped features, whose pages are given back after it.
+        """
         offsets, first = self.offsets, 0
         while first < self.n_queries:
             last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
             last = max(last, first + 1)
             yield self._block(self.queries[first:last])
+            _give_back_pages(self.lists.features)
             first = last
 
     def _block(self, queries: np.ndarray) -> RankedLists:
@@ -77,6 +82,17 @@ class Selection:
             self.lists.query_ids[begin:end],
             None if self.lists.groups is None else self.lists.groups[begin:end],
         )
+
+
+def _give_back_pages(features: np.ndarray) -> None:
+    """Take the pages of a mapped file out of this process; they stay in the system's cache.
+
+    A process that reads a collection once would otherwise seem to need memory for all of it.
+    """
+    mapped = getattr(features, "_mmap", None)
+    # Pages that may have been written to could be lost.
+    if mapped is not None and not features.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def check(settings: Mapping[str, Any]) -> None:
