@@ -131,10 +131,8 @@ def claim_better(
             both = _linear(both)
         findings += [_finding(*pair, level, claimed) for pair in both for level in LEVELS]
     gaps = [finding.effect for finding in findings if finding.claimed == MORE]
-    ahead = f"{sum(gap > 0 for gap in gaps)} of {len(gaps)}"
-    remark = (
-        f"LambdaRank has the higher mean in {ahead} of the comparisons in which it should lead."
-    )
+    ahead = f"{sum(gap > 0 for gap in gaps)} of the {len(gaps)}"
+    remark = f"LambdaRank has the higher mean in {ahead} comparisons in which it should lead."
     return Outcome(findings, missing, remark if gaps else "")
 
 
