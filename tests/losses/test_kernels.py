@@ -160,6 +160,30 @@ def test_sorted_long_lists_equal_the_formula(name, options, scale, formula):
         assert_same(tuple(part.double() for part in single), plain, 3e-3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("neural_ndcg", {"iterations": 3}),
+        (
+            "composed",
+            {"metric": {"name": "average_precision"}, "relaxation": {"name": "neural_sort"}},
+        ),
+    ],
+)
+def test_a_long_list_in_a_batch_does_not_change_the_others(name, options, dtype):
+    scores, labels, mask = random_lists(4, LONG + 1, seed=8)
+    scores, labels = scores.to(dtype), labels.to(dtype)
+    mask[0] = True
+    short = torch.tensor([20, 150, LONG])
+    mask[1:] = torch.arange(LONG + 1) < short[:, None]
+    together = found(name, scores, labels, mask, **options)
+    without = (part[1:, :LONG] for part in (scores, labels, mask))
+    value, gradient = found(name, *without, **options)
+    assert torch.equal(together[0][1:], value)
+    assert torch.equal(together[1][1:, :LONG], gradient)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_a_score_of_a_sorted_long_list_that_is_not_finite_spoils_its_value(bad):
     scores, labels, mask = random_lists(4, LONG + 1)

@@ -9,7 +9,8 @@ These follow from the vectors ``P b`` and ``Pᵀ a``, which the rounds compute a
 Most entries of a long list's P are 0 (:func:`directrank.kernels.numbers.exp`), since a document is
 unlikely at ranks far from its own. Long lists are therefore sorted by score, which brings the other
 entries of a row next to each other, and passes over P read only these spans. With N(0, 1) scores
-and τ = 1 a span has about 8 √L entries.
+and τ = 1 a span has about 8 √L entries. Kernels are compiled once more for batches with such lists,
+because short rows are read faster whole: ``spans`` and ``order`` are None in batches without any.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def ndcg(
         float(tolerance),
         bool(rows_first),
         batch.gradient_needed,
+        _with_long(batch),
         value,
         gradient,
     )
@@ -99,10 +101,16 @@ def sorted_expectation(
         bool(rows_first),
         KINDS.index(kind),
         batch.gradient_needed,
+        _with_long(batch),
         value,
         gradient,
     )
     return batch.loss(value, gradient)
+
+
+def _with_long(batch: Batch) -> bool | None:
+    """True if a list is long, and None, which is another type to the compiler, otherwise."""
+    return True if batch.lengths.max(initial=0) > LONG else None
 
 
 @inlined
@@ -186,10 +194,14 @@ def _neural_sort_in_spans(s, n, tau, matrix, spans, fill):
 @inlined
 def _dots(matrix, r, spans, x):
     """Products of four rows with x."""
-    first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
-    n_columns, x = last - first, x[first:last]
-    a, b = matrix[r, first:last], matrix[r + 1, first:last]
-    c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
+    if spans is None:
+        n_columns = matrix.shape[1]
+        a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+    else:
+        first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
+        n_columns, x = last - first, x[first:last]
+        a, b = matrix[r, first:last], matrix[r + 1, first:last]
+        c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
     zero = like(x[0], 0.0)
     p, q, s, t = zero, zero, zero, zero
     for j in range(n_columns):
@@ -203,10 +215,14 @@ def _dots(matrix, r, spans, x):
 @inlined
 def _add_rows(matrix, r, spans, weights, slopes, sums, sloped):
     """Add four rows, times their weights, to ``sums``; times their slopes too, to ``sloped``."""
-    first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
-    n_columns, sums, sloped = last - first, sums[first:last], sloped[first:last]
-    a, b = matrix[r, first:last], matrix[r + 1, first:last]
-    c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
+    if spans is None:
+        n_columns = matrix.shape[1]
+        a, b, c, d = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+    else:
+        first, last = spans[r // ROWS, 0], spans[r // ROWS, 1]
+        n_columns, sums, sloped = last - first, sums[first:last], sloped[first:last]
+        a, b = matrix[r, first:last], matrix[r + 1, first:last]
+        c, d = matrix[r + 2, first:last], matrix[r + 3, first:last]
     p, q, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
     k, l, m, o = p * slopes[r], q * slopes[r + 1], s * slopes[r + 2], t * slopes[r + 3]
     for j in range(n_columns):
@@ -369,7 +385,13 @@ def _adjoint(
 
 
 @inlined
-def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, fill):
+def _document(order, column):
+    """The document in a column of P."""
+    return column if order is None else order[column]
+
+
+@inlined
+def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, with_long, fill):
     """P of a list's scores in the given working space, with what belongs to it.
 
     Returns the documents in the order of P's columns, P, the spans of each of its groups of rows,
@@ -384,14 +406,20 @@ def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, fi
     history = room_of_rounds[: 5 * (iterations + 2) * columns].reshape((5, iterations + 2, columns))
     s, distances, slopes = vectors[0], vectors[2], vectors[3]
     vectors[:] = 0
-    order = np.argsort(-scores, kind="mergesort") if n > LONG else np.arange(n)
     for i in range(n):
-        s[i] = scores[order[i]]
+        s[i] = scores[i]
         slopes[i] = (n - 1 - 2 * i) / tau
+    if with_long is None:
+        _neural_sort(s, n, tau, distances, matrix)
+        return None, matrix, None, vectors, history
     spans = np.empty((rows // ROWS, 2), np.int64)
     if n > LONG:
+        order = np.argsort(-scores, kind="mergesort")
+        for i in range(n):
+            s[i] = scores[order[i]]
         _neural_sort_in_spans(s, n, tau, matrix, spans, fill)
     else:
+        order = np.arange(n)
         spans[:, 0], spans[:, 1] = 0, columns
         _neural_sort(s, n, tau, distances, matrix)
     return order, matrix, spans, vectors, history
@@ -400,7 +428,7 @@ def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, fi
 @compiled
 def _ndcg(
     begin, end, starts, lengths, scores, gains, discounts, tau, iterations, tolerance, rows_first,
-    gradient_needed, value, gradient,
+    gradient_needed, with_long, value, gradient,
 ):  # fmt: skip
     """``Σ_r D(r) (scale(P) gains)_r`` ``[B]`` and, where needed, its gradient ``[N]``.
 
@@ -417,11 +445,12 @@ def _ndcg(
         if not np.any(gains[first : first + n]):
             continue
         order, matrix, spans, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations, False
-        )
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations,
+            with_long, False,
+        )  # fmt: skip
         s, g, slopes = vectors[0], vectors[1], vectors[3]
         for i in range(n):
-            g[i] = gains[first + order[i]]
+            g[i] = gains[first + _document(order, i)]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
         rounds = _scale(
             matrix, spans, n, iterations, tolerance, rows_first, slopes, u, v, dots, sums, sloped
@@ -459,7 +488,7 @@ def _ndcg(
 @compiled
 def _expectation(
     begin, end, starts, lengths, scores, weights, discounts, tau, iterations, tolerance, rows_first,
-    kind, gradient_needed, value, gradient,
+    kind, gradient_needed, with_long, value, gradient,
 ):  # fmt: skip
     """An expectation under the scaled matrix ``[B]`` and, where needed, its gradient ``[N]``.
 
@@ -487,8 +516,9 @@ def _expectation(
         if not np.any(weights[first : first + n]):
             continue
         order, matrix, spans, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations, True
-        )
+            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations,
+            with_long, True,
+        )  # fmt: skip
         m = _with_weight(weights[first : first + n], order, place)
         s, slopes, incoming = vectors[0], vectors[3], vectors[4]
         u, v, dots, sums, sloped = history[0], history[1], history[2], history[3], history[4]
@@ -497,7 +527,7 @@ def _expectation(
         )
         last_u, last_v = u[rounds], v[rounds + 1 if rows_first else max(rounds, 1)]
         for i in range(m):
-            chosen[i] = weights[first + order[place[i]]]
+            chosen[i] = weights[first + _document(order, place[i])]
             before[i] = zero
         R = min(n, len(discounts))
         total = 0.0
@@ -549,7 +579,7 @@ def _with_weight(weights, order, place):
     n = 0
     for j in range(len(weights)):
         place[n] = j
-        n += weights[order[j]] != 0
+        n += weights[_document(order, j)] != 0
     return n
 
 
@@ -652,7 +682,7 @@ def _scores_gradient(s, n, tau, totals, order, gradient):
     by_distance = totals[0]
     for j in range(n):
         by_distance[j] = (totals[3, j] - totals[1, j]) / tau
-    if n > LONG:
+    if order is not None and n > LONG:
         _sorted_scores_gradient(s, n, totals, order, gradient)
         return
     one, zero = like(s[0], 1.0), like(s[0], 0.0)
