@@ -70,6 +70,8 @@ def main() -> int:
     )
     parser.add_argument("--here", type=Path, help="a finished local run, instead of a new one")
     options = parser.parse_args()
+    if shutil.which("rsync") is None:
+        raise SystemExit("error: rsync is not installed\n  remedy: apt-get install rsync")
     with tempfile.TemporaryDirectory(prefix="kubernetes-") as name:
         folder = Path(name)
         for place in ("pods", "store", "main"):
