@@ -261,6 +261,8 @@ def main() -> None:
     parser.add_argument("--earlier", type=Path, help="an earlier rehearsal.csv")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results")
     options = parser.parse_args()
+    if options.earlier and not options.earlier.is_file():
+        parser.error(f"--earlier: there is no file {options.earlier}")
     try:
         study = load(read_yaml(options.config), ROOT)
         threads = study.config["fit_threads"]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from record_jobs import megabytes
 
-from directrank.cost.estimate import Estimate, against, runs_of_papers
+from directrank.cost.estimate import Estimate, compared, recorded, runs_of_papers
 from directrank.cost.memory import requested_mb
 from directrank.edition.plan import Study
 from directrank.edition.workflow import Workflow
@@ -21,6 +21,10 @@ NAMED = ("name", "hidden", "width", "blocks", "objective", "mode")
 
 #: Names of papers in one cell are separated by this.
 BETWEEN = " "
+
+#: The columns that an earlier report has in common with measurements, those with other names first.
+RECORDED = {"measured_s": "recorded_s", "peak_mb": "memory_mb"}
+KEPT = ("run", "epochs_taken", "processor_s", "disk_mb")
 
 #: Where a workflow leaves its prepared data, below the folder in which it runs.
 PREPARED = "data/prepared"
@@ -50,13 +54,13 @@ def finished(
         DataError: no fit has finished.
     """
     results = folder / f"results/{study.edition}"
-    measured = against(prediction, results)
-    left = [megabytes(results / "runs" / run) for run in measured["run"]]
-    measured = measured.assign(disk_mb=left, earlier=False)
+    measured = recorded(prediction, results)
+    disk = [megabytes(results / "runs" / run) for run in measured["run"]]
+    measured = measured.assign(disk_mb=disk, earlier=False)
     if earlier is not None:
-        measured = pd.concat([measured, _kept(prediction, earlier, set(measured["run"]))])
-        order = {run: number for number, run in enumerate(study.runs)}
-        measured = measured.sort_values("run", key=lambda runs: runs.map(order))
+        kept = earlier[~earlier["run"].isin(measured["run"])].rename(columns=RECORDED)
+        measured = pd.concat([measured, kept[[*RECORDED.values(), *KEPT]].assign(earlier=True)])
+    measured = compared(prediction, measured)
     papers = papers_of(study)
     plan = Workflow(study, folder)
     rows = []
@@ -85,28 +89,6 @@ def finished(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _kept(prediction: Estimate, earlier: pd.DataFrame, done: set[str]) -> pd.DataFrame:
-    """The fits of an earlier report that are not ``done``, in the form of ``against``."""
-    planned = prediction.runs[["run", "start", "seconds", "epochs"]]
-    fits = earlier[~earlier["run"].isin(done)].merge(planned, on="run")
-    share = (fits["epochs_taken"] / fits["epochs"].where(fits["epochs"] > 0)).fillna(1.0)
-    predicted = fits["start"] + share * (fits["seconds"] - fits["start"])
-    return pd.DataFrame(
-        {
-            "run": fits["run"],
-            "epochs_planned": fits["epochs"],
-            "epochs_taken": fits["epochs_taken"],
-            "predicted_at_epochs_s": predicted,
-            "recorded_s": fits["measured_s"],
-            "ratio_at_epochs": fits["measured_s"] / predicted,
-            "processor_s": fits["processor_s"],
-            "memory_mb": fits["peak_mb"],
-            "disk_mb": fits["disk_mb"],
-            "earlier": True,
-        }
-    )
 
 
 def papers_of(study: Study) -> dict[str, list[str]]:

@@ -290,3 +290,14 @@ def test_a_mistake_is_told_in_a_line_with_its_remedy(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"error: .*\n.*remedy"):
         report.main()
     assert not (tmp_path / "out").exists()
+
+
+def test_an_earlier_report_that_is_not_there_is_a_mistake_of_the_command(
+    tmp_path, monkeypatch, capsys
+):
+    options = ["--earlier", str(tmp_path / "none.csv"), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", ["rehearsal_report.py", str(TINY), *options])
+    with pytest.raises(SystemExit, match="2"):
+        report.main()
+    assert "there is no file" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -127,9 +127,13 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
 def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     """Compare predicted with recorded seconds for every run that has been measured.
 
-    ``ratio`` is recorded ÷ predicted. Predictions assume every epoch that a run may take; if a run
-    stopped early, ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``, the prediction for
-    the epochs that it took.
+    It is :func:`compared` with :func:`recorded`, which say what is returned and raised.
+    """
+    return compared(prediction, recorded(prediction, results))
+
+
+def recorded(prediction: Estimate, results: str | Path) -> pd.DataFrame:
+    """What the measured runs of a study took.
 
     Args:
         prediction: the prediction.
@@ -137,9 +141,7 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
             ``logs/demo/fit/<run>.benchmark.tsv`` beside ``results``.
 
     Returns:
-        ``run``, ``predicted_s``, ``recorded_s``, ``ratio``, ``epochs_planned``, ``epochs_taken``,
-        ``predicted_at_epochs_s``, ``ratio_at_epochs``, ``processor_s``, ``memory_mb`` (the job's
-        peak).
+        ``run``, ``recorded_s``, ``epochs_taken``, ``processor_s``, ``memory_mb`` (the job's peak).
 
     Raises:
         DataError: no run of the study has been measured.
@@ -147,23 +149,15 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     results = Path(results)
     logs = results.parent.parent / "logs" / results.name / "fit"
     rows = []
-    for run in prediction.runs.itertuples():
-        folder, used = results / "runs" / run.run, read_usage(logs / f"{run.run}.benchmark.tsv")
+    for run in prediction.runs["run"]:
+        folder, used = results / "runs" / run, read_usage(logs / f"{run}.benchmark.tsv")
         if used is None or not (folder / RECORD).is_file():
             continue
-        taken = _epochs_taken(folder)
-        share = taken / run.epochs if taken and run.epochs else 1.0
-        at_epochs = run.start + share * (run.seconds - run.start)
         rows.append(
             {
-                "run": run.run,
-                "predicted_s": run.seconds,
+                "run": run,
                 "recorded_s": used["s"],
-                "ratio": used["s"] / run.seconds,
-                "epochs_planned": run.epochs,
-                "epochs_taken": taken,
-                "predicted_at_epochs_s": at_epochs,
-                "ratio_at_epochs": used["s"] / at_epochs,
+                "epochs_taken": _epochs_taken(folder),
                 "processor_s": used["cpu_time"],
                 "memory_mb": used["max_rss"],
             }
@@ -174,7 +168,43 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
             "name a folder of results that the workflow wrote, such as results/demo",
             file=results,
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"epochs_taken": float})
+
+
+def compared(prediction: Estimate, measured: pd.DataFrame) -> pd.DataFrame:
+    """Compare predicted with recorded seconds.
+
+    ``ratio`` is recorded ÷ predicted. Predictions assume every epoch that a run may take; if a run
+    stopped early, ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``, the prediction for
+    the epochs that it took.
+
+    Args:
+        prediction: the prediction.
+        measured: in the form of :func:`recorded`.
+
+    Returns:
+        In the order of the prediction ``run``, ``predicted_s``, ``recorded_s``, ``ratio``,
+        ``epochs_planned``, ``epochs_taken``, ``predicted_at_epochs_s``, ``ratio_at_epochs``,
+        ``processor_s``, ``memory_mb``, and any further columns of ``measured``.
+    """
+    planned = prediction.runs[["run", "start", "seconds", "epochs"]]
+    runs = planned.merge(measured, on="run")
+    taken, epochs = runs["epochs_taken"], runs["epochs"]
+    share = (taken.where(taken > 0) / epochs.where(epochs > 0)).fillna(1.0)
+    at_epochs = runs["start"] + share * (runs["seconds"] - runs["start"])
+    frame = pd.DataFrame(
+        {
+            "run": runs["run"],
+            "predicted_s": runs["seconds"],
+            "recorded_s": runs["recorded_s"],
+            "ratio": runs["recorded_s"] / runs["seconds"],
+            "epochs_planned": epochs,
+            "epochs_taken": taken,
+            "predicted_at_epochs_s": at_epochs,
+            "ratio_at_epochs": runs["recorded_s"] / at_epochs,
+        }
+    )
+    return frame.join(runs.drop(columns=[*planned, "recorded_s", "epochs_taken"]))
 
 
 def _epochs_taken(folder: Path) -> float | None:
