@@ -46,8 +46,8 @@ real-%: $(READY)  ## run one paper's part of it (real-qin2010, …) or one colle
 paper: $(READY)  ## run the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
-paper-%: $(READY)  ## run one paper's part of it (paper-qin2010, …); needs only the archives of that paper
-	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/paper.yaml
+paper-%: $(READY)  ## run one paper's edition at its scale (paper-qin2010, …); needs only the archives of that paper
+	$(BIN)/snakemake --cores $(CORES) --configfile config/paper_$*.yaml
 
 rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip; writes benchmarks/results/rehearsal.md
 	$(BIN)/snakemake --cores $(CORES) --configfile config/rehearsal.yaml

@@ -10,11 +10,11 @@ from typing import Any
 
 from directrank import learners
 from directrank.data import catalog
+from directrank.edition.configuration import NONE, edition_with_defaults, is_available
 from directrank.edition.experiments import experiments_of, label, merged, variants_of
 from directrank.papers.shared import product as papers
 from directrank.study.specification import (
     NEURAL_SECTIONS,
-    plain_copy,
     run_name,
     validate,
     value_at,
@@ -22,7 +22,7 @@ from directrank.study.specification import (
 )
 from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
-from directrank.system.schema import complete, read_yaml, suggest
+from directrank.system.schema import suggest
 
 #: A loss's number of label levels may be this word, which means that of the collection's catalogue
 #: entry.
@@ -37,7 +37,7 @@ class DataSource:
         key: its folder below ``data/prepared``; it contains a digest of the settings, if any.
         name: the data set's name, ``<name>_standin`` for a stand-in.
         settings: the settings with which it is generated; empty if it comes from an archive.
-        source: ``archive``, ``standin`` or ``generated``.
+        source: ``archive``, ``standin``, ``generated``, or ``none`` if it is left out.
     """
 
     key: str
@@ -103,33 +103,22 @@ def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
             cells[name] = []
             place = _place(config, experiments[name]["data"])
             for settings, spec, source in _runs(study, paper, name, experiments[name], used):
+                if source.source == NONE:
+                    continue
                 run = run_name(spec)
                 study.runs[run] = spec
                 study.run_data[run] = source.key
                 study.data[source.key] = source
                 cells[name].append({"run": run, "settings": settings, **place})
-        for product, names in needs.items():
+        entry["products"] = _with_data(study, paper, experiments)
+        for product in entry["products"]:
+            names = needs[product]
             shown[paper, product] = {name: cells[name] for name in names}
     # This comes last, because a product may describe the data sets of all others.
     for (paper, product), runs in shown.items():
         study.products[paper, product] = _plan(study, paper, product, runs)
     _refuse_idle_overrides(config, used)
     return study
-
-
-def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """``config``, checked against the edition's schema, with the schema's defaults filled in.
-
-    Products that a paper's entry does not name are filled in by the plan.
-    """
-    schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
-    completed = complete(config, schema, f"configuration of edition '{config.get('edition', '?')}'")
-    completed = plain_copy(completed)
-    for entry in completed["papers"].values():
-        for collection in entry.setdefault("collections", []):
-            catalog.get(collection)
-            completed["datasets"].setdefault(collection, {"source": "archive"})
-    return {**completed, "raw_dir": str(catalog.raw_folder(config.get("raw_dir")))}
 
 
 def _of_collections(
@@ -167,6 +156,20 @@ def _has_pair(
     enough = 2 if item.across else 1
     pairs = papers.call(paper, item.compares)
     return any(sum(names.issuperset(pair) for names in run) >= enough for pair in pairs)
+
+
+def _with_data(study: Study, paper: str, experiments: Mapping[str, Any]) -> list[str]:
+    """The products of a paper, except those all of whose experiments are on data sets without a
+    source."""
+
+    def is_made(product: str) -> bool:
+        shown = [product, *_repeated(study, paper, product)]
+        items = [papers.product(paper, name) for name in shown]
+        data = [experiments[name]["data"] for item in items for name in item.needs]
+        analytic = any(not item.needs and not item.repeats for item in items)
+        return analytic or any(is_available(study.config, name) for name in data)
+
+    return [name for name in study.config["papers"][paper]["products"] if is_made(name)]
 
 
 def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -227,7 +230,8 @@ def _runs(
                 spec["fold"] = (fold or split) if has_folds else None
                 if study.config["candidates"] == "last":
                     spec = _with_last_candidate(spec)
-                spec = _override(study.config, spec, paper, name, used)
+                facts = {"paper": paper, "experiment": name, "dataset": experiment["data"]}
+                spec = _override(study.config, spec, facts, used)
                 settings = {**variant["settings"], **swept}
                 if fold is not None:
                     settings["fold"] = fold
@@ -254,12 +258,12 @@ def _with_last_candidate(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _override(
-    config: Mapping[str, Any], spec: dict[str, Any], paper: str, experiment: str, used: set[int]
+    config: Mapping[str, Any], spec: dict[str, Any], facts: Mapping[str, str], used: set[int]
 ) -> dict[str, Any]:
-    facts = {**spec, "paper": paper, "experiment": experiment}
+    """``spec`` after the overrides that match it or ``facts``; adds their numbers to ``used``."""
     for number, override in enumerate(config.get("overrides", [])):
         where = override.get("where", {})
-        if all(value_at(facts, path) == value for path, value in where.items()):
+        if all(value_at({**spec, **facts}, path) == value for path, value in where.items()):
             settings = {
                 path: value
                 for path, value in override["set"].items()
@@ -268,15 +272,16 @@ def _override(
             if settings:
                 used.add(number)
             spec = with_settings(spec, settings)
-            facts = {**spec, "paper": paper, "experiment": experiment}
     return spec
 
 
 def _refuse_idle_overrides(config: Mapping[str, Any], used: set[int]) -> None:
     for number, override in enumerate(config.get("overrides", [])):
-        if number not in used:
+        where = override.get("where", {})
+        named = (str(where.get(key, "")) for key in ("dataset", "data.name"))
+        if number not in used and all(is_available(config, name) for name in named):
             raise ConfigError(
-                f"override {number + 1} (where: {dict(override.get('where', {}))}) matches no run",
+                f"override {number + 1} (where: {dict(where)}) matches no run",
                 "correct its 'where' or remove it",
             )
 

@@ -133,14 +133,25 @@ class Workflow:
         try:
             catalog.require(entries, raw, failures)
         except DataError as error:
+            remedy = error.remedy
+            optional = self._optional(entry for entry in entries if _is_missing(entry, raw))
+            if optional:
+                sources = ", ".join(f"{name}: {{source: none}}" for name in optional)
+                remedy += f"; or leave out what needs them: --config 'datasets={{{sources}}}'"
             outdated = [key for key in keys if Path(f"data/prepared/{key}").is_dir()]
-            if not outdated:
-                raise
-            raise DataError(
-                error.what,
-                f"{error.remedy}\n  {', '.join(outdated)}: prepared data exist, but they were "
-                "made by other code or settings; `snakemake --touch` accepts them as they are",
-            ) from None
+            if outdated:
+                remedy += (
+                    f"\n  {', '.join(outdated)}: prepared data exist, but they were made by other "
+                    "code or settings; `snakemake --touch` accepts them as they are"
+                )
+            raise DataError(error.what, remedy) from None
+
+    def _optional(self, entries: Iterable[catalog.Entry]) -> list[str]:
+        """The names of those data sets that take no other's place, so that the edition can do
+        without them."""
+        datasets = self.config["datasets"]
+        substitutes = {entry.get("instead") for entry in datasets.values()}
+        return [entry.name for entry in entries if entry.name not in substitutes]
 
     def closing_words(self) -> str:
         """A message that says where the finished edition is."""
@@ -404,6 +415,10 @@ class Workflow:
 
     def _plan(self, wildcards: Any) -> Mapping[str, Any]:
         return self.study.products[wildcards.paper, wildcards.product]
+
+
+def _is_missing(entry: catalog.Entry, raw: str) -> bool:
+    return entry.generator is None and catalog.find_archive(entry, raw) is None
 
 
 def choice(names: Iterable[str]) -> str:
