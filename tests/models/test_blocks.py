@@ -256,3 +256,14 @@ def test_short_steps_of_several_models_are_worked_in_blocks(worked, monkeypatch)
     monkeypatch.setattr(blocks, "LEAST", 1 << 40)
     build(2)(documents(3, models_of_stack=2))
     assert worked == [3]
+
+
+def test_parameters_that_adjoin_in_memory_are_not_copied():
+    vector = torch.arange(24.0)
+    adjoining = [vector[2:8].view(1, 2, 3), vector[8:20].view(1, 3, 4)]
+    apart = [vector[2:8].view(1, 2, 3), vector[12:24].view(1, 3, 4)]
+    elsewhere = [vector[18:24].view(1, 2, 3), torch.ones(1, 3, 4)]
+    for values, shared in ((adjoining, True), (apart, False), (elsewhere, False)):
+        flat = blocks._flat(values)
+        assert flat.tolist() == torch.cat([value.flatten() for value in values]).tolist()
+        assert np.shares_memory(flat, vector.numpy()) == shared

@@ -75,3 +75,13 @@ def test_learners_settings_are_those_of_their_modules(name):
     settings = learner.settings
     assert settings == import_module(learner.module).SETTINGS
     assert sys.modules[learner.module].SETTINGS["properties"]
+
+
+def test_every_module_of_the_package_is_named(made_up):
+    made_up("")
+    folder = sources.PACKAGE / "inner"
+    folder.mkdir()
+    for name in ("__init__", "_own"):
+        (folder / f"{name}.py").write_text("")
+    expected = ["directrank.inner", "directrank.inner._own", "directrank.made_up"]
+    assert sources.modules() == expected

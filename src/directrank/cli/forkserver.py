@@ -144,9 +144,16 @@ def _prepare() -> None:
         import torch
 
         from directrank import losses
+        from directrank.study import provenance
+        from directrank.system import blas, sources
 
         # The first compiled loop of a process sets up the compiler.
         losses.listnet(torch.zeros(1, 2), torch.ones(1, 2))
+        # What a run's record says of code, versions and libraries.
+        for module in sources.modules():
+            sources.imports_of(module)
+        provenance.versions()
+        blas.libraries()
 
 
 def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:

@@ -39,6 +39,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "noisy_dcg": "directrank.kernels.stochastic_rank:noisy_dcg",
     "ranknet": "directrank.kernels.ranknet:ranknet",
     "sorted_expectation": "directrank.kernels.neural_sort:sorted_expectation",
+    "standardised": "directrank.kernels.query_norm:standardised",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
     ("ndcg", "blackbox"): "directrank.kernels.blackbox:ndcg",

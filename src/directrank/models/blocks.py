@@ -22,7 +22,8 @@ from directrank.kernels import find
 from directrank.kernels.batch import array
 from directrank.kernels.threads import over_lists, pytorch_on_one_thread, threads_for
 from directrank.lists.documents import Documents, copied
-from directrank.models.stacked import StackedBatchNorm, StackedLinear
+from directrank.models.stacked import StackedBatchNorm, StackedLinear, unbiasing
+from directrank.system import blas
 
 if TYPE_CHECKING:
     from directrank.kernels.layers import Gradients, Plan
@@ -93,16 +94,7 @@ def _allow_blocks(
     )
 
 
-@cache
-def _blas() -> Any:
-    """The BLAS of compiled loops, which is SciPy's; its own threads would compete with ours."""
-    import scipy.linalg.cython_blas  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
-#: Whether BLAS is on one thread.
+#: Whether BLAS is on one thread; its own threads would compete with those of compiled loops.
 _blas_is_limited = False
 
 
@@ -112,7 +104,7 @@ def _blas_on_one_thread() -> Iterator[None]:
     if _blas_is_limited:
         yield
         return
-    with _blas().limit(limits=1):
+    with blas.libraries().limit(limits=1):
         _blas_is_limited = True
         try:
             yield
@@ -146,9 +138,9 @@ def _by_blocks(
     shape = _Shape.of(sizes, with_input_norm=input_norm is not None)
     plan = _plan(x, counts, epsilons, shape, weights, affine)
     y = _Layers.apply(plan, shape, *weights, *affine[0], *affine[1])
-    count = torch.from_numpy(counts).to(weights[0].dtype)[:, None, None]
+    factor = unbiasing(torch.from_numpy(counts).to(weights[0].dtype)[:, None, None])
     for norm, mean, variance in zip(norms, *map(shape.by_norm, plan.norms[:2]), strict=True):
-        norm.follow(mean, variance, count)
+        norm.follow(mean, variance, factor)
     return y
 
 
@@ -316,8 +308,14 @@ def _gradients(plan: Plan, shape: _Shape) -> Gradients:
 
 
 def _flat(values: Sequence[Tensor]) -> np.ndarray:
-    """Concatenate parameters."""
-    return np.concatenate([array(value).reshape(-1) for value in values])
+    """The numbers of parameters in one array, without a copy if they adjoin in memory."""
+    first, place = values[0], values[0].storage_offset()
+    memory = first.untyped_storage().data_ptr()
+    for value in values:
+        if value.untyped_storage().data_ptr() != memory or value.storage_offset() != place:
+            return np.concatenate([array(value).reshape(-1) for value in values])
+        place += value.numel()
+    return first.detach().as_strided((place - first.storage_offset(),), (1,)).numpy()
 
 
 def _work(plan: Plan, width: int) -> int:

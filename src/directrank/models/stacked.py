@@ -95,19 +95,18 @@ class StackedBatchNorm(nn.Module):
             y, mean, variance, count = _Normalised.apply(
                 x, self.weight, self.bias, mask, self.epsilon
             )
-        self.follow(mean, variance, count)
+        self.follow(mean, variance, unbiasing(count))
         return y
 
-    def follow(self, mean: Tensor, variance: Tensor, count: Tensor) -> None:
+    def follow(self, mean: Tensor, variance: Tensor, factor: Tensor) -> None:
         """Bring the running statistics up to date.
 
         Args:
-            mean, variance: ``[M, 1, width]`` of a batch, the variance over ``count``.
-            count: real documents of each model, ``[M, 1, 1]``.
+            mean, variance: ``[M, 1, width]`` of a batch.
+            factor: of the variance, from :func:`unbiasing`.
         """
-        unbiased = variance * (count / (count - 1).clamp_min(1))
         self.running_mean.lerp_(mean, 1 - self.decay)
-        self.running_var.lerp_(unbiased, 1 - self.decay)
+        self.running_var.lerp_(variance * factor, 1 - self.decay)
 
     def _single(self, x: Tensor) -> Tensor:
         return torch.nn.functional.batch_norm(
@@ -120,6 +119,11 @@ class StackedBatchNorm(nn.Module):
             momentum=1 - self.decay,
             eps=self.epsilon,
         )[None]
+
+
+def unbiasing(count: Tensor) -> Tensor:
+    """The factor that makes a variance over ``count`` documents an unbiased estimate."""
+    return count / (count - 1).clamp_min(1)
 
 
 class _Normalised(torch.autograd.Function):

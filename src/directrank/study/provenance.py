@@ -56,18 +56,24 @@ def run_digest(spec: Mapping[str, Any]) -> str:
     return code_digest(modules)
 
 
-def environment() -> dict[str, Any]:
-    """Versions, machine and code revision, for a result's record."""
-    versions = {}
+@cache
+def versions() -> Mapping[str, str]:
+    """The versions of those :data:`RECORDED` packages that are installed."""
+    found = {}
     for package in RECORDED:
         try:
-            versions[package] = version(package)
+            found[package] = version(package)
         except PackageNotFoundError:
             continue
+    return found
+
+
+def environment() -> dict[str, Any]:
+    """Versions, machine and code revision, for a result's record."""
     return {
         "directrank": version("directrank"),
         "python": platform.python_version(),
-        "packages": versions,
+        "packages": dict(versions()),
         "platform": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from threadpoolctl import threadpool_limits
 
 from directrank import learners
 from directrank.data import normalised, prepared, sample
@@ -22,9 +21,10 @@ from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.study.provenance import environment, run_digest
+from directrank.study.provenance import environment, run_digest, versions
 from directrank.study.results import MODELS, write_run
 from directrank.study.specification import candidate_settings, candidates, run_name, validate
+from directrank.system import blas
 from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, digest_of
 
@@ -98,7 +98,7 @@ def execute(
 
     learner = learners.get(spec["learner"])
     fit = learner.load()
-    threadpool_limits(threads, user_api="blas")  # it affects only libraries that are already loaded
+    blas.libraries().limit(limits=threads)
     try:
         trials = list(_trials(spec, splits, learner.neural, fit, job, checkpoints, progress))
     except NotFiniteError as error:
@@ -161,8 +161,7 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
 
 def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:
     """A digest of everything that decides how a run's unfinished work continues."""
-    versions = environment()["packages"]
-    return digest_of([spec, data, threads, device, versions, run_digest(spec)])
+    return digest_of([spec, data, threads, device, versions(), run_digest(spec)])
 
 
 def _trials(

@@ -23,6 +23,13 @@ def text_of(module: str) -> bytes:
     return b"" if path is None else path.read_bytes()
 
 
+def modules() -> list[str]:
+    """The names of all modules of this package, including packages."""
+    files = (path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py"))
+    parts = (file.parent.parts if file.name == "__init__" else file.parts for file in files)
+    return sorted(".".join(names) for names in parts)
+
+
 def imports_of(module: str, everywhere: bool = False) -> tuple[str, ...]:
     """The modules of this package that a module imports, in the order of its imports.
 

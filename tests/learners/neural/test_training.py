@@ -6,7 +6,7 @@ import torch
 
 from directrank import losses
 from directrank.learners.contract import Splits
-from directrank.learners.neural.batches import Feeder, Layout
+from directrank.learners.neural.batches import Feeder, Layout, have_relevant
 from directrank.learners.neural.fit import complete, fit_many
 from directrank.learners.neural.objective import Objective
 from directrank.learners.neural.stack import Stack
@@ -167,6 +167,24 @@ def test_long_lists_are_cut_to_random_documents_that_differ_between_draws():
     assert not torch.equal(draws[0].features, draws[1].features)
 
 
+@pytest.mark.parametrize("queries", [1, 7])
+@pytest.mark.parametrize("longest", [None, 3])
+@pytest.mark.parametrize("padded", [True, False])
+def test_a_batch_counts_its_queries_with_a_relevant_document(queries, longest, padded):
+    stream = np.random.default_rng(4)
+    lists = made(40, 3)
+    labels = (stream.random(lists.n_documents) < 0.1).astype(np.float32) * 0.5
+    lists = replace(lists, labels=labels)
+    feeder = Feeder(lists, torch.float32, torch.device("cpu"), longest, padded=padded)
+    drawn = stream.permutation(40)[: 2 * queries].reshape(2, queries)
+    batch = feeder.draw(drawn, [stream, stream])
+    expected = [
+        sum(bool((row[first : first + n] > 0).any()) for first, n in zip(*of_row, strict=True))
+        for row, *of_row in zip(batch.labels, batch.starts, batch.lengths, strict=True)
+    ]
+    assert batch.relevant.tolist() == expected
+
+
 def test_a_loss_that_is_not_finite_stops_with_a_remedy(data):
     broken = Splits(
         RankedLists(
@@ -231,6 +249,12 @@ def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(
             assert torch.allclose(values[model], expected)
 
 
+def layout_of(labels: torch.Tensor, starts: np.ndarray, lengths: np.ndarray) -> Layout:
+    rows = np.arange(len(labels))[:, None] * labels.shape[1]
+    relevant = have_relevant(labels.numpy().ravel() > 0, starts + rows, lengths)
+    return Layout(labels, starts, lengths, relevant.sum(1))
+
+
 @pytest.mark.parametrize("name", [n for n in losses.REGISTRY if losses.needs_of(n).flat])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_flat_lists_train_to_the_bytes_of_padded_ones(name, dtype, monkeypatch):
@@ -248,7 +272,7 @@ def test_flat_lists_train_to_the_bytes_of_padded_ones(name, dtype, monkeypatch):
         monkeypatch.setattr(losses, "needs_of", lambda _, needs=needs: needs)
         objective = Objective(settings, "mean", [stream] * 4)
         scores = drawn.clone().requires_grad_()
-        values = objective(scores, Layout(labels, starts, lengths))
+        values = objective(scores, layout_of(labels, starts, lengths))
         (gradient,) = torch.autograd.grad(values.sum(), scores)
         bytes_of[flat] = values.detach().numpy().tobytes(), gradient.numpy().tobytes()
         assert (objective.pairs[0] == objective.pairs[1]) == flat
@@ -272,11 +296,11 @@ def test_however_lists_are_grouped_each_model_gets_its_own(monkeypatch, small, q
             scores = torch.randn(4, width, generator=stream, dtype=torch.float64)
             starts = lengths.cumsum(1) - lengths
             values = Objective(settings, "mean", [stream] * 4)(
-                scores, Layout(labels, starts, lengths)
+                scores, layout_of(labels, starts, lengths)
             )
             for model, setting in enumerate(settings):
                 row = slice(model * rows // 4, model * rows // 4 + 1)
-                own = Layout(labels[row], starts[row], lengths[row])
+                own = layout_of(labels[row], starts[row], lengths[row])
                 alone = Objective([setting], "mean", [stream])(scores[model : model + 1], own)
                 assert torch.allclose(values[model], alone[0])
 

@@ -31,17 +31,21 @@ class Layout:
             padding.
         starts: int64 numpy ``[G, B]``, where each query begins in its row.
         lengths: int64 numpy ``[G, B]``, documents per query.
+        relevant: int64 numpy ``[G]``, queries with a relevant document.
     """
 
     labels: Tensor
     starts: np.ndarray
     lengths: np.ndarray
+    relevant: np.ndarray
 
     @classmethod
     def of(cls, lists: RankedLists, dtype: torch.dtype, device: torch.device) -> Layout:
         """A whole split as one row."""
         labels = torch.as_tensor(np.array(lists.labels), dtype=dtype, device=device)
-        return cls(labels[None], (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None])
+        starts, lengths = (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None]
+        relevant = have_relevant(np.asarray(lists.labels) > 0, starts, lengths)
+        return cls(labels[None], starts, lengths, relevant.sum(1))
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ class Feeder:
         self.dtype = dtype
         self.device = device
         self.max_documents = sys.maxsize if max_documents is None else max_documents
-        self.relevant = np.asarray(lists.labels) > 0 if cut == "random_relevant" else None
+        self.cut = cut
+        self.relevant = np.asarray(lists.labels) > 0
+        self.with_relevant = have_relevant(self.relevant, self.starts, self.lengths)
         self.padded = padded
         if device.type == "cuda":
             size = self.features.numel() * torch.empty(0, dtype=dtype).element_size()
@@ -141,6 +147,7 @@ class Feeder:
             labels=labels,
             starts=ends - spans,
             lengths=lengths,
+            relevant=self._relevant(queries, rows, lengths),
             documents=documents,
             rows=None if real is None else torch.from_numpy(real).to(self.device),
             spans=spans,
@@ -154,7 +161,8 @@ class Feeder:
         full = int(lengths.min()) == len(places)
         rows = None if full else torch.from_numpy(places < lengths).to(self.device)
         starts = np.zeros(queries.shape, dtype=np.int64)
-        return Batch(labels, starts, lengths, documents, rows, lengths, queries)
+        relevant = self.with_relevant[queries].sum(1)
+        return Batch(labels, starts, lengths, relevant, documents, rows, lengths, queries)
 
     def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:
         """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""
@@ -171,8 +179,16 @@ class Feeder:
         rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
         if self._stay_whole(lengths):
             return rows, lengths
-        required = None if self.relevant is None else self.relevant[rows]
+        required = self.relevant[rows] if self.cut == "random_relevant" else None
         return _cut(rows, lengths, self.max_documents, streams, required)
+
+    def _relevant(self, queries: np.ndarray, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The number of queries ``[G]`` with a relevant document among ``rows``, those of queries
+        of ``lengths`` ``[G, B]``."""
+        if len(rows) == self.lengths[queries].sum():
+            return self.with_relevant[queries].sum(1)
+        starts = lengths.cumsum().reshape(lengths.shape) - lengths
+        return have_relevant(self.relevant[rows], starts, lengths).sum(1)
 
     def _stay_whole(self, lengths: np.ndarray) -> bool:
         """Whether no list is long enough to be truncated."""
@@ -185,6 +201,12 @@ class Feeder:
         rows = torch.empty(shape, dtype=self.features.dtype, pin_memory=True)
         torch.index_select(self.features, 0, index, out=rows)
         return rows.to(self.device, self.dtype, non_blocking=True)
+
+
+def have_relevant(relevant: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Whether each list has a document that is marked ``relevant``, bool ``[N]``."""
+    before = np.concatenate([[0], relevant.cumsum()])
+    return before[starts + lengths] > before[starts]
 
 
 def _cut(

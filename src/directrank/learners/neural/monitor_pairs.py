@@ -89,13 +89,17 @@ def tied_pairs(
 
     The arguments are those of :func:`pair_gradients`; the column is ``tied_pairs``.
     """
+    lengths = np.asarray(lists.lengths)
+    query = np.repeat(np.arange(lists.n_queries), lengths)
     shares = np.zeros((len(scores), lists.n_queries))
-    for query, (begin, end) in enumerate(zip(lists.offsets[:-1], lists.offsets[1:], strict=True)):
-        n = int(end - begin)
-        for model in range(len(scores)):
-            counts = scores[model, begin:end].unique(return_counts=True)[1]
-            shares[model, query] = float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
-    return {"tied_pairs": shares.mean(1)}
+    for own, values in zip(shares, scores.numpy(), strict=True):
+        ordered = values[np.lexsort((values, query))]
+        first = np.ones(len(query), dtype=bool)  # of documents with one score
+        first[1:] = (ordered[1:] != ordered[:-1]) | (query[1:] != query[:-1])
+        begin = np.flatnonzero(first)
+        counts = np.diff(begin, append=len(query))
+        np.add.at(own, query[begin], counts * (counts - 1))
+    return {"tied_pairs": (shares / np.maximum(lengths * (lengths - 1), 1)).mean(1)}
 
 
 def pulls(

@@ -209,11 +209,7 @@ class _Lists:
 
     def relevant(self) -> Tensor:
         """The number of lists of each model with a relevant document, ``[models]``."""
-        before = torch.nn.functional.pad((self.labels > 0).flatten().cumsum(0), (1, 0))
-        begin = torch.from_numpy(self.label_starts).to(before.device)
-        end = begin + torch.from_numpy(self.lengths).to(before.device)
-        relevant = before.index_select(0, end) > before.index_select(0, begin)
-        return relevant.view(self.models, -1).sum(1)
+        return torch.from_numpy(self.layout.relevant[self.rows]).to(self.labels.device)
 
     def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
         """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""

@@ -1,0 +1,19 @@
+"""The BLAS libraries that NumPy and SciPy bring; PyTorch has settings for its own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def libraries() -> ThreadpoolController:
+    """The BLAS libraries of this process, whose number of threads can be limited.
+
+    That of compiled loops, which is SciPy's, is among them. They are looked up once, because this
+    takes longer than many a step.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401
+
+    return ThreadpoolController().select(user_api="blas")
