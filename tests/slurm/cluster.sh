@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
 # A real Slurm of one node, this machine, on the loopback interface; Debian, root, no systemd needed.
 #   tests/slurm/cluster.sh up     install what is missing, start munge, controller and node
-#   tests/slurm/cluster.sh down   cancel every job and stop them
+#   tests/slurm/cluster.sh down   cancel every job, stop them and remove their configuration
 set -euo pipefail
 
 RUN=/run/slurm
+CONF=/etc/slurm/slurm.conf
+MARK='# Written by tests/slurm/cluster.sh.'
 NODE="$(hostname -s)"
 
 running() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null; }
 
 up() {
+  if [ -s "$CONF" ] && ! grep -qxF "$MARK" "$CONF"; then
+    echo "error: $CONF is not from this script; remove it if this machine's own Slurm is not needed" >&2
+    exit 2
+  fi
   if ! command -v slurmctld >/dev/null || ! command -v munged >/dev/null; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge
@@ -27,7 +33,8 @@ up() {
   local memory
   memory=$(($(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo) - 1024))
   # Memory is scheduled, not enforced: enforcing needs control groups, which not every machine has.
-  cat >/etc/slurm/slurm.conf <<CONF
+  cat >"$CONF" <<CONF
+$MARK
 ClusterName=test
 SlurmctldHost=$NODE(127.0.0.1)
 SlurmUser=root
@@ -84,6 +91,10 @@ down() {
     done
   done
   rm -f "$RUN"/*.pid
+  # With it, Slurm's commands, and so every start of Snakemake, would wait for the controller.
+  if grep -qsxF "$MARK" "$CONF"; then
+    rm -f "$CONF" /etc/slurm/gres.conf
+  fi
 }
 
 case "${1:-}" in
