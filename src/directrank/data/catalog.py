@@ -188,6 +188,11 @@ def find_archive(entry: Entry, raw: str | Path) -> Path | None:
     return None
 
 
+def is_missing(entry: Entry, raw: str | Path) -> bool:
+    """Whether ``entry`` needs an archive that is not in the folder ``raw``."""
+    return entry.generator is None and find_archive(entry, raw) is None
+
+
 def require(
     entries: Iterable[Entry], raw: str | Path, failures: Mapping[str, str] | None = None
 ) -> dict[str, Path]:

@@ -111,10 +111,9 @@ def fetch_missing(
     failures = {}
     for entry in entries:
         if (
-            entry.generator is not None
-            or entry.name not in accepted
+            entry.name not in accepted
             or not any(archive.urls for archive in entry.archives)
-            or catalog.find_archive(entry, raw) is not None
+            or not catalog.is_missing(entry, raw)
         ):
             continue
         try:

@@ -30,8 +30,8 @@ def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, An
     """
     schema = read_yaml(root / "workflow/schemas/edition.schema.yaml")
     where = f"configuration of edition '{config.get('edition', '?')}'"
-    check(dict(config), schema, where)
-    completed = complete(_of_papers(_extended(plain_copy(config), root), where), schema, where)
+    extended = _extended(plain_copy(config), root, schema, where)
+    completed = _of_papers(complete(extended, schema, where), where)
     for entry in completed["papers"].values():
         for collection in entry.setdefault("collections", []):
             catalog.get(collection)
@@ -47,10 +47,13 @@ def is_available(config: Mapping[str, Any], name: str) -> bool:
     return bool(config["datasets"].get(name, {}).get("source") != NONE)
 
 
-def _extended(config: dict[str, Any], root: Path) -> dict[str, Any]:
+def _extended(
+    config: dict[str, Any], root: Path, schema: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     """``config``, with all that it does not set itself taken from the edition that it extends."""
     if "extends" not in config:
         return config
+    check(config, schema, where)
     name = config.pop("extends")
     path = root / "config" / f"{name}.yaml"
     known = sorted(file.stem for file in path.parent.glob("*.yaml"))

@@ -163,8 +163,7 @@ def _with_data(study: Study, paper: str, experiments: Mapping[str, Any]) -> list
     source."""
 
     def is_made(product: str) -> bool:
-        shown = [product, *_repeated(study, paper, product)]
-        items = [papers.product(paper, name) for name in shown]
+        items = _shown(study, paper, product)
         data = [experiments[name]["data"] for item in items for name in item.needs]
         analytic = any(not item.needs and not item.repeats for item in items)
         return analytic or any(is_available(study.config, name) for name in data)
@@ -177,8 +176,7 @@ def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str
     entry = study.config["papers"][paper]
     needs: dict[str, tuple[str, ...]] = {}
     for product in entry["products"]:
-        shown = [product, *_repeated(study, paper, product)]
-        items = [papers.product(paper, name) for name in shown]
+        items = _shown(study, paper, product)
         for item in items:
             if item.collection not in (None, *entry["collections"]):
                 raise ConfigError(
@@ -262,8 +260,8 @@ def _override(
 ) -> dict[str, Any]:
     """``spec`` after the overrides that match it or ``facts``; adds their numbers to ``used``."""
     for number, override in enumerate(config.get("overrides", [])):
-        where = override.get("where", {})
-        if all(value_at({**spec, **facts}, path) == value for path, value in where.items()):
+        where, known = override.get("where", {}), {**spec, **facts}
+        if all(value_at(known, path) == value for path, value in where.items()):
             settings = {
                 path: value
                 for path, value in override["set"].items()
@@ -314,8 +312,8 @@ def _plan(
     repeats = _repeated(study, paper, product)
     prepared = {
         name: source.key
-        for shown in [product, *repeats]
-        for name in papers.product(paper, shown).data
+        for item in _shown(study, paper, product)
+        for name in item.data
         if "source" in study.config["datasets"].get(name, {})
         for source in [_data_source(study.config, name)]
         if source.key in study.data
@@ -336,6 +334,11 @@ def _plan(
         },
         **({"repeats": repeats} if repeats else {}),
     }
+
+
+def _shown(study: Study, paper: str, product: str) -> list[papers.Product]:
+    """A product and those whose cells it shows again."""
+    return [papers.product(paper, name) for name in [product, *_repeated(study, paper, product)]]
 
 
 def _repeated(study: Study, paper: str, product: str) -> list[str]:

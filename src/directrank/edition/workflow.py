@@ -134,7 +134,7 @@ class Workflow:
             catalog.require(entries, raw, failures)
         except DataError as error:
             remedy = error.remedy
-            optional = self._optional(entry for entry in entries if _is_missing(entry, raw))
+            optional = self._optional(entry for entry in entries if catalog.is_missing(entry, raw))
             if optional:
                 sources = ", ".join(f"{name}: {{source: none}}" for name in optional)
                 remedy += f"; or leave out what needs them: --config 'datasets={{{sources}}}'"
@@ -415,10 +415,6 @@ class Workflow:
 
     def _plan(self, wildcards: Any) -> Mapping[str, Any]:
         return self.study.products[wildcards.paper, wildcards.product]
-
-
-def _is_missing(entry: catalog.Entry, raw: str) -> bool:
-    return entry.generator is None and catalog.find_archive(entry, raw) is None
 
 
 def choice(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ def libraries() -> ThreadpoolController:
     """The BLAS libraries of this process, whose number of threads can be limited.
 
     That of compiled loops, which is SciPy's, is among them. They are looked up once, because this
-    takes longer than many a step.
+    takes longer than a short training step.
     """
     import scipy.linalg.cython_blas  # noqa: F401
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -110,13 +111,22 @@ class Feeder:
         self.device = device
         self.max_documents = sys.maxsize if max_documents is None else max_documents
         self.cut = cut
-        self.relevant = np.asarray(lists.labels) > 0
-        self.with_relevant = have_relevant(self.relevant, self.starts, self.lengths)
+        self.judgements = np.asarray(lists.labels)
         self.padded = padded
         if device.type == "cuda":
             size = self.features.numel() * torch.empty(0, dtype=dtype).element_size()
             if size <= self.RESIDENT * torch.cuda.mem_get_info(device)[0]:
                 self.features = self.features.to(device, dtype)
+
+    @cached_property
+    def relevant(self) -> np.ndarray:
+        """Whether each document is relevant, bool ``[N]``."""
+        return self.judgements > 0
+
+    @cached_property
+    def with_relevant(self) -> np.ndarray:
+        """Whether each query has a relevant document, bool ``[Q]``."""
+        return have_relevant(self.relevant, self.starts, self.lengths)
 
     def draw(self, queries: np.ndarray, streams: Sequence[np.random.Generator]) -> Batch:
         """The batch of the queries at positions ``queries``, int ``[G, B]``.
@@ -204,7 +214,12 @@ class Feeder:
 
 
 def have_relevant(relevant: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Whether each list has a document that is marked ``relevant``, bool ``[N]``."""
+    """Whether lists have a relevant document, in the shape of ``starts`` and ``lengths``.
+
+    Args:
+        relevant: bool ``[N]``, of all documents.
+        starts, lengths: where each list begins among them, and its documents.
+    """
     before = np.concatenate([[0], relevant.cumsum()])
     return before[starts + lengths] > before[starts]
 
