@@ -12,6 +12,8 @@ steps     B1024 and R5 with ApproxNDCG, 128 queries a step, lists as long as Web
           longest of the batch with an autograd loss (without the batch that has the longest list
           of all, which would take 10 GB); the share that the network's products reach when nothing
           else is done; the loader's share; wasted pairs.
+queries   Yu2020's networks with one query a step and lists as long as Web30K's: a step, beside one
+          of torch.nn modules with the same loss (ListNet).
 together  Ten trials of a small network in one pass, and one after the other: seconds of an epoch in
           one process, where steps are short (one query, as Burges2006 and Yu2020 train) and where
           arithmetic decides (16 queries).
@@ -26,7 +28,8 @@ memory    Web30K's fold 1 at full size, generated once into benchmarks/scratch: 
 
 Contestants take turns and the least time of each counts, so that a busy machine meets all of them;
 the rate of products is measured in between. Freed memory is kept, as in every run, which all
-contestants gain by. Writes ``results/training.csv`` and ``training.md``.
+contestants gain by. Writes ``results/training.csv`` and ``training.md``, in which the rows of other
+parts stay as they were.
 """
 
 from __future__ import annotations
@@ -85,6 +88,11 @@ NETWORKS: dict[str, tuple[dict[str, Any], list[int], bool]] = {
         False,
     ),
 }
+
+#: Yu2020's network without its activation, its optimiser, and a loss that takes little of a step.
+YU2020 = {**NETWORKS["R5"][0], "norm": "query", "dropout": 0.01}
+ADAM = {"name": "adam", "lr": 0.001, "weight_decay": 0.001}
+LISTNET = {"name": "listnet"}
 
 #: How often each is timed, for the least of all: an epoch of R5 takes a tenth of one of B1024.
 TURNS = {"B1024": 4, "R5": 12}
@@ -311,6 +319,53 @@ def loader_seconds(lists: RankedLists) -> float:
     return min(found)
 
 
+def queries(threads: int) -> list[Row]:
+    """A step of Yu2020's networks, which see one query at a time."""
+    torch.set_num_threads(threads)
+    lists = lists_of(np.maximum(web30k_lengths(600), 2), FEATURES)
+    data, rows = splits_of(lists), []
+    for name, activation in {"R5": "relu", "CE5": "celu"}.items():
+        model = {**YU2020, "activation": activation}
+        training = {"optimizer": ADAM, "batch_queries": 1, "max_epochs": 2}
+        usual = usual_queries(activation, lists)
+        ours = theirs = float("inf")
+        for _ in range(3):
+            ours = min(ours, epoch_seconds(fit(data, model, threads, loss=LISTNET, **training)))
+            theirs = min(theirs, usual())
+        name = f"{name}, 1 query a step"
+        rows += [
+            row("milliseconds of a step", name, 1e3 * ours / lists.n_queries, "ms"),
+            row("times the usual way", name, theirs / ours, "×"),
+        ]
+    return rows
+
+
+def usual_queries(activation: str, lists: RankedLists) -> Callable[[], float]:
+    """An epoch of Yu2020's network in torch.nn, one query a step, as a function of no arguments."""
+    torch.manual_seed(0)
+    layers: list[nn.Module] = []
+    for number, (fan_in, fan_out) in enumerate(pairwise([FEATURES, *R5, 1])):
+        if 0 < number < len(R5):
+            layers.append(nn.Dropout(YU2020["dropout"]))
+        layers += [nn.Linear(fan_in, fan_out), nn.BatchNorm1d(fan_out)]
+        layers.append(nn.ReLU() if activation == "relu" else nn.CELU())
+    network = nn.Sequential(*layers)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.001, weight_decay=0.001)
+    features, labels = torch.from_numpy(lists.features), torch.from_numpy(lists.labels)
+
+    def epoch() -> float:
+        began = time.perf_counter()
+        for first, last in pairwise(lists.offsets.tolist()):
+            scores = network(features[first:last])[:, 0]
+            loss = -(labels[first:last].softmax(0) * scores.log_softmax(0)).sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return time.perf_counter() - began
+
+    return epoch
+
+
 def together(threads: int, device: str = "cpu") -> list[Row]:
     """Ten trials of a small network, in one process."""
     torch.set_num_threads(threads)
@@ -455,6 +510,7 @@ def print_resident(threads: int) -> None:
 
 PARTS: dict[str, Callable[[int], list[Row]]] = {
     "steps": steps,
+    "queries": queries,
     "together": together,
     "commands": commands,
     "linear": linear,

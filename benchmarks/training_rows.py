@@ -72,14 +72,23 @@ def parsed(options: argparse.ArgumentParser, parts: Collection[str]) -> argparse
 
 
 def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
-    """``<name>.csv`` and ``<name>.md``; ``machine`` says on what it was measured."""
-    frame = pd.DataFrame(rows)
-    write_csv(folder / f"{name}.csv", frame, digits=4)
+    """``<name>.csv`` and ``<name>.md``; ``machine`` says on what it was measured.
+
+    Rows of an earlier file that were not measured again stay in their places.
+    """
+    path = folder / f"{name}.csv"
+    if path.is_file():
+        measured = {(entry["measure"], entry["configuration"]): entry for entry in rows}
+        earlier = pd.read_csv(path, keep_default_na=False).to_dict("records")
+        kept = [measured.pop((old["measure"], old["configuration"]), old) for old in earlier]
+        rows = [*kept, *measured.values()]
+    write_csv(path, pd.DataFrame(rows), digits=4)
     lines = [
         "# Training",
         "",
         f"{machine}, torch {torch.__version__}. "
-        "Times depend on the machine and its other load; ratios are from one run.",
+        "Times depend on the machine and its other load; ratios are from one run. "
+        "Parts may have been measured on different days.",
         "",
         "| measure | configuration | value | target | reached |",
         "| --- | --- | ---: | ---: | --- |",

@@ -11,7 +11,14 @@ from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
 from directrank.cost.measure import covers_everything, of_another_machine
-from directrank.cost.predict import PARTS, ROUND_IN_CELLS, SOLVER_ROUNDS, cost_of, size_of
+from directrank.cost.predict import (
+    ELEMENTS_OF_A_WEIGHT,
+    PARTS,
+    ROUND_IN_CELLS,
+    SOLVER_ROUNDS,
+    cost_of,
+    size_of,
+)
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.edition.plan import DataSource
 from directrank.losses import REGISTRY
@@ -50,6 +57,7 @@ def rates():
         element_seconds=1e-9,
         tensor_seconds=1e-4,
         lists={name: [[10, 1e-6], [100, 1e-4]] for name in REGISTRY},
+        calls=dict.fromkeys(REGISTRY, 2e-4),
         evaluation_seconds=1e-7,
         learners=dict.fromkeys(learners.REGISTRY, 1e-9)
         | {"adarank": 1e-7, "ranking_svm": 1e-7, "svmmap": 1e-6},
@@ -147,6 +155,36 @@ def test_models_trained_together_share_the_time_of_a_step(rates):
     )
     assert together.steps < alone.steps / 4
     assert together.network == alone.network
+
+
+def test_each_step_calls_the_loss_and_updates_every_weight(rates):
+    slow = dataclasses.replace(rates, calls={**rates.calls, "approx_ndcg": 5e-4})
+    assert SPEC["loss"]["name"] == "approx_ndcg"
+    batches = changed(trials=1, training={"batch_queries": 100})
+    usual, later = (cost_of(batches, FACTS, each).steps for each in (rates, slow))
+    assert later - usual == pytest.approx(10 * 10 * 3e-4)  # ten epochs of ten steps
+    wide = {**batches, "model": {"name": "two_layer", "hidden": 1000}}
+    narrow = {**batches, "model": {"name": "two_layer", "hidden": 10}}
+    more = cost_of(wide, FACTS, rates).steps - cost_of(narrow, FACTS, rates).steps
+    assert more == pytest.approx(10 * 10 * 990 * (136 + 1) * ELEMENTS_OF_A_WEIGHT * 1e-9)
+
+
+@pytest.mark.parametrize(("when", "passes"), [({}, 10), ({"every": 5}, 2), ({"at": [3, 7, 40]}, 2)])
+def test_quantities_that_are_recorded_cost_their_split(when, passes, rates):
+    metric = {"name": "ndcg", "k": 5}
+    quantities = [
+        {"quantity": "metric", "metric": metric, "split": split} for split in 2 * ["test"]
+    ]
+    monitor = {"quantities": quantities, **when}
+    plain, recorded = (
+        cost_of(changed(trials=1, training={"monitor": each}), FACTS, rates)
+        for each in (None, monitor)
+    )
+    documents = FACTS.lengths["test"]
+    once = size_of(SPEC["model"], 136).seconds(documents, "float32", rates)
+    once += 2 * documents.sum() * 1e-7
+    assert recorded.evaluation - plain.evaluation == pytest.approx(passes * once)
+    assert recorded.network == plain.network
 
 
 def test_networks_cost_their_documents_and_losses_the_square_of_the_list(rates):
@@ -265,6 +303,11 @@ def test_dropout_query_norms_and_attention_write_more_elements():
     outputs, least = size_of(plain, 136).outputs, size_of(plain, 136).elements
     assert size_of(plain | {"dropout": 0.1}, 136).elements == least + 20 * outputs
     assert size_of(plain | {"norm": "query"}, 136).elements >= least + 10 * outputs
+    assert size_of(plain, 136).elements_in_loops == least
+    for hidden, in_loops in (([100, 100], True), ([100, 600], False)):
+        size = size_of(plain | {"norm": "query", "hidden": hidden}, 136)
+        assert (size.elements_in_loops < size.elements) == in_loops
+        assert (size.tensors_in_loops < size.tensors) == in_loops
     context = {"name": "context", "width": 32, "heads": 1, "inner": 64, "dropout": 0.1}
     one, two = (size_of(context | {"blocks": blocks}, 136) for blocks in (1, 2))
     more = 3 * (two.outputs - one.outputs) + 60 * 32

@@ -250,6 +250,7 @@ def calibrated(prediction: Estimate, measured: pd.DataFrame) -> Rates:
         element_seconds=old.element_seconds * factor["network"],
         evaluation_seconds=old.evaluation_seconds * factor["network"],
         tensor_seconds=old.tensor_seconds * factor["steps"],
+        calls={name: value * factor["steps"] for name, value in old.calls.items()},
         lists={
             name: [[x, y * factor["loss"]] for x, y in curve] for name, curve in old.lists.items()
         },

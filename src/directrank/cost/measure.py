@@ -67,21 +67,22 @@ def of_another_machine() -> Rates:
     """
     with as_file(files("directrank.cost") / "cpu_known.json") as path:
         known = Rates.read(path)
-    unknown = dict.fromkeys(losses.REGISTRY, known.lists["approx_ndcg"])
-    return replace(known, lists=unknown | dict(known.lists))
+    lists = dict.fromkeys(losses.REGISTRY, known.lists["approx_ndcg"]) | dict(known.lists)
+    calls = dict.fromkeys(losses.REGISTRY, known.calls["approx_ndcg"]) | dict(known.calls)
+    return replace(known, lists=lists, calls=calls)
 
 
 def _measure(device: torch.device, threads: int) -> Rates:
     flops = {name: _flops(name, device) for name in ("float32", "float64", "bfloat16")}
     element, tensor = _element_seconds(device), _tensor_seconds(device)
-    lists = {
-        name: [[length, _list_seconds(name, length, device)] for length in LENGTHS]
-        for name in losses.REGISTRY
-        if name != "composed"
-    }
+    lists, calls = {}, {}
+    for name in losses.REGISTRY:
+        if name != "composed":
+            lists[name], calls[name] = _loss_rates(name, device)
     reference = document("reference")
     length, seconds = reference["approx_ndcg"]
-    slower = _list_seconds("approx_ndcg", length, torch.device("cpu")) / seconds
+    queries = DOCUMENTS_OF_LISTS // length
+    slower = _loss_seconds("approx_ndcg", queries, length, torch.device("cpu")) / queries / seconds
     return Rates(
         device=device.type,
         machine=machine(device.type),
@@ -92,6 +93,7 @@ def _measure(device: torch.device, threads: int) -> Rates:
         element_seconds=element,
         tensor_seconds=tensor,
         lists=lists,
+        calls=calls,
         evaluation_seconds=slower * reference["evaluation_seconds"],
         learners={name: slower * value for name, value in reference["learners"].items()},
         start_seconds=slower * reference["start_seconds"],
@@ -167,8 +169,21 @@ def _tensor_seconds(device: torch.device) -> float:
     return _fastest(work, device, 0.15) / len(parameters)
 
 
-def _list_seconds(name: str, length: int, device: torch.device) -> float:
-    queries, stream = DOCUMENTS_OF_LISTS // length, torch.Generator().manual_seed(0)
+def _loss_rates(name: str, device: torch.device) -> tuple[list[list[float]], float]:
+    """The entries of a loss in ``lists`` and ``calls``."""
+    queries = [DOCUMENTS_OF_LISTS // length for length in LENGTHS]
+    together = [_loss_seconds(name, *of, device) for of in zip(queries, LENGTHS, strict=True)]
+    # A call of one list and one of many have the same overhead.
+    alone = _loss_seconds(name, 1, LENGTHS[0], device)
+    call = max(alone - together[0] / queries[0], 0.0) * queries[0] / (queries[0] - 1)
+    points = zip(LENGTHS, together, queries, strict=True)
+    # The least share is for a call of few lists whose overhead is most of it.
+    return [[n, max(t - call, 0.1 * t) / q] for n, t, q in points], call
+
+
+def _loss_seconds(name: str, queries: int, length: int, device: torch.device) -> float:
+    """Seconds of a call of a loss and of its gradient."""
+    stream = torch.Generator().manual_seed(0)
     labels = torch.randint(0, 5, (queries, length), generator=stream).float().to(device)
     scores = torch.randn(labels.shape, generator=stream).to(device).requires_grad_()
     mask = torch.ones(labels.shape, dtype=torch.bool, device=device)
@@ -178,4 +193,4 @@ def _list_seconds(name: str, length: int, device: torch.device) -> float:
         scores.grad = None
         loss(scores, labels, mask, **OPTIONS.get(name, {})).sum().backward()
 
-    return _fastest(work, device, 0.05) / queries
+    return _fastest(work, device, 0.05)

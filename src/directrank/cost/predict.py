@@ -15,6 +15,7 @@ from directrank import learners, models
 from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
 from directrank.learners.neural.fit import complete
+from directrank.models.query_layers import WIDEST
 from directrank.study.specification import candidates
 from directrank.system import schema
 from directrank.system.io import json_text
@@ -32,10 +33,19 @@ ELEMENTS_OF_AN_OUTPUT = 3
 #: norms, dropout and sums of an attention block add per document and unit of its width.
 ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM, ELEMENTS_OF_A_BLOCK = 20, 10, 60
 
-#: The work of a step outside its network (drawing lists, calling the loss, the history) takes as
-#: long as this many tensors of parameters; a model that is trained together with others takes a
-#: small share of it.
-STEP_IN_TENSORS, MODEL_IN_TENSORS = 22, 0.08
+#: What dropout and normalisation by query add in :mod:`directrank.kernels.query_layers`.
+ELEMENTS_OF_DROPOUT_IN_LOOPS, ELEMENTS_OF_QUERY_NORM_IN_LOOPS = 3, 1
+
+#: The work of a step outside its network and its loss (drawing lists, the history) takes as long as
+#: this many tensors of parameters; a model that is trained together with others takes a small share
+#: of it.
+STEP_IN_TENSORS, MODEL_IN_TENSORS = 6, 0.3
+
+#: How long a step of other networks takes per tensor of parameters, compared to a tower.
+TENSORS_OF_CONTEXT, TENSORS_IN_LOOPS = 1.5, 0.3
+
+#: Elements that an optimiser reads and writes per weight.
+ELEMENTS_OF_A_WEIGHT = 6
 
 #: Relaxation → the loss whose time stands for that of losses composed with it.
 COMPOSED = {
@@ -131,22 +141,28 @@ class Size:
         weights: weights of all layers; a product takes two operations per weight and document.
         outputs: outputs of all layers, per document.
         elements: elements that all layers write, per document.
-        tensors: tensors of parameters.
+        elements_in_loops: the same if compiled loops take layers together; they do so on a CPU.
+        tensors: tensors of parameters, each counted with the share that its overhead has of that in
+            a tower.
+        tensors_in_loops: the same if compiled loops take layers together.
         pair_flops, pair_elements: those of attention, times L².
     """
 
     weights: int
     outputs: int
     elements: int
-    tensors: int
+    elements_in_loops: int
+    tensors: float
+    tensors_in_loops: float
     pair_flops: int = 0
     pair_elements: int = 0
 
     def seconds(self, lengths: np.ndarray, precision: str, rates: Rates) -> float:
         """Seconds of a forward pass over lists of ``lengths``, without the fixed cost of steps."""
         documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
+        per_document = self.elements_in_loops if rates.device == "cpu" else self.elements
         flops = 2 * self.weights * documents + self.pair_flops * pairs
-        elements = self.elements * documents + self.pair_elements * pairs
+        elements = per_document * documents + self.pair_elements * pairs
         # A backward pass takes about twice as long as a forward pass, for elements as for products.
         return flops / rates.of("flops", precision) + elements * rates.element_seconds / BACKWARD
 
@@ -164,16 +180,24 @@ def _size_of(text: str, n_features: int) -> Size:
     layers = [shape[-2:] for shape in shapes if shape[-2] > 1]
     outputs = sum(size for _, size in layers)
     blocks, width = model.get("blocks", 0), model.get("width", 0)
-    elements = n_features + ELEMENTS_OF_AN_OUTPUT * outputs + ELEMENTS_OF_A_BLOCK * blocks * width
-    if model.get("dropout") and not blocks:
-        elements += ELEMENTS_OF_DROPOUT * outputs
-    if model.get("norm") == "query":
-        elements += ELEMENTS_OF_QUERY_NORM * outputs
+    least = n_features + ELEMENTS_OF_AN_OUTPUT * outputs + ELEMENTS_OF_A_BLOCK * blocks * width
+    dropout, by_query = model.get("dropout") and not blocks, model.get("norm") == "query"
+    elements = least + outputs * (
+        (ELEMENTS_OF_DROPOUT if dropout else 0) + (ELEMENTS_OF_QUERY_NORM if by_query else 0)
+    )
+    tensors = len(shapes) * (TENSORS_OF_CONTEXT if blocks else 1.0)
+    in_loops = by_query and max(size for _, size in layers) <= WIDEST
     return Size(
         weights=sum(inputs * size for inputs, size in layers),
         outputs=outputs,
         elements=elements,
-        tensors=len(shapes),
+        elements_in_loops=least
+        + outputs
+        * ((ELEMENTS_OF_DROPOUT_IN_LOOPS if dropout else 0) + ELEMENTS_OF_QUERY_NORM_IN_LOOPS)
+        if in_loops
+        else elements,
+        tensors=tensors,
+        tensors_in_loops=len(shapes) * TENSORS_IN_LOOPS if in_loops else tensors,
         # The scores of all pairs and their mixture, and the scores themselves.
         pair_flops=4 * blocks * width,
         pair_elements=blocks,
@@ -240,13 +264,18 @@ def _network(
     evaluation = size.seconds(watched, precision, rates)
     evaluation += watched.sum() * rates.evaluation_seconds
     rows = epochs if spec["learner"] != "linear_ascent" else training["restarts"]
-    result = {"evaluation": rows * evaluation, "epochs": epochs}
+    monitored = training["restarts"] * _monitored(training, size, precision, facts, rates)
+    result = {"evaluation": rows * evaluation + monitored, "epochs": epochs}
     if spec["learner"] != "neural":  # query by query, or pair by pair
         work = units(spec["learner"], {}, lengths, facts.features, size.weights)
         return {**result, "other": epochs * work * rates.of("learners", spec["learner"])}
     together = min(training["stack"] or fits_of_run, fits_of_run)
     steps = -(-len(lengths) // training["batch_queries"])
-    tensors = (STEP_IN_TENSORS + size.tensors) / together + MODEL_IN_TENSORS
+    tensors = size.tensors_in_loops if rates.device == "cpu" else size.tensors
+    step = (STEP_IN_TENSORS + tensors) / together + MODEL_IN_TENSORS
+    of_step = step * rates.tensor_seconds
+    of_step += size.weights * ELEMENTS_OF_A_WEIGHT * rates.element_seconds
+    of_step += rates.of("calls", measured_as(spec["loss"])) / together
     loss = loss_seconds(spec["loss"], lengths, rates)
     if training["restarts"] > 1:  # the objective of each restart's best model
         final = size.seconds(lengths, precision, rates) + loss / 2
@@ -255,17 +284,38 @@ def _network(
         **result,
         "network": epochs * BACKWARD * size.seconds(lengths, precision, rates),
         "loss": epochs * loss,
-        "steps": epochs * steps * tensors * rates.tensor_seconds,
+        "steps": epochs * steps * of_step,
     }
 
 
+def _monitored(
+    training: Mapping[str, Any], size: Size, precision: str, facts: Facts, rates: Rates
+) -> float:
+    """Seconds of the quantities that a fit records, each taken as a metric on its split."""
+    monitor, epochs = training["monitor"], training["max_epochs"]
+    if monitor is None:
+        return 0.0
+    splits = [quantity.get("split", "train") for quantity in monitor["quantities"]]
+    scored = sum(size.seconds(facts.lengths[split], precision, rates) for split in set(splits))
+    measured = sum(facts.lengths[split].sum() for split in splits) * rates.evaluation_seconds
+    due = epochs / monitor.get("every", 1)
+    if "at" in monitor:
+        due = sum(epoch <= epochs for epoch in monitor["at"])
+    return float(due * (scored + measured))
+
+
+def measured_as(loss: Mapping[str, Any]) -> str:
+    """The loss whose rates stand for those of ``loss``."""
+    if loss["name"] != "composed":
+        return str(loss["name"])
+    relaxation = loss["relaxation"]
+    relaxation = relaxation if isinstance(relaxation, str) else relaxation["name"]
+    return COMPOSED.get(relaxation, "approx_ndcg")  # a new one: pairs, as there
+
+
 def loss_seconds(loss: Mapping[str, Any], lengths: np.ndarray, rates: Rates) -> float:
-    """Seconds of a loss and its gradient on lists of ``lengths``."""
-    name = loss["name"]
-    if name == "composed":
-        relaxation = loss["relaxation"]
-        relaxation = relaxation if isinstance(relaxation, str) else relaxation["name"]
-        name = COMPOSED.get(relaxation, "approx_ndcg")  # a new one: pairs, as there
+    """Seconds of a loss and its gradient on lists of ``lengths``, without the cost of its calls."""
+    name = measured_as(loss)
     values, counts = np.unique(lengths, return_counts=True)
     per_list = at(rates.of("lists", name), values)
     if name == "softrank" and loss.get("k"):

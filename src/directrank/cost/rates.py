@@ -17,8 +17,9 @@ from directrank.system.io import read_json, write_json
 Curve = Sequence[Sequence[float]]
 """Points ``(x, y)``, joined by power laws; beyond them, that of the nearest two applies."""
 
-#: The version of what :func:`directrank.cost.predict.units` counts; rates of another do not fit it.
-UNITS = 2
+#: The version of what predictions count, such as :func:`directrank.cost.predict.units`; rates of
+#: another do not fit it.
+UNITS = 3
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Rates:
         element_seconds: per element that a layer writes, forward and backward.
         tensor_seconds: per step and tensor of parameters, whatever its size.
         lists: loss → points (documents of a list, seconds of its forward and backward pass).
+        calls: loss → seconds of a call with its backward pass, beyond those of its lists.
         evaluation_seconds: per document and metric.
         learners: learners other than networks trained in batches → seconds per unit of their work,
             which :func:`directrank.cost.predict.units` counts.
@@ -51,6 +53,7 @@ class Rates:
     element_seconds: float
     tensor_seconds: float
     lists: Mapping[str, Curve]
+    calls: Mapping[str, float]
     evaluation_seconds: float
     learners: Mapping[str, float]
     start_seconds: float
@@ -81,10 +84,16 @@ class Rates:
         write_json(path, asdict(self))
 
     def of(self, kind: str, name: str) -> Any:
-        """An entry of ``flops``, ``lists`` or ``learners``; ConfigError if it is missing."""
+        """An entry of ``flops``, ``lists``, ``calls`` or ``learners``.
+
+        Raises:
+            ConfigError: it is missing.
+        """
         entries = getattr(self, kind)
         if name not in entries:
-            what = {"flops": "precision", "lists": "loss", "learners": "learner"}[kind]
+            what = {"flops": "precision", "lists": "loss", "calls": "loss", "learners": "learner"}[
+                kind
+            ]
             raise ConfigError(
                 f"the rates of '{self.machine}' lack the {what} '{name}'",
                 "measure them again: directrank cost --measure FILE",
@@ -131,6 +140,11 @@ def assumed_gpu(cpu: Rates) -> Rates:
         lists={
             loss: [[x, max(y / faster, least)] for x, y in curve]
             for loss, curve in cpu.lists.items()
+        },
+        # Calls run as many operations as steps do, whose overhead is assumed.
+        calls={
+            loss: seconds * assumed["tensor_seconds"] / cpu.tensor_seconds
+            for loss, seconds in cpu.calls.items()
         },
         start_seconds=cpu.start_seconds + assumed["start_seconds"],
     )

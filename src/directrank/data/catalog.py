@@ -108,11 +108,15 @@ def load(path: str | Path | None = None) -> dict[str, Entry]:
 
 def default_path() -> Path:
     """The path of the default catalogue."""
-    here = Path("data/datasets.yaml")
-    if here.is_file():
-        return here.resolve()
-    # In the repository this is a link to the file in the folder `data`.
-    return Path(__file__).with_name("datasets.yaml").resolve()
+    here = Path.cwd() / "data/datasets.yaml"
+    # In the package of a repository this is a link to the file in the folder `data`.
+    return _resolved(here if here.is_file() else Path(__file__).with_name("datasets.yaml"))
+
+
+@cache
+def _resolved(path: Path) -> Path:
+    """A path without links; planning an edition asks for the same one thousands of times."""
+    return path.resolve()
 
 
 def get(name: str, path: str | Path | None = None) -> Entry:

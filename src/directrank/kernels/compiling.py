@@ -26,14 +26,6 @@ def compiled(kernel: Callable) -> Callable:
     return compiling.compiled(kernel, **OPTIONS)
 
 
-def in_order(kernel: Callable) -> Callable:
-    """As :func:`compiled`, but no sum is reordered: numbers are those of PyTorch's operations.
-
-    The kernel calls no :func:`inlined` part.
-    """
-    return compiling.compiled(kernel, error_model="numpy")
-
-
 def inlined(part: Callable) -> Callable:
     """Compile a function that kernels call by inlining it into each of them.
 

@@ -95,3 +95,23 @@ def exp(x):
     least = like(x, -60.0) if single else like(x, -500.0)
     # Where x is NaN, so is x - x.
     return series * power_of_two(max(whole, least)) if whole > least else x - x
+
+
+@inlined
+def expm1(x):
+    """``exp(x) - 1`` for x ≤ 0, in a form that vectorises and keeps the digits near 0."""
+    single = is_single(x)
+    one = like(x, 1.0)
+    least = like(x, -40.0)
+    x = least if x < least else x
+    whole = np.floor(x * like(x, 1.4426950408889634) + like(x, 0.5))
+    y = x - like(x, 0.6931471805599453) * whole
+    series = one
+    if single:
+        for term in range(7, 1, -1):
+            series = one + y * series * like(x, 1.0 / term)
+    else:
+        for term in range(13, 1, -1):
+            series = one + y * series * like(x, 1.0 / term)
+    power = power_of_two(whole)
+    return power * (y * series) + (power - one)

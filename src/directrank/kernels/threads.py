@@ -14,6 +14,8 @@ from contextlib import contextmanager
 
 import torch
 
+from directrank.system import blas
+
 #: Pairs of documents that are worth a second thread.
 WORTH_A_THREAD = 300_000
 
@@ -56,6 +58,32 @@ def pytorch_on_one_thread() -> Iterator[None]:
     finally:
         _threads = before[0]
         torch.set_num_threads(before[1])
+
+
+#: Whether BLAS is limited to one thread.
+_blas_is_limited = False
+
+
+@contextmanager
+def blas_on_one_thread() -> Iterator[None]:
+    """Run BLAS on one thread; its own threads would compete with those of compiled loops."""
+    global _blas_is_limited
+    if _blas_is_limited:
+        yield
+        return
+    with blas.libraries().limit(limits=1):
+        _blas_is_limited = True
+        try:
+            yield
+        finally:
+            _blas_is_limited = False
+
+
+@contextmanager
+def steps_in_loops() -> Iterator[None]:
+    """Keep PyTorch and BLAS to one thread each during many steps in compiled loops."""
+    with pytorch_on_one_thread(), blas_on_one_thread():
+        yield
 
 
 def threads_for(work: int) -> int:

@@ -5,6 +5,11 @@ per generator; ``forward(features [M, N, F], rows bool [M, N] | None, lengths in
 returns scores ``[M, N]``. ``rows`` marks real documents, and ``lengths`` (numpy) has the number of
 documents of each query of a model's batch, in order; a scorer that treats documents one by one
 ignores it. Documents of whole queries are passed, in training and in scoring.
+
+A scorer may have a method ``in_loops(documents)``, which says whether training steps with so many
+documents per model are mostly compiled loops; it then accepts
+:class:`directrank.lists.documents.Documents` as features. ``shares_documents`` is true for one that
+computes models of the same documents in one product.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ sums of blocks are added in order, so that no result depends on the number of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,9 @@ from torch import Tensor
 
 from directrank.kernels import find
 from directrank.kernels.batch import array
-from directrank.kernels.threads import over_lists, pytorch_on_one_thread, threads_for
+from directrank.kernels.threads import blas_on_one_thread, over_lists, threads_for
 from directrank.lists.documents import Documents, copied
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, unbiasing
-from directrank.system import blas
 
 if TYPE_CHECKING:
     from directrank.kernels.layers import Gradients, Plan
@@ -94,31 +92,6 @@ def _allow_blocks(
     )
 
 
-#: Whether BLAS is on one thread; its own threads would compete with those of compiled loops.
-_blas_is_limited = False
-
-
-@contextmanager
-def _blas_on_one_thread() -> Iterator[None]:
-    global _blas_is_limited
-    if _blas_is_limited:
-        yield
-        return
-    with blas.libraries().limit(limits=1):
-        _blas_is_limited = True
-        try:
-            yield
-        finally:
-            _blas_is_limited = False
-
-
-@contextmanager
-def steps_in_blocks() -> Iterator[None]:
-    """Keep PyTorch and BLAS to one thread each during many steps in blocks."""
-    with pytorch_on_one_thread(), _blas_on_one_thread():
-        yield
-
-
 def _by_blocks(
     x: Tensor | Documents,
     rows: Tensor | None,
@@ -151,7 +124,7 @@ class _Layers(torch.autograd.Function):
     def forward(ctx, plan: Plan, shape: _Shape, *_: Tensor) -> Tensor:
         from directrank.kernels import layers as kernels
 
-        with _blas_on_one_thread():
+        with blas_on_one_thread():
             if _by_models(plan):
                 _over_models(plan, kernels.forward, plan)
             else:
@@ -171,7 +144,7 @@ class _Layers(torch.autograd.Function):
         shape, plan = ctx.shape, ctx.plan._replace(y=array(gradient))
         gradients = _gradients(plan, shape)
         layers = len(plan.layers)
-        with _blas_on_one_thread():
+        with blas_on_one_thread():
             if _by_models(plan):
                 _over_models(plan, kernels.backward, plan, gradients)
             else:
@@ -269,7 +242,7 @@ def _plan(
 
     models, N, _ = x.shape
     items, runs, first = cut(counts, MOST_RUNS)
-    flat = _flat(weights)
+    flat = flattened(weights)
     dtype = flat.dtype
     return Plan(
         items=items,
@@ -281,7 +254,7 @@ def _plan(
         x=array(x.table)[None] if isinstance(x, Documents) else array(x),
         rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
         weights=flat,
-        affine=np.stack([*map(_flat, affine)]),
+        affine=np.stack([*map(flattened, affine)]),
         norms=np.empty((5, models * sum(shape.widths)), dtype),
         z=np.empty(models * N * int(shape.layers[:, 1].sum()), dtype),
         parts=np.empty((2, len(items), max(shape.widths)), dtype),
@@ -307,7 +280,7 @@ def _gradients(plan: Plan, shape: _Shape) -> Gradients:
     )
 
 
-def _flat(values: Sequence[Tensor]) -> np.ndarray:
+def flattened(values: Sequence[Tensor]) -> np.ndarray:
     """The numbers of parameters in one array, without a copy if they adjoin in memory."""
     first, place = values[0], values[0].storage_offset()
     memory = first.untyped_storage().data_ptr()

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
-from directrank.models.blocks import relu_layers
+from directrank.models.blocks import in_blocks, relu_layers
 from directrank.models.context_layers import Dropout
+from directrank.models.query_layers import QueryLayers
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.system.errors import ConfigError
@@ -50,6 +51,11 @@ class FeedForward(nn.Module):
         self.generators = list(generators)
         self.activation = ACTIVATIONS[activation]
         self.output_activation = output_activation
+        #: All layers, if their norms take the statistics of each query.
+        self.by_query: QueryLayers | None = None
+        of_queries = [norm for norm in norms if isinstance(norm, QueryNorm)]
+        if of_queries:
+            self.by_query = QueryLayers(layers, of_queries, activation == "celu", output_activation)
         #: The first layers with their norms, if only batch norm and ReLU follow.
         self.plain: list[tuple[StackedLinear, StackedBatchNorm]] = []
         if activation == "relu" and not dropout:
@@ -57,6 +63,12 @@ class FeedForward(nn.Module):
             for layer, norm in zip(followed, norms, strict=False):
                 if isinstance(norm, StackedBatchNorm):
                     self.plain.append((layer, norm))
+
+    def in_loops(self, documents: float) -> bool:
+        """Whether training steps with this many documents per model are mostly compiled loops."""
+        if self.by_query is not None:
+            return self.by_query.available
+        return in_blocks(self.plain, documents)
 
     def forward(
         self,
@@ -74,6 +86,10 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: ``lengths`` are missing although queries have their own statistics.
         """
+        if self.by_query is not None and lengths is not None and self.by_query.accept(features):
+            dropping = self.training and self.dropout > 0
+            dropout = Dropout(self.dropout, self.generators) if dropping else None
+            return self.by_query(features, lengths, dropout)
         segments = None
         if any(isinstance(norm, QueryNorm) for norm in self.norms):
             if lengths is None:

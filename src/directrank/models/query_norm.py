@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.kernels import accelerated
-
 
 @dataclass(frozen=True)
 class Segments:
@@ -95,17 +93,13 @@ class QueryNorm(nn.Module):
                 training=True,
                 eps=self.epsilon,
             )[None]
-        standard = standardised(x.reshape(-1, x.shape[2]), segments, self.epsilon)
+        standard = _Standardised.apply(x.reshape(-1, x.shape[2]), segments, self.epsilon)
         return torch.addcmul(self.bias, standard.view(x.shape), self.weight)
 
 
-@accelerated
-def standardised(x: Tensor, segments: Segments, epsilon: float) -> Tensor:
-    """``(x - mean) / sqrt(variance + epsilon)`` of each segment's rows of ``x`` ``[M * N, W]``."""
-    return _Standardised.apply(x, segments, epsilon)
-
-
 class _Standardised(torch.autograd.Function):
+    """``(x - mean) / sqrt(variance + epsilon)`` of each segment's rows of ``x`` ``[M * N, W]``."""
+
     @staticmethod
     def forward(ctx, x: Tensor, segments: Segments, epsilon: float) -> Tensor:
         centred = x - segments.spread(segments.means(x))

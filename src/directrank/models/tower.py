@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
-from directrank.models.blocks import relu_layers
+from directrank.models.blocks import in_blocks, relu_layers
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform
 
@@ -34,6 +34,10 @@ class Tower(nn.Module):
         self.activation = activation
         #: The layers with their norms; nothing but batch norm and ReLU follows each.
         self.plain = list(zip(hidden, norms, strict=True))
+
+    def in_loops(self, documents: float) -> bool:
+        """Whether training steps with this many documents per model are mostly compiled loops."""
+        return in_blocks(self.plain, documents)
 
     def forward(
         self,

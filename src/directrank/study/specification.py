@@ -91,7 +91,10 @@ def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any]) -> d
 def plain_copy(document: Any) -> Any:
     """A deep copy of what JSON can represent, much faster than :func:`copy.deepcopy`."""
     if isinstance(document, dict):
-        return {key: plain_copy(value) for key, value in document.items()}
+        return {
+            key: plain_copy(value) if isinstance(value, dict | list) else value
+            for key, value in document.items()
+        }
     if isinstance(document, list):
         return [plain_copy(value) for value in document]
     return document

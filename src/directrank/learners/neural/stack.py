@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from directrank import models
+from directrank.kernels.threads import steps_in_loops
 from directrank.learners.contract import Splits
 from directrank.learners.neural import monitors, optimisers, precision
 from directrank.learners.neural.batches import Batch, Feeder, Layout
@@ -25,7 +26,6 @@ from directrank.learners.neural.scoring import score, score_parts
 from directrank.lists.documents import Documents
 from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
-from directrank.models.blocks import in_blocks, steps_in_blocks
 from directrank.system.seeds import numpy_stream, torch_stream
 
 #: Splits that may choose the epoch, in words.
@@ -260,10 +260,10 @@ class Stack:
 
     def _threads(self) -> AbstractContextManager[None]:
         """Within it PyTorch keeps to one thread where compiled loops do most of a step."""
-        train, layers = self.data.train, getattr(self.model, "plain", [])
+        train, in_loops = self.data.train, getattr(self.model, "in_loops", None)
         documents = train.n_documents / train.n_queries * self.training["batch_queries"]
-        if self.training["precision"] == "float32" and in_blocks(layers, documents):
-            return steps_in_blocks()
+        if in_loops and self.training["precision"] == "float32" and in_loops(documents):
+            return steps_in_loops()
         return nullcontext()
 
     def _step(self, queries: np.ndarray, number: int) -> np.ndarray:
@@ -289,8 +289,8 @@ class Stack:
     def _scores(self, batch: Batch) -> Tensor:
         """Scores ``[M, N]`` of a batch."""
         rows, spans = batch.rows, batch.spans
-        # Layers in blocks read documents from their table; a copy would pass memory twice.
-        documents = batch.documents if getattr(self.model, "plain", []) else batch.features
+        # Compiled loops read documents from their table; a copy would pass memory twice.
+        documents = batch.documents if hasattr(self.model, "in_loops") else batch.features
         if len(self.row_of) > len(self.rows) and not self._shared:
             own = torch.from_numpy(self.row_of).to(self.device)
             if isinstance(documents, Documents):

@@ -1,0 +1,324 @@
+"""Layers with norms per query as compiled loops, list by list.
+
+Because each list has its own statistics, it passes through all layers while it is in the cache. A
+list is a row of ``lists``: its model m, its first document, and the one after its last. A quantity
+that each layer has is stored in one array, layer after layer, and all parameters are in one array.
+BLAS computes the products.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.layers import add_product, columns, gather, moments, pages
+from directrank.kernels.numbers import expm1
+
+
+class Plan(NamedTuple):
+    """Models of a stack, their layers and their lists.
+
+    Attributes:
+        lists: int64 ``[lists, 3]``, see above; the lists of a model are contiguous.
+        runs: int64 ``[runs, 2]``, the first of the contiguous lists of a model that are processed
+            in turn, and the one after the last.
+        first: int64 ``[M + 1]``, each model's first run, and the number of runs.
+        layers: int64 ``[L, 7]``, of each layer: the widths of its input and of its output; how many
+            of a model's numbers come before its weights, before the scale of its norm (-1 without a
+            norm) and before its shift; how many columns of outputs come before its own; the
+            position of its input among those with dropout (-1 without).
+        epsilon: added to variances.
+        celu: whether the activation is CELU with α = 1; otherwise it is ReLU.
+        active: the number of layers with an activation, which are the first.
+        x, rows: the input is ``x`` ``[M, N, F]``, or ``[1, N, F]`` for all models, if ``rows`` is
+            ``[M, 0]``; otherwise ``x`` is ``[1, T, F]``, and ``rows`` ``[M, N]`` gives the row of
+            each document.
+        parameters: the parameters of all layers, one after the other.
+        drawn: int16 ``[inputs with dropout · M, numbers]``, the numbers drawn for dropout.
+        threshold, factor: an input with a number below the threshold is dropped; others are
+            multiplied by the factor.
+        standard: the products of all layers, standardised, ``M · N`` for each column; empty if no
+            gradient is needed.
+        outputs: the outputs of all layers, in the same form.
+        inverse: one over the standard deviations, ``[lists, columns]``.
+        y: ``[M, N]``, the scores; in :func:`backward`, their gradient.
+    """
+
+    lists: np.ndarray
+    runs: np.ndarray
+    first: np.ndarray
+    layers: np.ndarray
+    epsilon: float
+    celu: bool
+    active: int
+    x: np.ndarray
+    rows: np.ndarray
+    parameters: np.ndarray
+    drawn: np.ndarray
+    threshold: int
+    factor: float
+    standard: np.ndarray
+    outputs: np.ndarray
+    inverse: np.ndarray
+    y: np.ndarray
+
+
+@compiled
+def cut(lengths, most_runs):
+    """``lists``, ``runs`` and ``first`` of a :class:`Plan` for ``lengths`` int64 ``[M, B]``.
+
+    A model has at most ``most_runs`` runs, all with the same number of lists except the last.
+    """
+    models, B = lengths.shape
+    step = max(1, -(-B // most_runs))
+    own = -(-B // step)
+    lists = np.empty((models * B, 3), np.int64)
+    runs = np.empty((models * own, 2), np.int64)
+    for m in range(models):
+        end = 0
+        for b in range(B):
+            begin, end = end, end + lengths[m, b]
+            lists[m * B + b, 0], lists[m * B + b, 1], lists[m * B + b, 2] = m, begin, end
+        for run in range(own):
+            runs[m * own + run, 0] = m * B + run * step
+            runs[m * own + run, 1] = m * B + min((run + 1) * step, B)
+    return lists, runs, np.arange(models + 1) * own
+
+
+@inlined
+def scratch_for(plan, begin, end, count):
+    """Room for ``count`` matrices of documents of the longest list of the runs."""
+    longest = 0
+    for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        longest = max(longest, plan.lists[b, 2] - plan.lists[b, 1])
+    return np.empty((count, longest * np.max(plan.layers[:, :2])), plan.y.dtype)
+
+
+@inlined
+def matrix(numbers, height, width):
+    """The first of some ``numbers`` as a matrix."""
+    return numbers[: height * width].reshape((height, width))
+
+
+@inlined
+def of_layer(plan, values, layer, block):
+    """From ``standard`` or ``outputs``, those of a layer and a list."""
+    m, first, last = block
+    models, N = plan.y.shape
+    return pages(values, plan.layers[layer, 5] * N, models, N, plan.layers[layer, 1])[m][first:last]
+
+
+@inlined
+def parameters_of(plan, layer, m):
+    """A model's weights ``[in, out]`` of a layer, and the scale and shift that follow."""
+    models = len(plan.y)
+    width_in, width, at_weight, at_scale, at_shift, _, _ = plan.layers[layer]
+    weight = pages(plan.parameters, at_weight, models, width_in, width)[m]
+    shift = columns(plan.parameters, at_shift, models, width)[m]
+    if at_scale < 0:
+        return weight, np.ones(width, weight.dtype), shift
+    return weight, columns(plan.parameters, at_scale, models, width)[m], shift
+
+
+@inlined
+def input_of(plan, block, into):
+    """The features of a list, copied ``into`` a matrix, whose type may differ from theirs."""
+    m, first, last = block
+    result = matrix(into, last - first, plan.x.shape[2])
+    source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)
+    gather((source, first, last), plan.x, plan.rows, result)
+    return result
+
+
+@inlined
+def drop(plan, layer, block, a):
+    """Dropout of the input of a layer, or of its gradient, in place."""
+    m, first, last = block
+    n, W = a.shape
+    zero, factor, threshold = a.dtype.type(0), a.dtype.type(plan.factor), np.int16(plan.threshold)
+    drawn = plan.drawn[plan.layers[layer, 6] * len(plan.y) + m]
+    drawn = drawn[first * W : last * W].reshape((n, W))
+    for i in range(n):
+        for j in range(W):
+            a[i, j] *= factor if drawn[i, j] >= threshold else zero
+
+
+@inlined
+def standardise(z, mean, inverse, epsilon):
+    """Standardise the columns of ``z`` in place; ``mean`` is working space."""
+    n, W = z.shape
+    moments(z, mean, inverse)
+    for j in range(W):
+        inverse[j] = 1 / np.sqrt(inverse[j] / n + epsilon)
+    for i in range(n):
+        for j in range(W):
+            z[i, j] = (z[i, j] - mean[j]) * inverse[j]
+
+
+@inlined
+def activate(standard, scale, shift, active, celu, a):
+    """``a = activation(standard · scale + shift)``; NaN stays NaN."""
+    n, W = a.shape
+    zero = a.dtype.type(0)
+    if active and celu:
+        for i in range(n):
+            for j in range(W):
+                value = standard[i, j] * scale[j] + shift[j]
+                a[i, j] = value if value > zero else expm1(zero if value > zero else value)
+    elif active:
+        for i in range(n):
+            for j in range(W):
+                value = standard[i, j] * scale[j] + shift[j]
+                a[i, j] = zero if value < zero else value
+    else:
+        for i in range(n):
+            for j in range(W):
+                a[i, j] = standard[i, j] * scale[j] + shift[j]
+
+
+@compiled
+def forward(begin, end, plan):
+    """The scores of the lists of the runs from ``begin`` to ``end``."""
+    kept = len(plan.standard) > 0
+    scratch = scratch_for(plan, begin, end, 4)
+    mean = np.empty(np.max(plan.layers[:, 1]), plan.y.dtype)
+    for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+        block = plan.lists[b]
+        m, first, last = block
+        n = last - first
+        if n == 0:
+            continue
+        x = input_of(plan, block, scratch[0])
+        for layer in range(len(plan.layers)):
+            width_in, width, _, at_scale, _, before, dropped = plan.layers[layer]
+            weight, scale, shift = parameters_of(plan, layer, m)
+            if dropped >= 0:
+                own = matrix(scratch[1], n, width_in)
+                own[:] = x
+                drop(plan, layer, block, own)
+                x = own
+            z, a = matrix(scratch[2], n, width), matrix(scratch[3], n, width)
+            if kept:
+                z = of_layer(plan, plan.standard, layer, block)
+                a = of_layer(plan, plan.outputs, layer, block)
+            np.dot(x, weight, z)
+            if at_scale >= 0:
+                inverse = plan.inverse[b if kept else begin, before : before + width]
+                standardise(z, mean[:width], inverse, plan.epsilon)
+            activate(z, scale, shift, layer < plan.active, plan.celu, a)
+            x = a
+        for i in range(n):
+            plan.y[m, first + i] = x[i, 0]
+
+
+@inlined
+def through_activation(gradient, a, standard, active, celu, to_shift, to_scale):
+    """Back through an activation, in place; its output ``a`` gives the slope.
+
+    ``to_shift`` is the sum of the gradient, and ``to_scale`` that of its product with ``standard``.
+    """
+    n, W = a.shape
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    to_shift[:] = 0
+    to_scale[:] = 0
+    for i in range(n):
+        for j in range(W):
+            below = a[i, j] + one if celu else zero
+            passed = gradient[i, j] * (one if a[i, j] > zero or not active else below)
+            gradient[i, j] = passed
+            to_shift[j] += passed
+            to_scale[j] += passed * standard[i, j]
+
+
+@inlined
+def through_norm(gradient, standard, scale, inverse, to_shift, to_scale):
+    """Back through a norm, in place; the sums become means."""
+    n, W = gradient.shape
+    for j in range(W):
+        to_shift[j] /= n
+        to_scale[j] /= n
+    for i in range(n):
+        for j in range(W):
+            centred = gradient[i, j] - to_shift[j] - standard[i, j] * to_scale[j]
+            gradient[i, j] = centred * (scale[j] * inverse[j])
+
+
+@inlined
+def add(values, anew, total):
+    """Add ``values`` to ``total``, or store them there if ``anew``."""
+    for j in range(len(total)):
+        total[j] = values[j] if anew else total[j] + values[j]
+
+
+@compiled
+def backward(begin, end, plan, of_runs):
+    """The share of each run from ``begin`` to ``end`` in the gradients of the parameters.
+
+    ``of_runs`` has the form of the parameters of so many models. It must be zero for a run that
+    begins with a list without documents.
+    """
+    runs = len(plan.runs)
+    scratch = scratch_for(plan, begin, end, 3)
+    widest = np.max(plan.layers[:, :2])
+    sums = np.empty((2, widest), plan.y.dtype)
+    part = np.empty(widest * widest, plan.y.dtype)
+    for run in range(begin, end):
+        for b in range(plan.runs[run, 0], plan.runs[run, 1]):
+            block = plan.lists[b]
+            m, first, last = block
+            n = last - first
+            if n == 0:
+                continue
+            anew = b == plan.runs[run, 0]
+            g = matrix(scratch[0], n, 1)
+            for i in range(n):
+                g[i, 0] = plan.y[m, first + i]
+            for layer in range(len(plan.layers) - 1, -1, -1):
+                width_in, width, at_weight, at_scale, at_shift, before, dropped = plan.layers[layer]
+                weight, scale, _ = parameters_of(plan, layer, m)
+                standard = of_layer(plan, plan.standard, layer, block)
+                a = of_layer(plan, plan.outputs, layer, block)
+                to_shift, to_scale = sums[0, :width], sums[1, :width]
+                active = layer < plan.active
+                through_activation(g, a, standard, active, plan.celu, to_shift, to_scale)
+                add(to_shift, anew, columns(of_runs, at_shift, runs, width)[run])
+                if at_scale >= 0:
+                    add(to_scale, anew, columns(of_runs, at_scale, runs, width)[run])
+                    inverse = plan.inverse[b, before : before + width]
+                    through_norm(g, standard, scale, inverse, to_shift, to_scale)
+                x = matrix(scratch[1], n, width_in)
+                if layer == 0:
+                    x = input_of(plan, block, scratch[1])
+                elif dropped < 0:
+                    x = of_layer(plan, plan.outputs, layer - 1, block)
+                else:
+                    x[:] = of_layer(plan, plan.outputs, layer - 1, block)
+                    drop(plan, layer, block, x)
+                to_weight = pages(of_runs, at_weight, runs, width_in, width)[run]
+                add_product(x, g, anew, matrix(part, width_in, width), to_weight)
+                if layer > 0:
+                    result = matrix(scratch[2], n, width_in)
+                    np.dot(g, weight.T, result)
+                    g = matrix(scratch[0], n, width_in)
+                    g[:] = result
+                    if dropped >= 0:
+                        drop(plan, layer, block, g)
+
+
+@compiled
+def sum_of_runs(begin, end, sizes, first, of_runs, total):
+    """Sum the gradients of the parameters from ``begin`` to ``end`` over the runs of each model.
+
+    ``sizes`` is int64 ``[parameters, 2]``: how many numbers of a model come before those of the
+    parameter, and how many it has. ``first`` is as in a :class:`Plan`.
+    """
+    models = len(first) - 1
+    for number in range(begin, end):
+        before, size = sizes[number]
+        parts = columns(of_runs, before, first[models], size)
+        result = columns(total, before, models, size)
+        for m in range(models):
+            for run in range(first[m], first[m + 1]):
+                add(parts[run], run == first[m], result[m])

@@ -1,0 +1,195 @@
+"""Layers with a norm per query, computed list by list for training and scoring on a CPU.
+
+A list that fits into the cache passes through all layers at once. The threads are those of
+:mod:`directrank.kernels.threads`; sums of lists are added in order, so that no result depends on
+the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from directrank.kernels import find
+from directrank.kernels.batch import array
+from directrank.kernels.threads import blas_on_one_thread, over_lists
+from directrank.lists.documents import Documents
+from directrank.models.blocks import flattened
+from directrank.models.context_layers import Dropout
+from directrank.models.query_norm import QueryNorm
+from directrank.models.stacked import StackedLinear
+
+if TYPE_CHECKING:
+    from directrank.kernels.query_layers import Plan
+
+#: The widest layers that are computed list by list. PyTorch computes wider ones, as it divides the
+#: products of a single list among threads.
+WIDEST = 512
+
+#: The most runs into which a model's lists are divided. Each has its own gradient.
+MOST_RUNS = 16
+
+
+class QueryLayers:
+    """Layers of dense, norm per query and activation, the last of which has one output.
+
+    Args:
+        layers: those with a norm have no bias.
+        norms: of all layers, or of all but the last.
+        celu: whether the activation is CELU with α = 1; otherwise it is ReLU.
+        output_activation: whether the activation also follows the last layer.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[StackedLinear],
+        norms: Sequence[QueryNorm],
+        celu: bool,
+        output_activation: bool,
+    ) -> None:
+        self.parameters = [
+            parameter for module in (*layers, *norms) for parameter in module.parameters()
+        ]
+        counts = [parameter[0].numel() for parameter in self.parameters]
+        before = np.cumsum([0, *counts])
+        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
+        self.sizes = np.stack([before[:-1], counts], 1)
+        place = dict(zip(map(id, self.parameters), before[:-1].tolist(), strict=True))
+        rows, columns = [], 0
+        for number, layer in enumerate(layers):
+            _, width_in, width = layer.weight.shape
+            norm = norms[number] if number < len(norms) else None
+            scale, shift = (-1, layer.bias) if norm is None else (place[id(norm.weight)], norm.bias)
+            dropped = number - 1 if 0 < number < len(layers) - 1 else -1
+            at_weight, at_shift = place[id(layer.weight)], place[id(shift)]
+            rows.append([width_in, width, at_weight, scale, at_shift, columns, dropped])
+            columns += width
+        #: See :class:`directrank.kernels.query_layers.Plan`.
+        self.layers = np.array(rows, np.int64)
+        self.layers_without_dropout = self.layers.copy()
+        self.layers_without_dropout[:, 6] = -1
+        self.columns = columns
+        self.epsilon = norms[0].epsilon
+        self.celu = celu
+        self.active = len(layers) if output_activation else len(layers) - 1
+
+    @property
+    def available(self) -> bool:
+        """Whether these layers can be computed list by list where their parameters are."""
+        weight = self.parameters[0]
+        return (
+            bool(self.layers[:, 1].max() <= WIDEST)
+            and find("query_layers", weight) is not None
+            and weight.dtype in (torch.float32, torch.float64)
+        )
+
+    def accept(self, x: Tensor | Documents) -> bool:
+        """Whether the scores of these documents can be computed list by list."""
+        return (
+            self.available
+            and x.dtype == self.parameters[0].dtype
+            and (isinstance(x, Documents) or not x.requires_grad)
+            and not torch.is_autocast_enabled("cpu")
+        )
+
+    def __call__(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> Tensor:
+        """Scores ``[M, N]``; arguments as in
+        :meth:`directrank.models.feed_forward.FeedForward.forward`.
+
+        ``dropout`` is that of the inputs of all layers but the first and the last.
+
+        Raises:
+            ValueError: more documents than rows.
+        """
+        plan = self._plan(x, lengths, dropout)
+        return _Scores.apply(plan, self.sizes, *self.parameters)
+
+    def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
+        """A step in the form that kernels take, with room for their results."""
+        from directrank.kernels.query_layers import Plan, cut
+
+        parameters = flattened(self.parameters)
+        models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
+        lengths = np.broadcast_to(lengths, (models, lengths.shape[1]))
+        documents = lengths.sum(1)
+        if documents.max() > N:
+            raise ValueError(f"the queries have more documents than the {N} rows given")
+        gradient_needed = torch.is_grad_enabled()
+        lists, runs, first = cut(lengths, MOST_RUNS if gradient_needed else lengths.shape[1])
+        kept = models * N * self.columns if gradient_needed else 0
+        drawn = np.empty((0, 0), np.int16)
+        if dropout is not None:
+            drawn = self._drawn(dropout, documents)
+        return Plan(
+            lists=lists,
+            runs=runs,
+            first=first,
+            layers=self.layers_without_dropout if dropout is None else self.layers,
+            epsilon=self.epsilon,
+            celu=self.celu,
+            active=self.active,
+            x=array(x.table)[None] if isinstance(x, Documents) else array(x),
+            rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
+            parameters=parameters,
+            drawn=drawn,
+            threshold=0 if dropout is None else dropout.threshold,
+            factor=1.0 if dropout is None else dropout.scale,
+            standard=np.empty(kept, dtype),
+            outputs=np.empty(kept, dtype),
+            inverse=np.empty((len(lists) if gradient_needed else len(runs), self.columns), dtype),
+            y=np.zeros((models, N), dtype),
+        )
+
+    def _drawn(self, dropout: Dropout, documents: np.ndarray) -> np.ndarray:
+        """The numbers drawn for the inputs of each model's ``documents``, layer by layer."""
+        widths = self.layers[self.layers[:, 6] >= 0, 0]
+        counts = np.outer(widths, documents).ravel().tolist()
+        drawn = np.empty((len(counts), max(counts, default=0)), np.int16)
+        for row, count in enumerate(counts):
+            drawn[row, :count] = dropout.drawn(row % len(documents), count).numpy()
+        return drawn
+
+
+class _Scores(torch.autograd.Function):
+    """The scores of a plan; its parameters are passed again for autograd."""
+
+    @staticmethod
+    def forward(ctx, plan: Plan, sizes: np.ndarray, *parameters: Tensor) -> Tensor:
+        from directrank.kernels.query_layers import forward
+
+        with blas_on_one_thread():
+            over_lists(forward, _work(plan), len(plan.runs), plan)
+        ctx.plan, ctx.sizes = plan, sizes
+        ctx.shapes = [parameter.shape for parameter in parameters]
+        return torch.from_numpy(plan.y)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        from directrank.kernels.query_layers import backward, sum_of_runs
+
+        plan, sizes = ctx.plan._replace(y=array(gradient)), ctx.sizes
+        models, runs, dtype = len(plan.y), len(plan.runs), plan.parameters.dtype
+        room = np.zeros if (plan.lists[:, 1] == plan.lists[:, 2]).any() else np.empty
+        of_runs = room(len(plan.parameters) // models * runs, dtype)
+        with blas_on_one_thread():
+            over_lists(backward, _work(plan), runs, plan, of_runs)
+        gradients = of_runs
+        if runs > models:
+            gradients = np.empty_like(plan.parameters)
+            arguments = sizes, plan.first, of_runs, gradients
+            over_lists(sum_of_runs, len(of_runs), len(sizes), *arguments)
+        parts = torch.from_numpy(gradients).split((models * sizes[:, 1]).tolist())
+        values = [part.view(shape) for part, shape in zip(parts, ctx.shapes, strict=True)]
+        return None, None, *values
+
+
+def _work(plan: Plan) -> int:
+    """The elements of the widest layer, for :func:`over_lists`."""
+    return plan.y.size * int(plan.layers[:, :2].max())
