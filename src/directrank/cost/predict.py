@@ -181,21 +181,20 @@ def _size_of(text: str, n_features: int) -> Size:
     outputs = sum(size for _, size in layers)
     blocks, width = model.get("blocks", 0), model.get("width", 0)
     least = n_features + ELEMENTS_OF_AN_OUTPUT * outputs + ELEMENTS_OF_A_BLOCK * blocks * width
-    dropout, by_query = model.get("dropout") and not blocks, model.get("norm") == "query"
-    elements = least + outputs * (
-        (ELEMENTS_OF_DROPOUT if dropout else 0) + (ELEMENTS_OF_QUERY_NORM if by_query else 0)
-    )
+    dropout, by_query = bool(model.get("dropout")) and not blocks, model.get("norm") == "query"
+
+    def elements(of_dropout: int, of_query_norm: int) -> int:
+        return least + outputs * (of_dropout * dropout + of_query_norm * by_query)
+
+    usual = elements(ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM)
+    fewer = elements(ELEMENTS_OF_DROPOUT_IN_LOOPS, ELEMENTS_OF_QUERY_NORM_IN_LOOPS)
     tensors = len(shapes) * (TENSORS_OF_CONTEXT if blocks else 1.0)
     in_loops = by_query and max(size for _, size in layers) <= WIDEST
     return Size(
         weights=sum(inputs * size for inputs, size in layers),
         outputs=outputs,
-        elements=elements,
-        elements_in_loops=least
-        + outputs
-        * ((ELEMENTS_OF_DROPOUT_IN_LOOPS if dropout else 0) + ELEMENTS_OF_QUERY_NORM_IN_LOOPS)
-        if in_loops
-        else elements,
+        elements=usual,
+        elements_in_loops=fewer if in_loops else usual,
         tensors=tensors,
         tensors_in_loops=len(shapes) * TENSORS_IN_LOOPS if in_loops else tensors,
         # The scores of all pairs and their mixture, and the scores themselves.

@@ -86,14 +86,14 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: ``lengths`` are missing although queries have their own statistics.
         """
-        if self.by_query is not None and lengths is not None and self.by_query.accept(features):
-            dropping = self.training and self.dropout > 0
-            dropout = Dropout(self.dropout, self.generators) if dropping else None
-            return self.by_query(features, lengths, dropout)
         segments = None
-        if any(isinstance(norm, QueryNorm) for norm in self.norms):
+        if self.by_query is not None:
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
+            if self.by_query.accept(features):
+                dropping = self.training and self.dropout > 0
+                dropout = Dropout(self.dropout, self.generators) if dropping else None
+                return self.by_query(features, lengths, dropout)
             weight = next(self.parameters())
             segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
         x = relu_layers(features, rows, lengths, self.plain)

@@ -20,7 +20,7 @@ from directrank.kernels.threads import blas_on_one_thread, over_lists
 from directrank.lists.documents import Documents
 from directrank.models.blocks import flattened
 from directrank.models.context_layers import Dropout
-from directrank.models.query_norm import QueryNorm
+from directrank.models.query_norm import QueryNorm, documents_of
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ class QueryLayers:
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
         lengths = np.broadcast_to(lengths, (models, lengths.shape[1]))
-        documents = lengths.sum(1)
-        if documents.max() > N:
-            raise ValueError(f"the queries have more documents than the {N} rows given")
+        documents = documents_of(lengths, N)
         gradient_needed = torch.is_grad_enabled()
         lists, runs, first = cut(lengths, MOST_RUNS if gradient_needed else lengths.shape[1])
         kept = models * N * self.columns if gradient_needed else 0

@@ -41,9 +41,7 @@ class Segments:
         Raises:
             ValueError: more documents than rows.
         """
-        padding = width - lengths.sum(1, keepdims=True)
-        if (padding < 0).any():
-            raise ValueError(f"the queries have more documents than the {width} rows given")
+        padding = width - documents_of(lengths, width)[:, None]
         per_model = np.concatenate([lengths, padding], axis=1)
         per_model = np.broadcast_to(per_model, (models, per_model.shape[1]))
         sizes = torch.from_numpy(per_model[per_model > 0])
@@ -61,6 +59,18 @@ class Segments:
     def spread(self, values: Tensor) -> Tensor:
         """Each segment's values at each of its rows; ``[S, W]`` to ``[M * N, W]``."""
         return values.index_select(0, self.of_row)
+
+
+def documents_of(lengths: np.ndarray, width: int) -> np.ndarray:
+    """The documents of each model's queries, int ``[M]``, from ``lengths`` ``[M, B]``.
+
+    Raises:
+        ValueError: more documents than ``width``, the rows per model.
+    """
+    documents: np.ndarray = lengths.sum(1)
+    if documents.max() > width:
+        raise ValueError(f"the queries have more documents than the {width} rows given")
+    return documents
 
 
 class QueryNorm(nn.Module):
