@@ -15,7 +15,7 @@ from directrank import models
 from directrank.kernels import threads
 from directrank.kernels.layers import BLOCK
 from directrank.lists.documents import Documents
-from directrank.models import blocks
+from directrank.models import blocks, plans
 from directrank.system.seeds import torch_stream
 
 R5 = {
@@ -264,6 +264,6 @@ def test_parameters_that_adjoin_in_memory_are_not_copied():
     apart = [vector[2:8].view(1, 2, 3), vector[12:24].view(1, 3, 4)]
     elsewhere = [vector[18:24].view(1, 2, 3), torch.ones(1, 3, 4)]
     for values, shared in ((adjoining, True), (apart, False), (elsewhere, False)):
-        flat = blocks.flattened(values)
+        flat = plans.flattened(values)
         assert flat.tolist() == torch.cat([value.flatten() for value in values]).tolist()
         assert np.shares_memory(flat, vector.numpy()) == shared

@@ -11,6 +11,7 @@ from directrank import models
 from directrank.learners.neural.batches import Feeder
 from directrank.lists.packed import RankedLists
 from directrank.models.context_layers import Dropout, StackedLayerNorm
+from directrank.models.encoder import Encoder
 from directrank.system.errors import ConfigError
 from directrank.system.seeds import numpy_stream, torch_stream
 
@@ -39,6 +40,20 @@ def small_buckets(monkeypatch):
     monkeypatch.setattr(context_layers, "SMALL_GROUP", 1)
 
 
+@pytest.fixture
+def by_pytorch(monkeypatch):
+    """PyTorch's layers in place of compiled loops."""
+    monkeypatch.setattr(Encoder, "accept", lambda self, x: False)
+
+
+@pytest.fixture(params=["loops", "pytorch"])
+def each_way(request):
+    """Compiled loops, and PyTorch's layers."""
+    if request.param == "pytorch":
+        request.getfixturevalue("by_pytorch")
+
+
+@pytest.mark.usefixtures("each_way")
 def test_each_list_is_scored_as_if_it_were_alone():
     model = built().eval()
     x = documents(1, LENGTHS.sum())
@@ -47,7 +62,7 @@ def test_each_list_is_scored_as_if_it_were_alone():
         assert torch.allclose(model(own[None])[0], scores, atol=1e-6)
 
 
-def test_grouping_lists_by_length_changes_nothing_but_rounding(monkeypatch):
+def test_grouping_lists_by_length_changes_nothing_but_rounding(by_pytorch, monkeypatch):
     from directrank.models import context_layers
 
     x = documents(1, LENGTHS.sum())
@@ -65,6 +80,7 @@ def test_grouping_lists_by_length_changes_nothing_but_rounding(monkeypatch):
         assert torch.allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_permutation_of_a_list_permutes_its_scores_and_no_others():
     model = built().eval()
     lengths = np.array([[9, 30, 4]])
@@ -76,6 +92,7 @@ def test_a_permutation_of_a_list_permutes_its_scores_and_no_others():
     )
 
 
+@pytest.mark.usefixtures("each_way")
 def test_the_scores_of_a_list_depend_on_all_its_documents_but_not_on_other_lists():
     model = built().eval()
     x = documents(1, 12)
@@ -86,6 +103,7 @@ def test_the_scores_of_a_list_depend_on_all_its_documents_but_not_on_other_lists
     assert (difference[5:] == 0).all()
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("training", [False, True])
 def test_a_stack_scores_and_learns_as_its_models_do_alone(training):
     lengths = np.array([[3, 40, 1, 6], [20, 9, 9, 4], [5, 5, 5, 5]])
@@ -104,6 +122,7 @@ def test_a_stack_scores_and_learns_as_its_models_do_alone(training):
             assert torch.allclose(own.grad[0], shared.grad[number], atol=1e-4)
 
 
+@pytest.mark.usefixtures("each_way")
 def test_models_that_share_documents_score_them_as_each_alone():
     x, lengths = documents(1, LENGTHS.sum()), LENGTHS[None]
     together = built(3).eval()(x, None, lengths)
@@ -143,6 +162,7 @@ def reference_of(model: nn.Module) -> nn.Module:
     return encoder
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("training", [False, True])
 def test_it_is_pytorchs_pre_norm_encoder_between_two_linear_layers(training):
     model = built(dropout=0.0).train(training)
@@ -161,7 +181,7 @@ def test_it_is_pytorchs_pre_norm_encoder_between_two_linear_layers(training):
     assert torch.allclose(model(x, None, lengths)[0], expected, atol=1e-5)
 
 
-def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(monkeypatch):
+def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(by_pytorch, monkeypatch):
     drawn = []
 
     def factors(self, bits: Tensor) -> Tensor:
@@ -198,6 +218,7 @@ def test_dropout_drops_the_share_asked_for_and_keeps_the_mean():
         assert len(factors.unique()) == 2
 
 
+@pytest.mark.usefixtures("each_way")
 def test_dropout_goes_on_where_its_saved_state_left_off():
     x, lengths = documents(1, 20), np.array([[8, 12]])
     model = built().train()

@@ -28,6 +28,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "costs_of_neighbours": "directrank.kernels.yeti_loss:costs_of_neighbours",
     "cross_entropy": "directrank.kernels.xe_ndcg:cross_entropy",
     "drawn_dcg": "directrank.kernels.pl_rank:drawn_dcg",
+    "encoder": "directrank.kernels.encoder:forward",
     "hinged_dcg": "directrank.kernels.k_song:hinged_dcg",
     "lambda_loss": "directrank.kernels.lambda_loss:lambda_loss",
     "lambdarank": "directrank.kernels.lambdarank:lambdarank",

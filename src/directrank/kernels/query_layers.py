@@ -124,7 +124,7 @@ def parameters_of(plan, layer, m):
 
 @inlined
 def input_of(plan, block, into):
-    """The features of a list, copied ``into`` a matrix, whose type may differ from theirs."""
+    """The features of a list, copied ``into`` a matrix."""
     m, first, last = block
     result = matrix(into, last - first, plan.x.shape[2])
     source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)

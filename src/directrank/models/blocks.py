@@ -21,6 +21,7 @@ from directrank.kernels import find
 from directrank.kernels.batch import array
 from directrank.kernels.threads import blas_on_one_thread, over_lists, threads_for
 from directrank.lists.documents import Documents, copied
+from directrank.models.plans import flattened, table_and_rows
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, unbiasing
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ def _plan(
     models, N, _ = x.shape
     items, runs, first = cut(counts, MOST_RUNS)
     flat = flattened(weights)
+    features, rows = table_and_rows(x, models)
     dtype = flat.dtype
     return Plan(
         items=items,
@@ -251,8 +253,8 @@ def _plan(
         counts=counts,
         layers=shape.layers,
         epsilons=epsilons,
-        x=array(x.table)[None] if isinstance(x, Documents) else array(x),
-        rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
+        x=features,
+        rows=rows,
         weights=flat,
         affine=np.stack([*map(flattened, affine)]),
         norms=np.empty((5, models * sum(shape.widths)), dtype),
@@ -278,17 +280,6 @@ def _gradients(plan: Plan, shape: _Shape) -> Gradients:
         of_weights=of_weights,
         of_affine=np.empty_like(plan.affine),
     )
-
-
-def flattened(values: Sequence[Tensor]) -> np.ndarray:
-    """The numbers of parameters in one array, without a copy if they adjoin in memory."""
-    first, place = values[0], values[0].storage_offset()
-    memory = first.untyped_storage().data_ptr()
-    for value in values:
-        if value.untyped_storage().data_ptr() != memory or value.storage_offset() != place:
-            return np.concatenate([array(value).reshape(-1) for value in values])
-        place += value.numel()
-    return first.detach().as_strided((place - first.storage_offset(),), (1,)).numpy()
 
 
 def _work(plan: Plan, width: int) -> int:

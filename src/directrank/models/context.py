@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.lists.documents import Documents, copied
 from directrank.models.context_layers import Block, Dropout, Lists, StackedLayerNorm
+from directrank.models.encoder import Encoder
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedLinear, glorot_uniform
 from directrank.system.errors import ConfigError
@@ -45,10 +47,15 @@ class ContextRanker(nn.Module):
         self.activation = activation
         self.dropout = dropout
         self.generators = list(generators)
+        self.encoder = Encoder(input_layer, blocks, norm, output)
+
+    def in_loops(self, documents: float) -> bool:
+        """Whether training steps are mostly compiled loops."""
+        return self.encoder.available
 
     def forward(
         self,
-        features: Tensor,
+        features: Tensor | Documents,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
     ) -> Tensor:
@@ -65,11 +72,14 @@ class ContextRanker(nn.Module):
             lengths = (
                 np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
             )
-        x = self.input(features)
-        lists = Lists(lengths, len(x), n, features.device)
+        device = self.output.weight.device
         dropout = None
         if self.training and self.dropout > 0:
-            dropout = Dropout(self.dropout, self.generators, features.device)
+            dropout = Dropout(self.dropout, self.generators, device)
+        if self.encoder.accept(features):
+            return self.activation(self.encoder(features, lengths, dropout))
+        x = self.input(copied(features))
+        lists = Lists(lengths, len(x), n, device)
         for block in self.blocks:
             x = block(x, lists, dropout)
         return self.activation(self.output(self.norm(x))).squeeze(-1)

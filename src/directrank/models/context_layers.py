@@ -199,6 +199,15 @@ class Dropout:
         bits = torch.empty(-(-count // 4), dtype=torch.int64, device=self.device)
         return bits.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
 
+    def draw(self, model: int, into: Tensor) -> None:
+        """What :meth:`drawn` returns, on the CPU, ``into`` an int16 tensor of :meth:`room`."""
+        into.view(torch.int64).random_(-(2**63), None, generator=self.generators[model])
+
+    @staticmethod
+    def room(counts: np.ndarray) -> np.ndarray:
+        """The room for so many drawn numbers, in whole draws."""
+        return counts + -counts % 4
+
     def factors(self, drawn: Tensor) -> Tensor:
         """The factors of values, float32: 0 or, for those kept, 1 / their share."""
         return drawn.float().ge_(self.threshold).mul_(self.scale)

@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import find
-from directrank.kernels.batch import array
-from directrank.kernels.threads import blas_on_one_thread, over_lists
 from directrank.lists.documents import Documents
-from directrank.models.blocks import flattened
 from directrank.models.context_layers import Dropout
+from directrank.models.plans import flattened, table_and_rows
 from directrank.models.query_norm import QueryNorm, documents_of
+from directrank.models.runs import ScoresOfRuns
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -107,8 +106,13 @@ class QueryLayers:
         Raises:
             ValueError: more documents than rows.
         """
+        from directrank.kernels import query_layers as kernels
+
         plan = self._plan(x, lengths, dropout)
-        return _Scores.apply(plan, self.sizes, *self.parameters)
+        complete = bool((plan.lists[:, 1] < plan.lists[:, 2]).all())
+        return ScoresOfRuns.apply(
+            kernels, plan, self.sizes, _work(plan), complete, *self.parameters
+        )
 
     def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
         """A step in the form that kernels take, with room for their results."""
@@ -118,6 +122,7 @@ class QueryLayers:
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
         lengths = np.broadcast_to(lengths, (models, lengths.shape[1]))
         documents = documents_of(lengths, N)
+        features, rows = table_and_rows(x, models)
         gradient_needed = torch.is_grad_enabled()
         lists, runs, first = cut(lengths, MOST_RUNS if gradient_needed else lengths.shape[1])
         kept = models * N * self.columns if gradient_needed else 0
@@ -132,8 +137,8 @@ class QueryLayers:
             epsilon=self.epsilon,
             celu=self.celu,
             active=self.active,
-            x=array(x.table)[None] if isinstance(x, Documents) else array(x),
-            rows=x.rows if isinstance(x, Documents) else np.empty((models, 0), np.int64),
+            x=features,
+            rows=rows,
             parameters=parameters,
             drawn=drawn,
             threshold=0 if dropout is None else dropout.threshold,
@@ -152,40 +157,6 @@ class QueryLayers:
         for row, count in enumerate(counts):
             drawn[row, :count] = dropout.drawn(row % len(documents), count).numpy()
         return drawn
-
-
-class _Scores(torch.autograd.Function):
-    """The scores of a plan; its parameters are passed again for autograd."""
-
-    @staticmethod
-    def forward(ctx, plan: Plan, sizes: np.ndarray, *parameters: Tensor) -> Tensor:
-        from directrank.kernels.query_layers import forward
-
-        with blas_on_one_thread():
-            over_lists(forward, _work(plan), len(plan.runs), plan)
-        ctx.plan, ctx.sizes = plan, sizes
-        ctx.shapes = [parameter.shape for parameter in parameters]
-        return torch.from_numpy(plan.y)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        from directrank.kernels.query_layers import backward, sum_of_runs
-
-        plan, sizes = ctx.plan._replace(y=array(gradient)), ctx.sizes
-        models, runs, dtype = len(plan.y), len(plan.runs), plan.parameters.dtype
-        room = np.zeros if (plan.lists[:, 1] == plan.lists[:, 2]).any() else np.empty
-        of_runs = room(len(plan.parameters) // models * runs, dtype)
-        with blas_on_one_thread():
-            over_lists(backward, _work(plan), runs, plan, of_runs)
-        gradients = of_runs
-        if runs > models:
-            gradients = np.empty_like(plan.parameters)
-            arguments = sizes, plan.first, of_runs, gradients
-            over_lists(sum_of_runs, len(of_runs), len(sizes), *arguments)
-        parts = torch.from_numpy(gradients).split((models * sizes[:, 1]).tolist())
-        values = [part.view(shape) for part, shape in zip(parts, ctx.shapes, strict=True)]
-        return None, None, *values
 
 
 def _work(plan: Plan) -> int:
