@@ -266,7 +266,11 @@ def main() -> None:
     try:
         study = load(read_yaml(options.config), ROOT)
         threads = study.config["fit_threads"]
-        rates = Rates.read(options.rates) if options.rates else own_rates(threads)
+        rates = (
+            Rates.read(options.rates)
+            if options.rates
+            else own_rates(threads, study.config["arithmetic"])
+        )
         prediction = estimate(study, rates, options.folder / PREPARED)
         earlier = pd.read_csv(options.earlier) if options.earlier else None
         report = collected(study, prediction, options.folder, earlier)

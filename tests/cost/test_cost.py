@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -7,10 +9,11 @@ import yaml
 
 from directrank import learners
 from directrank.cli import main
+from directrank.cli.cost import own_rates
 from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
-from directrank.cost.measure import covers_everything, of_another_machine
+from directrank.cost.measure import covers_everything, machine, of_another_machine
 from directrank.cost.predict import (
     ELEMENTS_OF_A_WEIGHT,
     PARTS,
@@ -22,6 +25,7 @@ from directrank.cost.predict import (
 from directrank.cost.rates import Rates, assumed_gpu, at
 from directrank.edition.plan import DataSource
 from directrank.losses import REGISTRY
+from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from studies import study_of
 from workflow_runs import TINY
@@ -54,6 +58,7 @@ def rates():
         measured=True,
         note="made up",
         flops={"float32": 1e10, "float64": 5e9, "bfloat16": 1e10},
+        flops_in_loops={"float32": 2e10, "float64": 1e10},
         element_seconds=1e-9,
         tensor_seconds=1e-4,
         lists={name: [[10, 1e-6], [100, 1e-4]] for name in REGISTRY},
@@ -303,15 +308,43 @@ def test_dropout_query_norms_and_attention_write_more_elements():
     outputs, least = size_of(plain, 136).outputs, size_of(plain, 136).elements
     assert size_of(plain | {"dropout": 0.1}, 136).elements == least + 20 * outputs
     assert size_of(plain | {"norm": "query"}, 136).elements >= least + 10 * outputs
-    assert size_of(plain, 136).elements_in_loops == least
     for hidden, in_loops in (([100, 100], True), ([100, 600], False)):
         size = size_of(plain | {"norm": "query", "hidden": hidden}, 136)
-        assert (size.elements_in_loops < size.elements) == in_loops
-        assert (size.tensors_in_loops < size.tensors) == in_loops
+        assert size.in_loops == in_loops
+        assert size.elements_in_loops < size.elements
+        assert size.tensors_in_loops < size.tensors
     context = {"name": "context", "width": 32, "heads": 1, "inner": 64, "dropout": 0.1}
     one, two = (size_of(context | {"blocks": blocks}, 136) for blocks in (1, 2))
     more = 3 * (two.outputs - one.outputs) + 60 * 32
     assert two.elements - one.elements == more
+
+
+def test_compiled_loops_have_their_own_rate_of_products_on_a_cpu(rates):
+    few, many = {"batch_queries": 9}, {"batch_queries": 10}  # of 100 documents
+    at_once = dataclasses.replace(rates, element_seconds=0.0)
+    products = 3 * 2 * size_of(SPEC["model"], 136).weights * 100_000 * 10  # of all epochs
+
+    def rate(machine, **training):
+        seconds = cost_of(changed(training=training), FACTS, machine).network
+        return SPEC["trials"] * products / seconds
+
+    assert rate(at_once, **few, stack=1) == pytest.approx(1e10)
+    assert rate(at_once, **many, stack=1) == pytest.approx(2e10)
+    assert rate(at_once, **few, stack=2) == pytest.approx(2e10)
+    assert rate(at_once, **many, precision="bfloat16") == pytest.approx(1e10)
+    assert rate(dataclasses.replace(at_once, device="cuda"), **many) == pytest.approx(1e10)
+
+
+def test_the_context_aware_ranker_is_in_loops_whole_unless_it_is_wide(rates):
+    context = {"name": "context", "width": 32, "heads": 1, "blocks": 1}
+    usual, wide = (size_of(context | {"inner": inner}, 136) for inner in (64, 2000))
+    assert usual.in_loops
+    assert not wide.in_loops
+    lengths = np.array([70, 30])
+    slower = dataclasses.replace(rates, flops_in_loops={"float32": 1e9})
+    for size, ratio in ((usual, 5), (wide, 1)):
+        times = [size.seconds(lengths, "float32", machine) for machine in (rates, slower)]
+        assert (times[1] > times[0]) == (ratio > 1)
 
 
 def test_a_pass_takes_its_products_and_elements(rates):
@@ -577,6 +610,39 @@ def test_without_measuring_every_loss_has_a_rate():
     known = of_another_machine()
     assert covers_everything(known)
     assert known.lists["approx_ndcg"] != known.lists["neural_ndcg"]
+
+
+def test_an_edition_is_predicted_with_rates_of_its_own_arithmetic(rates, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    measured = []
+
+    def measure(command: list[str], env: dict[str, str], **options: object) -> None:
+        rates_of_here = dataclasses.replace(rates, machine=machine("cpu"))
+        rates_of_here.write(command[command.index("--measure") + 1])
+        measured.append((env.get("ATEN_CPU_CAPABILITY"), command[-1]))
+
+    for name in arithmetic.variables("portable"):
+        monkeypatch.delenv(name, raising=False)
+    processes = SimpleNamespace(run=measure, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr("directrank.cli.cost.subprocess", processes)
+    for _ in range(2):
+        assert own_rates(3, "portable").note == rates.note
+    assert measured == [("avx2", "3")]
+    for name, value in arithmetic.variables("portable").items():
+        monkeypatch.setenv(name, value)
+    own_rates(3, "native")
+    assert measured == [("avx2", "3"), (None, "3")]
+    assert len(list((tmp_path / "directrank").iterdir())) == 2
+
+
+def test_a_process_knows_its_arithmetic(monkeypatch):
+    for name in arithmetic.variables("portable"):
+        monkeypatch.delenv(name, raising=False)
+    assert arithmetic.of_this_process() == "native"
+    for name, value in arithmetic.variables("portable").items():
+        monkeypatch.setenv(name, value)
+    assert arithmetic.of_this_process() == "portable"
+    assert arithmetic.variables("native") == {}
 
 
 def test_a_quick_prediction_measures_nothing(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +65,12 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "which show how runs compare but not how many hours they take",
     )
     for name, metavar, text in (
-        ("measure", "FILE", "measure this machine and write its rates to FILE"),
+        (
+            "measure",
+            "FILE",
+            "measure this machine and write its rates to FILE (with the processor "
+            "instructions that the environment allows: native arithmetic, unless it is restricted)",
+        ),
         ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
         ("gpu-rates", "FILE", "a GPU's rates (default: assumed rates)"),
         ("cluster", "FILE", "a description of a cluster (YAML)"),
@@ -113,7 +119,8 @@ def _report(options: argparse.Namespace) -> None:
     if options.rates:
         cpu = Rates.read(options.rates)
     else:
-        cpu = own_rates(options.threads, measuring=not options.quick)
+        arithmetic = plan.config["arithmetic"]
+        cpu = own_rates(options.threads, arithmetic, measuring=not options.quick)
     gpu = Rates.read(options.gpu_rates) if options.gpu_rates else assumed_gpu(cpu)
     estimates = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
     runs = estimates["cpu"].runs.assign(gpu_seconds=estimates["gpu"].runs["seconds"])
@@ -143,17 +150,21 @@ def _report(options: argparse.Namespace) -> None:
         print(options.out / f"{name}.csv")
 
 
-def own_rates(threads: int, measuring: bool = True) -> Rates:
+def own_rates(threads: int, arithmetic: str, measuring: bool = True) -> Rates:
     """This machine's rates, measured once and kept in the user's cache.
 
-    The rates of another machine if they are not in the cache and ``measuring`` is False.
+    Args:
+        threads: of a fit.
+        arithmetic: of the edition; the fastest instructions may take half the time of others.
+        measuring: False for the rates of another machine if those of this one are not in the cache.
     """
     from directrank.cost.measure import covers_everything, machine, of_another_machine
     from directrank.cost.rates import Rates
+    from directrank.system.arithmetic import environment, of_this_process
     from directrank.system.errors import ConfigError
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = cache / "directrank" / f"rates-cpu-{threads}.json"
+    path = cache / "directrank" / f"rates-cpu-{threads}-{arithmetic}.json"
     if path.is_file():
         try:
             rates = Rates.read(path)
@@ -161,7 +172,19 @@ def own_rates(threads: int, measuring: bool = True) -> Rates:
             rates = None  # written by an older version
         if rates is not None and rates.machine == machine("cpu") and covers_everything(rates):
             return rates
-    return _measured(path, "cpu", threads) if measuring else of_another_machine()
+    if not measuring:
+        return of_another_machine()
+    if arithmetic == of_this_process():
+        return _measured(path, "cpu", threads)
+    # Libraries choose their instructions when they are loaded, so another process measures.
+    command = [sys.executable, "-m", "directrank", "cost", "--measure", str(path)]
+    subprocess.run(
+        [*command, "--threads", str(threads)],
+        env=environment(arithmetic),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return Rates.read(path)
 
 
 def _measured(path: Path, device: str, threads: int) -> Rates:

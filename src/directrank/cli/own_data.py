@@ -152,7 +152,7 @@ def _predicted(repository: Path) -> tuple[int, float]:
     from directrank.system.schema import read_yaml
 
     plan = load(read_yaml("edition.yaml"), repository)
-    runs = estimate(plan, own_rates(threads=1)).runs
+    runs = estimate(plan, own_rates(1, plan.config["arithmetic"])).runs
     return len(runs), float(runs["seconds"].sum())
 
 

@@ -247,6 +247,9 @@ def calibrated(prediction: Estimate, measured: pd.DataFrame) -> Rates:
         old,
         note=f"{old.note}; corrected by {len(measured)} recorded runs",
         flops={name: value / factor["network"] for name, value in old.flops.items()},
+        flops_in_loops={
+            name: value / factor["network"] for name, value in old.flops_in_loops.items()
+        },
         element_seconds=old.element_seconds * factor["network"],
         evaluation_seconds=old.evaluation_seconds * factor["network"],
         tensor_seconds=old.tensor_seconds * factor["steps"],

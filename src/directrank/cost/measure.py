@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.linalg import get_blas_funcs
 from torch.nn.functional import batch_norm
 
 from directrank import losses, models
 from directrank.cost.rates import Rates, document
 from directrank.learners.neural.precision import products
 from directrank.study.provenance import environment
+from directrank.system import arithmetic, blas
 
 #: Documents and width of the products and layers that are measured.
 DOCUMENTS, WIDTH = 4096, 256
@@ -88,8 +90,10 @@ def _measure(device: torch.device, threads: int) -> Rates:
         machine=machine(device.type),
         threads=threads,
         measured=True,
-        note=f"measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC",
+        note=f"measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, "
+        f"{arithmetic.of_this_process()} arithmetic",
         flops=flops,
+        flops_in_loops={name: _flops_in_loops(name, threads) for name in ("float32", "float64")},
         element_seconds=element,
         tensor_seconds=tensor,
         lists=lists,
@@ -140,6 +144,20 @@ def _flops(precision: str, device: torch.device) -> float:
             torch.mm(x, weights)
 
     return 2 * DOCUMENTS * WIDTH**2 / _fastest(work, device, 0.1)
+
+
+def _flops_in_loops(precision: str, threads: int) -> float:
+    """The rate of the BLAS that compiled loops call."""
+    numbers = np.random.default_rng(0).standard_normal
+    x, weights = numbers((DOCUMENTS, WIDTH)), numbers((WIDTH, WIDTH))
+    product = get_blas_funcs("gemm", dtype=precision)
+    x, weights = (np.asfortranarray(values, precision) for values in (x, weights))
+
+    def work() -> None:
+        product(1.0, x, weights)
+
+    with blas.libraries().limit(limits=threads):
+        return 2 * DOCUMENTS * WIDTH**2 / _fastest(work, torch.device("cpu"), 0.1)
 
 
 def _element_seconds(device: torch.device) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from directrank import learners, models
 from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
 from directrank.learners.neural.fit import complete
-from directrank.models.query_layers import WIDEST
+from directrank.models.blocks import LEAST
 from directrank.study.specification import candidates
 from directrank.system import schema
 from directrank.system.io import json_text
@@ -35,6 +35,11 @@ ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM, ELEMENTS_OF_A_BLOCK = 20, 10, 60
 
 #: What dropout and normalisation by query add in :mod:`directrank.kernels.query_layers`.
 ELEMENTS_OF_DROPOUT_IN_LOOPS, ELEMENTS_OF_QUERY_NORM_IN_LOOPS = 3, 1
+
+#: Elements per output of a layer in :mod:`directrank.kernels.encoder`, and per pair of documents
+#: and head. They are fitted on networks with 16 to 128 values per document, with portable and with
+#: native arithmetic.
+ELEMENTS_IN_ENCODER, PAIR_ELEMENTS_IN_ENCODER = 3.7, 5
 
 #: The work of a step outside its network and its loss (drawing lists, the history) takes as long as
 #: this many tensors of parameters; a model that is trained together with others takes a small share
@@ -141,30 +146,47 @@ class Size:
         weights: weights of all layers; a product takes two operations per weight and document.
         outputs: outputs of all layers, per document.
         elements: elements that all layers write, per document.
-        elements_in_loops: the same if compiled loops take layers together; they do so on a CPU.
         tensors: tensors of parameters, each counted with the share that its overhead has of that in
             a tower.
-        tensors_in_loops: the same if compiled loops take layers together.
         pair_flops, pair_elements: those of attention, times L².
+        in_loops: whether compiled loops take all layers together, in training and in scoring; they
+            do so on a CPU.
+        elements_in_loops, pair_elements_in_loops, tensors_in_loops: those with compiled loops.
+        in_blocks: whether compiled loops take the layers of a training step; they do so on a CPU,
+            if the models are several or have at least :data:`directrank.models.blocks.LEAST`
+            documents.
     """
 
     weights: int
     outputs: int
     elements: int
-    elements_in_loops: int
     tensors: float
+    pair_flops: int
+    pair_elements: int
+    in_loops: bool
+    elements_in_loops: int
+    pair_elements_in_loops: int
     tensors_in_loops: float
-    pair_flops: int = 0
-    pair_elements: int = 0
+    in_blocks: bool
 
-    def seconds(self, lengths: np.ndarray, precision: str, rates: Rates) -> float:
+    def seconds(
+        self, lengths: np.ndarray, precision: str, rates: Rates, in_blocks: bool = False
+    ) -> float:
         """Seconds of a forward pass over lists of ``lengths``, without the fixed cost of steps."""
         documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
-        per_document = self.elements_in_loops if rates.device == "cpu" else self.elements
+        in_loops = self.in_loops and on_cpu(precision, rates)
+        per_document = self.elements_in_loops if in_loops else self.elements
         flops = 2 * self.weights * documents + self.pair_flops * pairs
-        elements = per_document * documents + self.pair_elements * pairs
+        per_pair = self.pair_elements_in_loops if in_loops else self.pair_elements
+        elements = per_document * documents + per_pair * pairs
+        rate = rates.of("flops_in_loops" if in_loops or in_blocks else "flops", precision)
         # A backward pass takes about twice as long as a forward pass, for elements as for products.
-        return flops / rates.of("flops", precision) + elements * rates.element_seconds / BACKWARD
+        return float(flops / rate + elements * rates.element_seconds / BACKWARD)
+
+
+def on_cpu(precision: str, rates: Rates) -> bool:
+    """Whether layers of this precision can be computed in compiled loops."""
+    return rates.device == "cpu" and precision != "bfloat16"
 
 
 def size_of(model: Mapping[str, Any], n_features: int) -> Size:
@@ -189,17 +211,24 @@ def _size_of(text: str, n_features: int) -> Size:
     usual = elements(ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM)
     fewer = elements(ELEMENTS_OF_DROPOUT_IN_LOOPS, ELEMENTS_OF_QUERY_NORM_IN_LOOPS)
     tensors = len(shapes) * (TENSORS_OF_CONTEXT if blocks else 1.0)
-    in_loops = by_query and max(size for _, size in layers) <= WIDEST
+    if blocks:
+        fewer = n_features + round(ELEMENTS_IN_ENCODER * outputs)
+    steps_in_loops: Callable[[float], bool] | None = getattr(scorer, "in_loops", None)
+    in_blocks = steps_in_loops is not None and steps_in_loops(LEAST)
+    in_loops = in_blocks and (by_query or bool(blocks))
     return Size(
         weights=sum(inputs * size for inputs, size in layers),
         outputs=outputs,
         elements=usual,
-        elements_in_loops=fewer if in_loops else usual,
         tensors=tensors,
-        tensors_in_loops=len(shapes) * TENSORS_IN_LOOPS if in_loops else tensors,
         # The scores of all pairs and their mixture, and the scores themselves.
         pair_flops=4 * blocks * width,
         pair_elements=blocks,
+        in_loops=in_loops,
+        elements_in_loops=fewer,
+        pair_elements_in_loops=PAIR_ELEMENTS_IN_ENCODER * blocks * model.get("heads", 1),
+        tensors_in_loops=len(shapes) * TENSORS_IN_LOOPS,
+        in_blocks=in_blocks,
     )
 
 
@@ -270,7 +299,10 @@ def _network(
         return {**result, "other": epochs * work * rates.of("learners", spec["learner"])}
     together = min(training["stack"] or fits_of_run, fits_of_run)
     steps = -(-len(lengths) // training["batch_queries"])
-    tensors = size.tensors_in_loops if rates.device == "cpu" else size.tensors
+    in_loops = on_cpu(precision, rates)
+    tensors = size.tensors_in_loops if size.in_loops and in_loops else size.tensors
+    of_model = training["batch_queries"] * float(lengths.mean())
+    in_blocks = in_loops and size.in_blocks and (together > 1 or of_model >= LEAST)
     step = (STEP_IN_TENSORS + tensors) / together + MODEL_IN_TENSORS
     of_step = step * rates.tensor_seconds
     of_step += size.weights * ELEMENTS_OF_A_WEIGHT * rates.element_seconds
@@ -281,7 +313,7 @@ def _network(
         result["evaluation"] += training["restarts"] * final
     return {
         **result,
-        "network": epochs * BACKWARD * size.seconds(lengths, precision, rates),
+        "network": epochs * BACKWARD * size.seconds(lengths, precision, rates, in_blocks),
         "loss": epochs * loss,
         "steps": epochs * steps * of_step,
     }

@@ -19,7 +19,7 @@ Curve = Sequence[Sequence[float]]
 
 #: The version of what predictions count, such as :func:`directrank.cost.predict.units`; rates of
 #: another do not fit it.
-UNITS = 3
+UNITS = 4
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Rates:
         threads: the number of threads of a fit.
         measured: whether the rates were measured; False if they are assumed.
         note: where the numbers come from.
-        flops: precision → floating-point operations per second in a matrix product.
+        flops: precision → floating-point operations per second in a matrix product of PyTorch.
+        flops_in_loops: the same for those of compiled loops, which are of another library.
         element_seconds: per element that a layer writes, forward and backward.
         tensor_seconds: per step and tensor of parameters, whatever its size.
         lists: loss → points (documents of a list, seconds of its forward and backward pass).
@@ -50,6 +51,7 @@ class Rates:
     measured: bool
     note: str
     flops: Mapping[str, float]
+    flops_in_loops: Mapping[str, float]
     element_seconds: float
     tensor_seconds: float
     lists: Mapping[str, Curve]
@@ -84,16 +86,14 @@ class Rates:
         write_json(path, asdict(self))
 
     def of(self, kind: str, name: str) -> Any:
-        """An entry of ``flops``, ``lists``, ``calls`` or ``learners``.
+        """An entry of ``flops``, ``flops_in_loops``, ``lists``, ``calls`` or ``learners``.
 
         Raises:
             ConfigError: it is missing.
         """
         entries = getattr(self, kind)
         if name not in entries:
-            what = {"flops": "precision", "lists": "loss", "calls": "loss", "learners": "learner"}[
-                kind
-            ]
+            what = {"lists": "loss", "calls": "loss", "learners": "learner"}.get(kind, "precision")
             raise ConfigError(
                 f"the rates of '{self.machine}' lack the {what} '{name}'",
                 "measure them again: directrank cost --measure FILE",

@@ -7,7 +7,6 @@ each wildcard, and if it asks for it, ``input``, the rule's input files.
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -66,11 +65,7 @@ class Workflow:
             "DIRECTRANK_FITS_PER_GPU": str(self.config["fits_per_gpu"]),
             "DIRECTRANK_STAGE": self.config["stage_dir"],
         }
-        if self.config["arithmetic"] == "portable":
-            variables |= arithmetic.PORTABLE
-            if platform.machine().lower() in ("x86_64", "amd64"):
-                variables |= arithmetic.PORTABLE_X86
-        return variables
+        return variables | arithmetic.variables(self.config["arithmetic"])
 
     def shell_prefix(self, python: str, forkserver: str) -> str:
         """The prefix of each job's shell commands: strict mode, and the job's environment.

@@ -5,6 +5,9 @@ Libraries read them from the environment when they are loaded, so a job's shell 
 
 from __future__ import annotations
 
+import os
+import platform
+
 #: Restricts libraries to AVX2, so that machines agree as far as the libraries allow.
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -19,3 +22,23 @@ PORTABLE_X86 = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "+sse4.2,+popcnt,+lzcnt,+avx,+avx2,+f16c,+fma,+bmi,+bmi2",
 }
+
+
+def variables(arithmetic: str) -> dict[str, str]:
+    """The environment variables of an edition's ``arithmetic``, ``portable`` or ``native``."""
+    if arithmetic != "portable":
+        return {}
+    on_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    return {**PORTABLE, **(PORTABLE_X86 if on_x86 else {})}
+
+
+def environment(arithmetic: str) -> dict[str, str]:
+    """This process's environment with the variables of an edition's ``arithmetic`` alone."""
+    others = os.environ.items() - variables("portable").items()
+    return dict(others) | variables(arithmetic)
+
+
+def of_this_process() -> str:
+    """The arithmetic whose variables this process has."""
+    portable = variables("portable").items()
+    return "portable" if portable <= os.environ.items() else "native"
