@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy import stats
 
 from directrank.edition.plan import load
 from directrank.papers.shared.evidence import gather
+from directrank.papers.shared.findings import MORE
 from directrank.papers.shared.product import build_times, products
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
@@ -22,6 +23,7 @@ from directrank.papers.shared.verdicts import (
     OTHER,
     UNMEASURED,
 )
+from directrank.papers.yu2020.claims import claim_nerr, finding
 from directrank.papers.yu2020.grid import (
     ARCHITECTURES,
     GRID,
@@ -69,8 +71,12 @@ def made(
     settings: Mapping[str, Any] | None = None,
     tuned: Mapping[str, Any] | None = None,
     times: float = 0.5,
+    starts: Sequence[float] = (0.0,),
 ) -> dict[str, Any]:
-    """A run with metrics around ``vali`` and ``test``; returns its entry of a plan."""
+    """A run with metrics around ``vali`` and ``test``; returns its entry of a plan.
+
+    ``starts`` are what each trial adds to the metrics.
+    """
     name = "-".join([dataset, method, architecture, str(fold)]).replace("/", "")
     parts = []
     for split, level in (("vali", vali), ("test", test)):
@@ -84,6 +90,10 @@ def made(
         frame.insert(3, "n_documents", 20)
         frame.insert(4, "n_relevant", 5)
         parts.append(frame)
+    one = pd.concat(parts, ignore_index=True)
+    trials = [one.assign(trial=np.int32(trial)) for trial in range(len(starts))]
+    for own, start in zip(trials, starts, strict=True):
+        own[METRICS] = (own[METRICS] + start).clip(0, 1)
     epochs = np.arange(1, 7)
     ties = 0.4 if architecture == "R5" else 0.0
     history = pd.DataFrame(
@@ -111,7 +121,7 @@ def made(
         "name": name,
         "spec": {
             "fold": fold,
-            "trials": 1,
+            "trials": len(starts),
             "training": {"batch_queries": 1, "optimizer": {"name": "adam", "lr": 0.001}},
         },
         "data": {
@@ -121,7 +131,7 @@ def made(
             "splits": {"train": {"queries": 100, "documents": 2000}},
         },
     }
-    write_run(folder / name, pd.concat(parts, ignore_index=True), history, fits, record)
+    write_run(folder / name, pd.concat(trials, ignore_index=True), history, fits, record)
     return {"run": name, "settings": dict(settings or {"method": method}) | {"fold": fold}}
 
 
@@ -450,6 +460,44 @@ def test_orders_by_nerr_and_ndcg_that_agree_hold_and_others_do_not(tmp_path: Pat
         values = pd.read_parquet(folder / "per_query.parquet")
         values.assign(**{"nerr@10": 1 - values["nerr@10"]}).to_parquet(folder / "per_query.parquet")
     assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": CONTRADICTED}
+
+
+def test_with_several_trials_a_difference_must_be_one_of_other_starts_as_well(
+    tmp_path: Path,
+) -> None:
+    for folder, starts in (("steady", (0.0, 0.001, -0.001)), ("lucky", (0.1, 0.0, -0.1))):
+        cells: dict[str, list[dict[str, Any]]] = {name: [] for name in GRID}
+        for method, level in (("nDCG-type1", 0.45), ("ApproxNDCG", 0.4)):
+            entry = made(tmp_path / folder, method, "R4.L", vali=level, test=level, starts=starts)
+            cells["web30k_r4l"].append(entry)
+        first, second = (
+            reported(grid(evidence(tmp_path / folder, cells)))[name]
+            for name in ("nDCG-type1", "ApproxNDCG")
+        )
+        found = finding(first, second, "nDCG@5", "ndcg@5", MORE)
+        over_starts, over_queries = (test.p_value for test in found.measurements)
+        assert over_queries < 1e-4
+        assert (over_starts < 0.01) == (folder == "steady")
+        assert found.measurements[0].sample == "3 against 3 trials"
+
+
+def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) -> None:
+    levels = {name: 0.3 + 0.02 * number for number, name in enumerate(LEVELS)}
+    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,), starts=(0.0, 0.0, 0.0))
+
+    def error() -> float:
+        (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
+        assert "trials" in found.measurements[0].test
+        return found.measurements[0].estimate.error
+
+    alike = error()
+    for number, folder in enumerate(sorted(tmp_path.glob("web30k-*"))):
+        values = pd.read_parquet(folder / "per_query.parquet")
+        starts = numpy_stream("starts", number).normal(0, 0.1, 3)[values["trial"]]
+        values.assign(**{"nerr@10": values["nerr@10"] + starts}).to_parquet(
+            folder / "per_query.parquet"
+        )
+    assert error() > 2 * alike
 
 
 def test_claims_about_what_was_not_run_do_not_hold(

@@ -112,14 +112,13 @@ class PlannedRun:
 
         With ``empty="exclude"`` queries without a relevant document are absent.
         """
-        rows = self._rows(split)
-        if metric not in rows:
-            raise DataError(
-                f"this run has no values of the metric '{metric}'",
-                "add it to the run's evaluation",
-                file=self.result.folder,
-            )
-        values = rows.groupby("query_id")[metric].mean()
+        values = self._measured(split, metric).groupby("query_id")[metric].mean()
+        return values.dropna() if empty == "exclude" else values.fillna(float(empty == "one"))
+
+    def trial_values(self, split: str, metric: str, empty: Empty) -> pd.DataFrame:
+        """``metric`` per query, with a column per trial; otherwise like :meth:`query_values`."""
+        rows = self._measured(split, metric)
+        values = rows.pivot(index="query_id", columns="trial", values=metric)
         return values.dropna() if empty == "exclude" else values.fillna(float(empty == "one"))
 
     def query_groups(self, split: str) -> pd.Series:
@@ -137,6 +136,16 @@ class PlannedRun:
             documents=int(rows["n_documents"].sum()),
             groups=rows["group"].nunique() if "group" in rows else len(rows),
         )
+
+    def _measured(self, split: str, metric: str) -> pd.DataFrame:
+        rows = self._rows(split)
+        if metric not in rows:
+            raise DataError(
+                f"this run has no values of the metric '{metric}'",
+                "add it to the run's evaluation",
+                file=self.result.folder,
+            )
+        return rows
 
     def _rows(self, split: str) -> pd.DataFrame:
         rows = self.result.per_query

@@ -72,6 +72,18 @@ class Method:
         values = {run.fold or 0: run.query_values(split, metric, empty) for run in self.runs}
         return pd.concat(values, names=["fold"])
 
+    def trial_values(self, metric: str, split: str = "test") -> pd.DataFrame:
+        """The value of every query of all folds, with a column per trial; otherwise like
+        :meth:`query_values`.
+        """
+        values = {run.fold or 0: run.trial_values(split, metric, self.empty) for run in self.runs}
+        return pd.concat(values, names=["fold"])
+
+    @property
+    def n_trials(self) -> int:
+        """The least trials of a run."""
+        return min(run.n_trials for run in self.runs)
+
     def query_groups(self, split: str = "test") -> pd.Series:
         """The group of every query of all folds; by fold and query id."""
         groups = {run.fold or 0: run.query_groups(split) for run in self.runs}

@@ -166,7 +166,8 @@ def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
     """Results in nERR agree with those in nDCG: the orders of the methods are nearly the same
     (D23).
 
-    The error of Kendall's τ is estimated from bootstrap samples of the queries.
+    The error of Kendall's τ is estimated from bootstrap samples of the queries and, independently
+    for each method, of its trials.
     """
     found = _cells(evidence)
     if found is None:
@@ -174,22 +175,34 @@ def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
     cells = [cell for name, cell in found[0].items() if name not in READINGS]
     if len(cells) < 3:
         return None
+    paired_values(cells, "ndcg@10")  # which makes sure that the queries are the same
     both = [
-        np.stack([series.to_numpy() for series in paired_values(cells, metric)])
+        [cell.trial_values(metric).to_numpy() for cell in cells]
         for metric in ("nerr@10", "ndcg@10")
     ]
-    queries = both[0].shape[1]
+    queries, trials = len(both[0][0]), [values.shape[1] for values in both[0]]
     stream = numpy_stream("yu2020", "claims", "nerr")
 
-    def tau(chosen: np.ndarray) -> float:
-        means = [values[:, chosen].mean(1) for values in both]
+    def tau(chosen: np.ndarray, of_methods: Sequence[np.ndarray]) -> float:
+        means = [
+            [
+                values[chosen][:, own].mean()
+                for values, own in zip(of_metric, of_methods, strict=True)
+            ]
+            for of_metric in both
+        ]
         return float(stats.kendalltau(*means).statistic)
 
-    drawn = [tau(chosen) for chosen in stream.integers(0, queries, (DRAWS, queries))]
-    estimate = Estimate(tau(np.arange(queries)), float(np.std(drawn, ddof=1)), n=queries)
+    drawn = [
+        tau(chosen, [stream.integers(0, count, count) for count in trials])
+        for chosen in stream.integers(0, queries, (DRAWS, queries))
+    ]
+    every = tau(np.arange(queries), [np.arange(count) for count in trials])
+    estimate = Estimate(every, float(np.std(drawn, ddof=1)), n=queries)
+    several = " and trials" if min(trials) > 1 else ""
     test = Measurement(
-        f"{DRAWS} bootstrap samples of the queries",
-        f"{len(cells)} methods, {queries} queries",
+        f"{DRAWS} bootstrap samples of the queries{several}",
+        f"{len(cells)} methods, {queries} queries{several and f', {min(trials)} trials'}",
         estimate,
         estimate.p_differs(),
     )
@@ -359,15 +372,19 @@ def _fall(history: pd.DataFrame) -> float:
 def finding(a: Method, b: Method, heading: str, metric: str, claimed: Claimed) -> Finding:
     """The difference of two cells, by Wilcoxon's test over the pooled test queries as in the paper.
 
+    With several trials it must also generalise to other random starts, by Welch's test over trials.
+
     Args:
         a, b: the cells; the effect is the first minus the second.
         heading: the metric in print.
         metric: its column in the results.
         claimed: what is claimed.
     """
-    test = over_queries(a, b, metric, None)
+    tests = [over_queries(a, b, metric, None)]
+    if min(a.n_trials, b.n_trials) > 1:
+        tests.insert(0, welch_over_trials(a.trial_means(metric), b.trial_means(metric)))
     name = f"{a.label} − {b.label}, {heading}"
-    return Finding(name, claimed, a.dataset, heading.partition("@")[0], [test])
+    return Finding(name, claimed, a.dataset, heading.partition("@")[0], tests)
 
 
 def _cells(evidence: Sequence[Evidence | None]) -> tuple[Cells, str] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import p_value, share, signed
+from directrank.papers.shared.format import p_value, share, signed, spread
 from directrank.papers.shared.leads import extremes, lead
 from directrank.papers.shared.methods import (
     Method,
@@ -135,7 +137,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
         "means of the fold means ± the half width of the 95% t interval over the test queries. "
         "The best value of a column is bold; an asterisk marks p < 0.01 against it in Wilcoxon's "
         f"signed-rank test over the pooled test queries. "
-        f"{groups_sentence(cells)}{training_sentence(runs_of(cells))} "
+        f"{_trials_sentence(cells)}{groups_sentence(cells)}{training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
     at_ten = data[data["metric"] == "nDCG@10"]
@@ -143,6 +145,13 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
     start = lead(f"{extremes(means, 'nDCG@10')}; {starred} others differ from it with p < 0.01")
     return TableResult(data, Layout(start, caption, columns, sections))
+
+
+def _trials_sentence(cells: Sequence[Method]) -> str:
+    """How many trials the methods have, with a space after it."""
+    trials = [cell.n_trials for cell in cells]
+    mean = ", whose mean is the value of a query" if max(trials) > 1 else ""
+    return f"Every method has {spread(trials, 'trial')} in each fold{mean}. "
 
 
 def _tuned_architectures(cell: Method) -> str:
