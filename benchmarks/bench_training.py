@@ -7,7 +7,7 @@
 Parts:
 
 steps     B1024 and R5 with ApproxNDCG, 128 queries a step, lists as long as Web30K's (mean 120,
-          longest 1251): the share of the machine's matrix-product rate that whole steps reach, in
+          longest 1251): the share of PyTorch's rate of matrix products that whole steps reach, in
           float32 and bfloat16; documents per second beside torch.nn modules on lists padded to the
           longest of the batch with an autograd loss (without the batch that has the longest list
           of all, which would take 10 GB); the share that the network's products reach when nothing
@@ -27,9 +27,10 @@ memory    Web30K's fold 1 at full size, generated once into benchmarks/scratch: 
           beyond the mapped file while a small network makes an epoch and B1024 a few steps.
 
 Contestants take turns and the least time of each counts, so that a busy machine meets all of them;
-the rate of products is measured in between. Freed memory is kept, as in every run, which all
-contestants gain by. Writes ``results/training.csv`` and ``training.md``, in which the rows of other
-parts stay as they were.
+the rate of products, which is PyTorch's, is measured in between. Freed memory is kept, as in every
+run, which all contestants gain by. The BLAS of compiled loops is measured as it is; with
+``OPENBLAS_CORETYPE=Haswell`` it is limited to AVX2, as portable arithmetic limits it. Writes
+``results/training.csv`` and ``training.md``, in which the rows of other parts stay as they were.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ from directrank.learners.neural.failures import keep_freed_memory
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.lists.padding import pad, padded_positions
 from directrank.study.provenance import environment
+from directrank.system import blas
 from directrank.system.errors import ConfigError
 from directrank.system.seeds import numpy_stream
 
@@ -93,6 +95,10 @@ NETWORKS: dict[str, tuple[dict[str, Any], list[int], bool]] = {
 YU2020 = {**NETWORKS["R5"][0], "norm": "query", "dropout": 0.01}
 ADAM = {"name": "adam", "lr": 0.001, "weight_decay": 0.001}
 LISTNET = {"name": "listnet"}
+
+#: What the BLAS of compiled loops is limited to with portable arithmetic. Rows that were measured
+#: with another say so.
+AVX2 = ("Haswell", "Zen", "")
 
 #: How often each is timed, for the least of all: an epoch of R5 takes a tenth of one of B1024.
 TURNS = {"B1024": 4, "R5": 12}
@@ -530,6 +536,9 @@ def main() -> None:
         print_resident(chosen.threads)
         return
     rows = [found for name in chosen.parts for found in PARTS[name](chosen.threads)]
+    if blas.kernels() not in AVX2:
+        for found in rows:
+            found["configuration"] += f", BLAS for {blas.kernels()}"
     machine = f"{environment()['processor']}, {chosen.threads} threads (linear models: one)"
     write(rows, chosen.out, "training", machine)
 

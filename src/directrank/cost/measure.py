@@ -91,7 +91,7 @@ def _measure(device: torch.device, threads: int) -> Rates:
         threads=threads,
         measured=True,
         note=f"measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, "
-        f"{arithmetic.of_this_process()} arithmetic",
+        f"{arithmetic.of_this_process()} arithmetic, BLAS for {blas.kernels() or 'this processor'}",
         flops=flops,
         flops_in_loops={name: _flops_in_loops(name, threads) for name in ("float32", "float64")},
         element_seconds=element,

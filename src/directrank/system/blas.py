@@ -17,3 +17,13 @@ def libraries() -> ThreadpoolController:
     import scipy.linalg.cython_blas  # noqa: F401
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def kernels() -> str:
+    """The processor for which the BLAS of compiled loops computes, such as ``SkylakeX``.
+
+    Haswell and Zen have AVX2, and SkylakeX and those after it AVX-512. It is empty for a library
+    that does not say so.
+    """
+    found = (library.get("architecture") for library in libraries().info())
+    return next((name for name in found if name), "")
