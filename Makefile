@@ -54,7 +54,7 @@ rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-
 	$(BIN)/python benchmarks/rehearsal_report.py config/rehearsal.yaml
 
 test: $(READY)  ## run every test that takes seconds, on up to four cores
-	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-long: $(READY)  ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -m long

@@ -81,7 +81,9 @@ def in_loops(monkeypatch) -> list[int]:
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.long)], ids=str
+)
 def test_scores_and_gradients_are_those_of_pytorchs_layers(
     settings, lengths, dtype, in_loops, monkeypatch
 ):
@@ -98,6 +100,7 @@ def test_scores_and_gradients_are_those_of_pytorchs_layers(
         assert (result[name].double() - expected).norm() <= near * max(expected.norm(), 1), name
 
 
+@pytest.mark.long  # it compiles the loops for float64
 @pytest.mark.parametrize("settings", SETTINGS[:2], ids=str)
 def test_gradients_are_those_of_finite_differences(settings, in_loops):
     model = build(**settings, width=4, inner=5).double()
