@@ -15,6 +15,7 @@ from directrank.kernels.encoder import BLOCK
 from directrank.lists.documents import Documents
 from directrank.models.encoder import WIDEST, Encoder
 from directrank.system.seeds import torch_stream
+from scorer_steps import documents_seen, step
 
 F = 5
 BASE = {"name": "context", "width": 8, "inner": 12, "blocks": 2, "heads": 1, "dropout": 0.0}
@@ -57,26 +58,10 @@ def batch(lengths: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor, np.ndar
     return torch.where(rows[:, :, None], x, 99.0), rows, numbers
 
 
-def step(model: nn.Module, x, rows, lengths) -> dict[str, torch.Tensor]:
-    """Scores of real documents and the gradients of a step."""
-    scores = torch.where(rows, model(x, rows, lengths), 0)
-    weights = torch.randn(scores.shape, generator=torch_stream("weights")).to(scores)
-    gradients = torch.autograd.grad((scores * weights).sum(), list(model.parameters()))
-    names = [name for name, _ in model.named_parameters()]
-    return dict(zip(names, gradients, strict=True)) | {"scores": scores.detach()}
-
-
 @pytest.fixture
 def in_loops(monkeypatch) -> list[int]:
     """Numbers of documents per model that passed through compiled loops, from the first on."""
-    seen: list[int] = []
-
-    def spy(self, x, *others, call=Encoder.__call__):
-        seen.append(x.shape[1])
-        return call(self, x, *others)
-
-    monkeypatch.setattr(Encoder, "__call__", spy)
-    return seen
+    return documents_seen(Encoder, monkeypatch)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -16,6 +16,7 @@ from directrank.kernels.numbers import expm1
 from directrank.lists.documents import Documents
 from directrank.models.query_layers import MOST_RUNS, WIDEST, QueryLayers
 from directrank.system.seeds import torch_stream
+from scorer_steps import documents_seen, step
 
 BASE = {
     "name": "feed_forward",
@@ -66,28 +67,10 @@ def batch(lengths: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor | None, 
     return torch.where(rows[:, :, None], x, 99.0), rows, numbers
 
 
-def step(model: nn.Module, x, rows, lengths) -> dict[str, torch.Tensor]:
-    """Scores of real documents and the gradients of a step."""
-    scores = model(x, rows, lengths)
-    if rows is not None:
-        scores = torch.where(rows, scores, 0)
-    weights = torch.randn(scores.shape, generator=torch_stream("weights")).to(scores)
-    gradients = torch.autograd.grad((scores * weights).sum(), list(model.parameters()))
-    names = [name for name, _ in model.named_parameters()]
-    return dict(zip(names, gradients, strict=True)) | {"scores": scores.detach()}
-
-
 @pytest.fixture
 def by_list(monkeypatch) -> list[int]:
     """Numbers of documents per model that were computed list by list, from the first on."""
-    seen: list[int] = []
-
-    def spy(self, x, *others, call=QueryLayers.__call__):
-        seen.append(x.shape[1])
-        return call(self, x, *others)
-
-    monkeypatch.setattr(QueryLayers, "__call__", spy)
-    return seen
+    return documents_seen(QueryLayers, monkeypatch)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
-from directrank.kernels.layers import add_product, columns, gather, pages
+from directrank.kernels.layers import add_product, columns, pages
 from directrank.kernels.numbers import exp, largest
-from directrank.kernels.query_layers import matrix
+from directrank.kernels.query_layers import input_of, matrix
 
 #: The documents that a block has at most, unless a single list has more.
 BLOCK = 256
@@ -224,9 +224,9 @@ def numbers_of_pairs(plan, half, m, b, head, n):
 
 
 @inlined
-def place_of_weights(plan, half, m, b, head, n):
+def place_of_weights(plan, half, m, b):
     """Where the attention's weights of a list begin."""
-    return plan.heads * (half // 2 * plan.pairs[-1, -1] + plan.pairs[m, b]) + head * n * n
+    return plan.heads * (half // 2 * plan.pairs[-1, -1] + plan.pairs[m, b])
 
 
 @inlined
@@ -337,9 +337,7 @@ def forward(begin, end, plan):
         n = last - first
         row = m * N + first if keep else 0
         x, y = matrix(scratch[0], n, W), matrix(scratch[1], n, W)
-        features = matrix(wide, n, F)
-        source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)
-        gather((source, first, last), plan.x, plan.rows, features)
+        features = input_of(plan, (m, first, last), wide)
         np.dot(features, parameter(plan, plan.parameters, 0, models, m, F, W), x)
         bias = vector(plan, plan.parameters, 1, models, m, W)
         for i in range(n):
@@ -372,7 +370,7 @@ def forward(begin, end, plan):
                     at_weights = 0
                     if keep:
                         parts = region(kept, at_parts, 3 * W, size, row + start, own).reshape(-1)
-                        at_weights = place_of_weights(plan, half, m, b, 0, own)
+                        at_weights = place_of_weights(plan, half, m, b)
                     parts = parts.reshape((3 * heads, own, d))
                     by_head(product[start : start + own], bias, heads, parts)
                     result = second[start : start + own]
@@ -547,7 +545,7 @@ def backward(begin, end, plan, of_runs):
                                 continue
                             parts = region(plan.kept, at_parts, 3 * W, size, row + start, own)
                             parts = parts.reshape((3 * heads, own, d))
-                            at_weights = place_of_weights(plan, half, m, b, 0, own)
+                            at_weights = place_of_weights(plan, half, m, b)
                             through_attention(
                                 plan, half, m, b, parts, plan.weights[at_weights:], of_pairs,
                                 of_head, to_second[start : start + own],
@@ -565,8 +563,6 @@ def backward(begin, end, plan, of_runs):
                 to_shift = vector(plan, of_runs, number + 1, runs, run, W)
                 through_norm(to_y, standard, inverse, scale, anew, to_scale, to_shift, to_x)
             add_rows(to_x, anew, vector(plan, of_runs, 1, runs, run, W))
-            features = matrix(wide, n, F)
-            source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)
-            gather((source, first, last), plan.x, plan.rows, features)
+            features = input_of(plan, (m, first, last), wide)
             to_weights = parameter(plan, of_runs, 0, runs, run, F, W)
             add_product(features, to_x, anew, matrix(part, F, W), to_weights)

@@ -14,12 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.kernels import find
 from directrank.lists.documents import Documents
 from directrank.models.context_layers import Block, Dropout, StackedLayerNorm
 from directrank.models.plans import flattened, table_and_rows
 from directrank.models.query_norm import documents_of
-from directrank.models.runs import ScoresOfRuns
+from directrank.models.runs import LayersInLoops, ScoresOfRuns
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ WIDEST = 1024
 MOST_RUNS = 16
 
 
-class Encoder:
+class Encoder(LayersInLoops):
     """All layers of context-aware rankers up to the score.
 
     Args:
@@ -56,35 +55,12 @@ class Encoder:
             modules += [block.attention_norm, attention.project, attention.output]
             modules += [block.norm, block.widen, block.narrow]
         modules += [norm, output]
-        #: In the order of :data:`directrank.kernels.encoder.OF_HALF`.
-        self.parameters = [parameter for module in modules for parameter in module.parameters()]
-        counts = [parameter[0].numel() for parameter in self.parameters]
-        before = np.cumsum([0, *counts])
-        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
-        self.sizes = np.stack([before[:-1], counts], 1)
         self.layers = len(blocks)
         self.heads = blocks[0].attention.heads if blocks else 1
         self.width = output.weight.shape[1]
         self.inner = blocks[0].widen.weight.shape[2] if blocks else 0
-
-    @property
-    def available(self) -> bool:
-        """Whether these layers can be computed some lists at a time where their parameters are."""
-        weight = self.parameters[0]
-        return (
-            max(self.width, self.inner) <= WIDEST
-            and find("encoder", weight) is not None
-            and weight.dtype in (torch.float32, torch.float64)
-        )
-
-    def accept(self, x: Tensor | Documents) -> bool:
-        """Whether the scores of these documents can be computed some lists at a time."""
-        return (
-            self.available
-            and x.dtype == self.parameters[0].dtype
-            and (isinstance(x, Documents) or not x.requires_grad)
-            and not torch.is_autocast_enabled("cpu")
-        )
+        # In the order of directrank.kernels.encoder.OF_HALF.
+        super().__init__("encoder", modules, max(self.width, self.inner) <= WIDEST)
 
     def __call__(
         self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None

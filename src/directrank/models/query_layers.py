@@ -14,12 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels import find
 from directrank.lists.documents import Documents
 from directrank.models.context_layers import Dropout
 from directrank.models.plans import flattened, table_and_rows
 from directrank.models.query_norm import QueryNorm, documents_of
-from directrank.models.runs import ScoresOfRuns
+from directrank.models.runs import LayersInLoops, ScoresOfRuns
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ WIDEST = 512
 MOST_RUNS = 16
 
 
-class QueryLayers:
+class QueryLayers(LayersInLoops):
     """Layers of dense, norm per query and activation, the last of which has one output.
 
     Args:
@@ -50,14 +49,9 @@ class QueryLayers:
         celu: bool,
         output_activation: bool,
     ) -> None:
-        self.parameters = [
-            parameter for module in (*layers, *norms) for parameter in module.parameters()
-        ]
-        counts = [parameter[0].numel() for parameter in self.parameters]
-        before = np.cumsum([0, *counts])
-        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
-        self.sizes = np.stack([before[:-1], counts], 1)
-        place = dict(zip(map(id, self.parameters), before[:-1].tolist(), strict=True))
+        narrow = max(layer.weight.shape[2] for layer in layers) <= WIDEST
+        super().__init__("query_layers", (*layers, *norms), narrow)
+        place = dict(zip(map(id, self.parameters), self.sizes[:, 0].tolist(), strict=True))
         rows, columns = [], 0
         for number, layer in enumerate(layers):
             _, width_in, width = layer.weight.shape
@@ -75,25 +69,6 @@ class QueryLayers:
         self.epsilon = norms[0].epsilon
         self.celu = celu
         self.active = len(layers) if output_activation else len(layers) - 1
-
-    @property
-    def available(self) -> bool:
-        """Whether these layers can be computed list by list where their parameters are."""
-        weight = self.parameters[0]
-        return (
-            bool(self.layers[:, 1].max() <= WIDEST)
-            and find("query_layers", weight) is not None
-            and weight.dtype in (torch.float32, torch.float64)
-        )
-
-    def accept(self, x: Tensor | Documents) -> bool:
-        """Whether the scores of these documents can be computed list by list."""
-        return (
-            self.available
-            and x.dtype == self.parameters[0].dtype
-            and (isinstance(x, Documents) or not x.requires_grad)
-            and not torch.is_autocast_enabled("cpu")
-        )
 
     def __call__(
         self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None

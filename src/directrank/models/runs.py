@@ -1,16 +1,60 @@
-"""Scores of models whose lists are divided into runs, with a gradient of the parameters per run."""
+"""Layers in compiled loops: when they can be used, and their scores and gradients.
+
+The lists of a model are divided into runs, each of which has its own gradient of the parameters.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from directrank.kernels import find
 from directrank.kernels.batch import array
 from directrank.kernels.threads import blas_on_one_thread, over_lists
+from directrank.lists.documents import Documents
+
+
+class LayersInLoops:
+    """Layers that compiled loops can compute together.
+
+    Args:
+        kernel: their key in :data:`directrank.kernels.KERNELS`.
+        modules: the layers, in the order in which kernels take their parameters.
+        narrow: whether they are narrow enough; PyTorch divides products of wide layers among
+            threads.
+    """
+
+    def __init__(self, kernel: str, modules: Sequence[nn.Module], narrow: bool) -> None:
+        self.kernel = kernel
+        self.narrow = narrow
+        self.parameters = [parameter for module in modules for parameter in module.parameters()]
+        counts = [parameter[0].numel() for parameter in self.parameters]
+        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
+        self.sizes = np.stack([np.cumsum([0, *counts])[:-1], counts], 1)
+
+    @property
+    def available(self) -> bool:
+        """Whether loops can compute these layers where their parameters are."""
+        weight = self.parameters[0]
+        return (
+            self.narrow
+            and find(self.kernel, weight) is not None
+            and weight.dtype in (torch.float32, torch.float64)
+        )
+
+    def accept(self, x: Tensor | Documents) -> bool:
+        """Whether loops can compute the scores of these documents."""
+        return (
+            self.available
+            and x.dtype == self.parameters[0].dtype
+            and (isinstance(x, Documents) or not x.requires_grad)
+            and not torch.is_autocast_enabled("cpu")
+        )
 
 
 class ScoresOfRuns(torch.autograd.Function):
