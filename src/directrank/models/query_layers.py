@@ -95,7 +95,7 @@ class QueryLayers(LayersInLoops):
 
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
-        lengths = np.broadcast_to(lengths, (models, lengths.shape[1]))
+        lengths = np.broadcast_to(lengths, (models, lengths.shape[1])).copy()
         documents = documents_of(lengths, N)
         features, rows = table_and_rows(x, models)
         gradient_needed = torch.is_grad_enabled()

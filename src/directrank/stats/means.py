@@ -128,13 +128,12 @@ def mean_of_fold_means(
                 "the folds' results differ in their trials or splits",
                 "train every fold with the same number of trials",
             )
-    groups = pd.concat(means).groupby(["trial", "split"], sort=True)
-    return groups.agg(
-        value=("value", lambda values: float(np.mean(values.to_numpy()))),
-        n_folds=("value", "size"),
-        n_queries=("n_queries", "sum"),
-        n_empty=("n_empty", "sum"),
-    ).reset_index()
+    result = means[0][["trial", "split"]].copy()
+    result["value"] = np.stack([mean["value"] for mean in means], axis=1).mean(axis=1)
+    result["n_folds"] = len(means)
+    for count in ("n_queries", "n_empty"):
+        result[count] = np.sum([mean[count] for mean in means], axis=0)
+    return result
 
 
 def convert_mean(

@@ -53,6 +53,11 @@ class RunResult:
         return pd.read_parquet(self.folder / PER_QUERY)
 
     @cached_property
+    def by_split(self) -> dict[str, pd.DataFrame]:
+        """The rows of :attr:`per_query` by split; a report reads them once per metric and claim."""
+        return {str(split): rows for split, rows in self.per_query.groupby("split", sort=False)}
+
+    @cached_property
     def history(self) -> pd.DataFrame:
         """One row per trial, candidate and epoch (or tree)."""
         return pd.read_csv(self.folder / HISTORY)

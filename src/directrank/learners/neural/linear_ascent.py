@@ -123,8 +123,8 @@ class Queries:
             self.best,
             float(loss["alpha"]),
             float(loss.get("beta", -1)),
-            rate,
-            tolerance,
+            float(rate),
+            float(tolerance),
             w,
         )
 

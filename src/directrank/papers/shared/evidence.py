@@ -103,9 +103,20 @@ class PlannedRun:
         size = self.result.record["data"]["splits"]["train"]
         return f"{count(size['queries'])} queries ({count(size['documents'])} documents)"
 
+    def rows(self, split: str) -> pd.DataFrame:
+        """The per-query results of ``split``, as the run wrote them; DataError without any."""
+        rows = self.result.by_split.get(split)
+        if rows is None:
+            raise DataError(
+                f"this run has no values for the split '{split}'",
+                "train this run again",
+                file=self.result.folder,
+            )
+        return rows
+
     def trial_means(self, split: str, metric: str, empty: Empty) -> np.ndarray:
         """The mean of ``metric`` over the queries of ``split`` per trial, float64 ``[trials]``."""
-        return mean_metric(self._rows(split), metric, empty)["value"].to_numpy()
+        return mean_metric(self.rows(split), metric, empty)["value"].to_numpy()
 
     def query_values(self, split: str, metric: str, empty: Empty) -> pd.Series:
         """``metric`` per query, averaged over the trials; indexed by query id.
@@ -123,12 +134,12 @@ class PlannedRun:
 
     def query_groups(self, split: str) -> pd.Series:
         """The group of every query, by query id. Queries of the same group are not independent."""
-        rows = self._rows(split).drop_duplicates("query_id").set_index("query_id")
+        rows = self.rows(split).drop_duplicates("query_id").set_index("query_id")
         return rows["group"] if "group" in rows else rows.index.to_series()
 
     def scale(self, split: str) -> Scale:
         """The numbers of queries and documents of ``split``."""
-        rows = self._rows(split)
+        rows = self.rows(split)
         rows = rows[rows["trial"] == rows["trial"].min()]
         return Scale(
             queries=len(rows),
@@ -138,22 +149,11 @@ class PlannedRun:
         )
 
     def _measured(self, split: str, metric: str) -> pd.DataFrame:
-        rows = self._rows(split)
+        rows = self.rows(split)
         if metric not in rows:
             raise DataError(
                 f"this run has no values of the metric '{metric}'",
                 "add it to the run's evaluation",
-                file=self.result.folder,
-            )
-        return rows
-
-    def _rows(self, split: str) -> pd.DataFrame:
-        rows = self.result.per_query
-        rows = rows[rows["split"] == split]
-        if rows.empty:
-            raise DataError(
-                f"this run has no values for the split '{split}'",
-                "train this run again",
                 file=self.result.folder,
             )
         return rows

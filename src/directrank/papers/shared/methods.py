@@ -56,9 +56,8 @@ class Method:
         self, metric: str, split: str = "test", empty: Empty | None = None
     ) -> np.ndarray:
         """The mean over folds of the means over ``split``, one per trial: ``[trials]``."""
-        per_query = [run.result.per_query for run in self.runs]
-        means = mean_of_fold_means(per_query, metric, empty or self.empty)
-        return means.loc[means["split"] == split, "value"].to_numpy()
+        rows = [run.rows(split) for run in self.runs]
+        return mean_of_fold_means(rows, metric, empty or self.empty)["value"].to_numpy()
 
     def mean(self, metric: str, split: str = "test") -> float:
         """The mean over the folds of their means over queries and trials."""
