@@ -57,10 +57,11 @@ def ndcg(
     batch = Batch(scores, labels, mask)
     value, gradient = batch.per_list(), batch.zeros()
     discounts = rank_discounts(discount, batch.shape[1], k, scores.dtype)
+    flat_scores = batch.flat(scores)
     batch.run(
         _ndcg,
         batch.pairs * (1 + iterations),
-        batch.flat(scores),
+        flat_scores,
         batch.flat(normalised_gains(labels, mask, gain, discount, k)),
         discounts.numpy(),
         float(tau),
@@ -68,7 +69,7 @@ def ndcg(
         float(tolerance),
         bool(rows_first),
         batch.gradient_needed,
-        _with_long(batch),
+        _orders(batch, flat_scores),
         value,
         gradient,
     )
@@ -89,10 +90,11 @@ def sorted_expectation(
     """See :func:`directrank.relaxations.neural_sort.sorted_expectation`."""
     batch = Batch(scores, weights, mask)
     value, gradient = batch.per_list(), batch.zeros()
+    flat_scores = batch.flat(batch.scores)
     batch.run(
         _expectation,
         batch.pairs * (1 + iterations),
-        batch.flat(batch.scores),
+        flat_scores,
         batch.flat(batch.labels),
         array(discounts.to(batch.scores.dtype)),
         float(tau),
@@ -101,16 +103,32 @@ def sorted_expectation(
         bool(rows_first),
         KINDS.index(kind),
         batch.gradient_needed,
-        _with_long(batch),
+        _orders(batch, flat_scores),
         value,
         gradient,
     )
     return batch.loss(value, gradient)
 
 
-def _with_long(batch: Batch) -> bool | None:
-    """True if a list is long, and None, which is another type to the compiler, otherwise."""
-    return True if batch.lengths.max(initial=0) > LONG else None
+def _orders(batch: Batch, scores: np.ndarray) -> np.ndarray | None:
+    """The documents of each list in the order of P's columns, from its first on: int64 ``[N]``.
+
+    It is None, which is another type to the compiler, if no list is long. Sorting takes so little
+    of the time of a long list that it is not worth compiling.
+    """
+    if batch.lengths.max(initial=0) <= LONG:
+        return None
+    orders = np.empty(len(scores), np.int64)
+    for first, n in zip(batch.starts, batch.lengths, strict=True):
+        own = slice(first, first + n)
+        orders[own] = np.argsort(-scores[own], kind="stable") if n > LONG else np.arange(n)
+    return orders
+
+
+@inlined
+def _of_list(orders, first, n):
+    """The part of ``orders`` that belongs to a list."""
+    return None if orders is None else orders[first : first + n]
 
 
 @inlined
@@ -391,12 +409,11 @@ def _document(order, column):
 
 
 @inlined
-def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, with_long, fill):
+def _prepared(scores, order, tau, room, room_of_vectors, room_of_rounds, iterations, fill):
     """P of a list's scores in the given working space, with what belongs to it.
 
-    Returns the documents in the order of P's columns, P, the spans of each of its groups of rows,
-    vectors that are 0 except scores and slopes, and space for the rounds. With ``fill`` P is also 0
-    outside the spans.
+    Returns P, the spans of each of its groups of rows, vectors that are 0 except scores and slopes,
+    and space for the rounds. With ``fill`` P is also 0 outside the spans.
     """
     n = len(scores)
     columns = (n + COLUMNS - 1) // COLUMNS * COLUMNS
@@ -409,26 +426,24 @@ def _prepared(scores, tau, room, room_of_vectors, room_of_rounds, iterations, wi
     for i in range(n):
         s[i] = scores[i]
         slopes[i] = (n - 1 - 2 * i) / tau
-    if with_long is None:
+    if order is None:
         _neural_sort(s, n, tau, distances, matrix)
-        return None, matrix, None, vectors, history
+        return matrix, None, vectors, history
     spans = np.empty((rows // ROWS, 2), np.int64)
     if n > LONG:
-        order = np.argsort(-scores, kind="mergesort")
         for i in range(n):
             s[i] = scores[order[i]]
         _neural_sort_in_spans(s, n, tau, matrix, spans, fill)
     else:
-        order = np.arange(n)
         spans[:, 0], spans[:, 1] = 0, columns
         _neural_sort(s, n, tau, distances, matrix)
-    return order, matrix, spans, vectors, history
+    return matrix, spans, vectors, history
 
 
 @compiled
 def _ndcg(
     begin, end, starts, lengths, scores, gains, discounts, tau, iterations, tolerance, rows_first,
-    gradient_needed, with_long, value, gradient,
+    gradient_needed, orders, value, gradient,
 ):  # fmt: skip
     """``Σ_r D(r) (scale(P) gains)_r`` ``[B]`` and, where needed, its gradient ``[N]``.
 
@@ -444,9 +459,10 @@ def _ndcg(
         first, n = starts[b], lengths[b]
         if not np.any(gains[first : first + n]):
             continue
-        order, matrix, spans, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations,
-            with_long, False,
+        order = _of_list(orders, first, n)
+        matrix, spans, vectors, history = _prepared(
+            scores[first : first + n], order, tau, room, room_of_vectors, room_of_rounds,
+            iterations, False,
         )  # fmt: skip
         s, g, slopes = vectors[0], vectors[1], vectors[3]
         for i in range(n):
@@ -488,7 +504,7 @@ def _ndcg(
 @compiled
 def _expectation(
     begin, end, starts, lengths, scores, weights, discounts, tau, iterations, tolerance, rows_first,
-    kind, gradient_needed, with_long, value, gradient,
+    kind, gradient_needed, orders, value, gradient,
 ):  # fmt: skip
     """An expectation under the scaled matrix ``[B]`` and, where needed, its gradient ``[N]``.
 
@@ -515,9 +531,10 @@ def _expectation(
         first, n = starts[b], lengths[b]
         if not np.any(weights[first : first + n]):
             continue
-        order, matrix, spans, vectors, history = _prepared(
-            scores[first : first + n], tau, room, room_of_vectors, room_of_rounds, iterations,
-            with_long, True,
+        order = _of_list(orders, first, n)
+        matrix, spans, vectors, history = _prepared(
+            scores[first : first + n], order, tau, room, room_of_vectors, room_of_rounds,
+            iterations, True,
         )  # fmt: skip
         m = _with_weight(weights[first : first + n], order, place)
         s, slopes, incoming = vectors[0], vectors[3], vectors[4]
