@@ -53,8 +53,9 @@ rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-
 	$(BIN)/snakemake --cores $(CORES) --configfile config/rehearsal.yaml
 	$(BIN)/python benchmarks/rehearsal_report.py config/rehearsal.yaml
 
+# The tests start dozens of processes, which would compile every module again without bytecode.
 test: $(READY)  ## run every test that takes seconds, on up to four cores
-	$(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-long: $(READY)  ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -m long
