@@ -34,7 +34,7 @@ FLOAT, MEGABYTE = 4, 2**20
 TREES = ("lightgbm", "xgboost", "catboost")
 
 #: The libraries of a job, and those of a learner beyond them, in MB.
-START, LIBRARIES = 390.0, {"catboost": 130.0}
+START, LIBRARIES = 390.0, {"catboost": 120.0}
 
 #: Documents scored at a time, times models, as
 #: :data:`directrank.learners.neural.scoring.SCORING_CHUNK`.
