@@ -23,6 +23,14 @@ def table_and_rows(x: Tensor | Documents, models: int) -> tuple[np.ndarray, np.n
     return array(copied(x)), np.empty((models, 0), np.int64)
 
 
+def lengths_of_models(lengths: np.ndarray, models: int) -> np.ndarray:
+    """The lengths of each model's lists, int64 ``[M, B]``, from ``[M, B]`` or ``[1, B]``.
+
+    They are copied into one layout, so that kernels need not be compiled for several.
+    """
+    return np.broadcast_to(lengths, (models, lengths.shape[1])).copy()
+
+
 def flattened(values: Sequence[Tensor]) -> np.ndarray:
     """The numbers of parameters in one array, without a copy if they adjoin in memory."""
     first, place = values[0], values[0].storage_offset()

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from directrank.lists.documents import Documents
 from directrank.models.context_layers import Dropout
-from directrank.models.plans import flattened, table_and_rows
+from directrank.models.plans import flattened, lengths_of_models, table_and_rows
 from directrank.models.query_norm import QueryNorm, documents_of
 from directrank.models.runs import LayersInLoops, ScoresOfRuns
 from directrank.models.stacked import StackedLinear
@@ -95,7 +95,7 @@ class QueryLayers(LayersInLoops):
 
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
-        lengths = np.broadcast_to(lengths, (models, lengths.shape[1])).copy()
+        lengths = lengths_of_models(lengths, models)
         documents = documents_of(lengths, N)
         features, rows = table_and_rows(x, models)
         gradient_needed = torch.is_grad_enabled()

@@ -54,7 +54,7 @@ class RunResult:
 
     @cached_property
     def by_split(self) -> dict[str, pd.DataFrame]:
-        """The rows of :attr:`per_query` by split; a report reads them once per metric and claim."""
+        """The rows of :attr:`per_query` by split, which reports need for each metric and claim."""
         return {str(split): rows for split, rows in self.per_query.groupby("split", sort=False)}
 
     @cached_property

@@ -55,12 +55,7 @@ def ndcg(curve: Method, level: int) -> str:
 
 def values_of(curve: Method, metric: str, split: str = "test") -> pd.DataFrame:
     """``metric`` per trial (rows) and query (columns: fold and id) that has a relevant document."""
-    tables = {}
-    for run in curve.runs:
-        rows = run.result.per_query
-        rows = rows[rows["split"] == split]
-        tables[run.fold or 0] = rows.pivot(index="query_id", columns="trial", values=metric)
-    return pd.concat(tables, names=["fold"]).dropna().T
+    return curve.trial_values(metric, split).dropna().T
 
 
 def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:

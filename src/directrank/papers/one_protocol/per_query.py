@@ -25,17 +25,15 @@ def per_query(evidence: Evidence, dataset: str) -> ValuesResult:
     """The value of every method for every test query, in each trial."""
     study = protocol(evidence, dataset)
     frames = [
-        frame.assign(
+        run.rows("test").assign(
             method=method.name,
             scorer=SCORERS[method.variant],
             fold=run.fold or 0,
         )
         for method in study.methods
         for run in method.runs
-        for frame in [run.result.per_query]
     ]
     values = pd.concat(frames, ignore_index=True)
-    values = values[values["split"] == "test"]
     columns = ["method", "scorer", "fold", "trial", "query_id"]
     columns += ["group"] if study.groups is not None else []
     about = {
