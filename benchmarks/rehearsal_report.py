@@ -11,7 +11,9 @@ counts from the moment at which it resumed.
     python benchmarks/rehearsal_report.py config/rehearsal.yaml --earlier REHEARSAL.CSV
 
 also takes fits that were not run in that folder from an earlier report, compared with what is
-predicted and requested for them now, so that a part of an edition can be run again.
+predicted and requested for them now, so that a part of an edition can be run again. If another
+machine took them, name it (``--elsewhere "AMD EPYC with AVX-512"``): predicted times are then those
+of the earlier report.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ class Report:
         begun: the fits among these that were begun.
         data: as :func:`rehearsal_rows.prepared_data`.
         machine: processor and cores of the machine on which the edition was run.
+        elsewhere: the machine of the fits of an earlier report, if it was another one.
     """
 
     study: Study
@@ -62,16 +65,22 @@ class Report:
     begun: list[str]
     data: pd.DataFrame
     machine: dict[str, object]
+    elsewhere: str | None
 
 
 def collected(
-    study: Study, prediction: Estimate, folder: Path, earlier: pd.DataFrame | None = None
+    study: Study,
+    prediction: Estimate,
+    folder: Path,
+    earlier: pd.DataFrame | None = None,
+    elsewhere: str | None = None,
 ) -> Report:
     """What is told of an edition that was run in ``folder``; DataError if no fit has finished.
 
-    ``earlier`` is as in :func:`rehearsal_rows.finished`.
+    ``earlier`` is as in :func:`rehearsal_rows.finished`, and ``elsewhere`` the machine of its fits
+    if it was another one.
     """
-    fits = finished(study, prediction, folder, earlier)
+    fits = finished(study, prediction, folder, earlier, bool(elsewhere))
     left = missing(study, prediction, fits)
     return Report(
         study,
@@ -81,6 +90,7 @@ def collected(
         begun(study, left, folder),
         prepared_data(study, folder),
         machine(folder / f"results/{study.edition}/runs"),
+        elsewhere,
     )
 
 
@@ -110,7 +120,7 @@ def _opening(report: Report) -> list[str]:
     where, rates, earlier = report.machine, report.rates, int(report.fits["earlier"].sum())
     repeated = (
         f" {done - earlier:,} of these fits were run for this report; the others were measured for "
-        "an earlier one, and are compared with what is predicted and requested for them now."
+        f"an earlier one, {_earlier(report.elsewhere)}."
     )
     return [
         f"{done:,} of {planned:,} fits of the edition have finished: {extent}. A fit is the job of "
@@ -125,6 +135,16 @@ def _opening(report: Report) -> list[str]:
         "attempt, once the data are prepared. A fit that several papers need counts for each of "
         "them, and once in `all`.",
     ]
+
+
+def _earlier(elsewhere: str | None) -> str:
+    """With what the fits of an earlier report are compared."""
+    if elsewhere:
+        return (
+            f"on another machine ({elsewhere}), and are compared with what was predicted for them "
+            "there and what is requested for them now"
+        )
+    return "and are compared with what is predicted and requested for them now"
 
 
 def _targets(fits: pd.DataFrame) -> list[str]:
@@ -259,10 +279,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT, help="where it ran (default: here)")
     parser.add_argument("--rates", type=Path, help="rates of the machine where it ran")
     parser.add_argument("--earlier", type=Path, help="an earlier rehearsal.csv")
+    parser.add_argument("--elsewhere", metavar="MACHINE", help="that of the earlier fits")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results")
     options = parser.parse_args()
     if options.earlier and not options.earlier.is_file():
         parser.error(f"--earlier: there is no file {options.earlier}")
+    if options.elsewhere and not options.earlier:
+        parser.error("--elsewhere: give an earlier rehearsal.csv with --earlier")
     try:
         study = load(read_yaml(options.config), ROOT)
         threads = study.config["fit_threads"]
@@ -273,7 +296,7 @@ def main() -> None:
         )
         prediction = estimate(study, rates, options.folder / PREPARED)
         earlier = pd.read_csv(options.earlier) if options.earlier else None
-        report = collected(study, prediction, options.folder, earlier)
+        report = collected(study, prediction, options.folder, earlier, options.elsewhere)
     except DirectrankError as error:
         raise SystemExit(f"error: {error}") from None
     write_csv(options.out / "rehearsal.csv", report.fits)

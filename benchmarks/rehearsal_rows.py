@@ -31,7 +31,11 @@ PREPARED = "data/prepared"
 
 
 def finished(
-    study: Study, prediction: Estimate, folder: Path, earlier: pd.DataFrame | None = None
+    study: Study,
+    prediction: Estimate,
+    folder: Path,
+    earlier: pd.DataFrame | None = None,
+    elsewhere: bool = False,
 ) -> pd.DataFrame:
     """A row for each finished fit (the job of a run, with its trials and candidates).
 
@@ -45,6 +49,8 @@ def finished(
         folder: where the workflow ran.
         earlier: what this function returned for another folder; its measurements of fits that have
             not finished in this one are used as well.
+        elsewhere: whether another machine took ``earlier``. If so, its predicted seconds are kept,
+            as those of ``prediction`` are for this machine.
 
     Returns:
         A frame with a row per fit, in the order of the plan, and at least one row. ``earlier`` is
@@ -61,6 +67,11 @@ def finished(
         kept = earlier[~earlier["run"].isin(measured["run"])].rename(columns=RECORDED)
         measured = pd.concat([measured, kept[[*RECORDED.values(), *KEPT]].assign(earlier=True)])
     measured = compared(prediction, measured)
+    predicted = measured["predicted_at_epochs_s"]
+    if earlier is not None and elsewhere:
+        then = measured["run"].map(earlier.set_index("run")["predicted_s"])
+        predicted = then.where(measured["earlier"], predicted)
+    measured = measured.assign(predicted_s=predicted, ratio=measured["recorded_s"] / predicted)
     papers = papers_of(study)
     plan = Workflow(study, folder)
     rows = []
@@ -80,10 +91,10 @@ def finished(
                 "memory_share": fit.memory_mb / requested,
                 "epochs_planned": fit.epochs_planned,
                 "epochs_taken": fit.epochs_taken,
-                "predicted_s": fit.predicted_at_epochs_s,
+                "predicted_s": fit.predicted_s,
                 "measured_s": fit.recorded_s,
                 "processor_s": fit.processor_s,
-                "ratio": fit.ratio_at_epochs,
+                "ratio": fit.ratio,
                 "disk_mb": fit.disk_mb,
                 "earlier": fit.earlier,
             }

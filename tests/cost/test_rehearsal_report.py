@@ -152,6 +152,24 @@ def test_fits_that_were_not_run_again_are_taken_from_an_earlier_report(study, pr
     assert "1 of these fits were run for this report" in report.page(made)
 
 
+def test_fits_of_another_machine_keep_what_was_predicted_there(study, prediction, tmp_path):
+    first, second, *_ = prediction.runs.itertuples()
+    finish(tmp_path / "before", first, ratio=3)
+    finish(tmp_path / "before", second, ratio=2)
+    earlier = rows.finished(study, prediction, tmp_path / "before")
+    # That machine is ten times as slow, and was predicted to be twelve times.
+    earlier["predicted_s"] *= 12
+    earlier["measured_s"] *= 10
+    finish(tmp_path / "again", first, ratio=1.25)
+    made = report.collected(study, prediction, tmp_path / "again", earlier, "an old machine")
+    fits = made.fits.set_index("run")
+    assert fits["ratio"].tolist() == pytest.approx([1.25, 2 * 10 / 12])
+    assert fits.loc[first.run, "predicted_s"] == pytest.approx(first.seconds)
+    assert fits.loc[second.run, "predicted_s"] == pytest.approx(12 * second.seconds)
+    told = "on another machine (an old machine), and are compared with what was predicted for them"
+    assert told in report.page(made)
+
+
 def test_a_folder_without_a_finished_fit_is_refused(study, prediction, tmp_path):
     with pytest.raises(DataError, match="no run of this edition has been measured"):
         rows.finished(study, prediction, tmp_path)
@@ -292,12 +310,19 @@ def test_a_mistake_is_told_in_a_line_with_its_remedy(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_earlier_report_that_is_not_there_is_a_mistake_of_the_command(
-    tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--earlier", "none.csv"], "there is no file none.csv"),
+        (["--elsewhere", "an old machine"], "give an earlier rehearsal.csv"),
+    ],
+)
+def test_a_mistake_in_what_is_said_of_earlier_fits_is_one_of_the_command(
+    tmp_path, monkeypatch, capsys, options, message
 ):
-    options = ["--earlier", str(tmp_path / "none.csv"), "--out", str(tmp_path / "out")]
+    options = [*options, "--out", str(tmp_path / "out")]
     monkeypatch.setattr("sys.argv", ["rehearsal_report.py", str(TINY), *options])
     with pytest.raises(SystemExit, match="2"):
         report.main()
-    assert "there is no file" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
