@@ -12,8 +12,8 @@ counts from the moment at which it resumed.
 
 also takes fits that were not run in that folder from an earlier report, compared with what is
 predicted and requested for them now, so that a part of an edition can be run again. If another
-machine took them, name it (``--elsewhere "AMD EPYC with AVX-512"``): predicted times are then those
-of the earlier report.
+machine took them, name it (``--elsewhere "an AMD EPYC with AVX-512"``): their predicted times and
+requested memory are then those of the earlier report.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def page(report: Report) -> str:
         lines += ["", "## Not finished", "", *_not_finished(report)]
     lines += ["", "## Prepared data", "", *_of_data(report.data)]
     if report.fits["earlier"].any():
-        lines += ["", "Copies that only fits of the earlier report needed are not among them."]
+        lines += ["", "What only fits of the earlier report needed is not among them."]
     lines += ["", "## Farthest from the targets", "", *_offenders(report.fits)]
     return "\n".join(lines) + "\n"
 
@@ -141,8 +141,8 @@ def _earlier(elsewhere: str | None) -> str:
     """With what the fits of an earlier report are compared."""
     if elsewhere:
         return (
-            f"on another machine ({elsewhere}), and are compared with what was predicted for them "
-            "there and what is requested for them now"
+            f"on another machine ({elsewhere}), and are compared with what was predicted and "
+            "requested for them there"
         )
     return "and are compared with what is predicted and requested for them now"
 

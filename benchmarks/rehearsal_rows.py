@@ -49,8 +49,8 @@ def finished(
         folder: where the workflow ran.
         earlier: what this function returned for another folder; its measurements of fits that have
             not finished in this one are used as well.
-        elsewhere: whether another machine took ``earlier``. If so, its predicted seconds are kept,
-            as those of ``prediction`` are for this machine.
+        elsewhere: whether ``earlier`` is of another machine. Its fits then keep what was predicted
+            and requested there.
 
     Returns:
         A frame with a row per fit, in the order of the plan, and at least one row. ``earlier`` is
@@ -67,18 +67,18 @@ def finished(
         kept = earlier[~earlier["run"].isin(measured["run"])].rename(columns=RECORDED)
         measured = pd.concat([measured, kept[[*RECORDED.values(), *KEPT]].assign(earlier=True)])
     measured = compared(prediction, measured)
-    predicted = measured["predicted_at_epochs_s"]
-    if earlier is not None and elsewhere:
-        then = measured["run"].map(earlier.set_index("run")["predicted_s"])
-        predicted = then.where(measured["earlier"], predicted)
-    measured = measured.assign(predicted_s=predicted, ratio=measured["recorded_s"] / predicted)
     papers = papers_of(study)
+    then = earlier.set_index("run") if earlier is not None and elsewhere else None
     plan = Workflow(study, folder)
     rows = []
     for fit in measured.itertuples():
         spec, key = study.runs[fit.run], study.run_data[fit.run]
         gpus = plan.run_gpus(SimpleNamespace(run=fit.run))
-        requested = requested_mb(study, fit.run, gpus, folder / PREPARED)
+        if then is not None and fit.earlier:
+            requested, predicted = then.loc[fit.run, ["mem_mb", "predicted_s"]]
+        else:
+            requested = requested_mb(study, fit.run, gpus, folder / PREPARED)
+            predicted = fit.predicted_at_epochs_s
         rows.append(
             {
                 "run": fit.run,
@@ -86,15 +86,15 @@ def finished(
                 "data": study.data[key].name,
                 "learner": spec["learner"],
                 "model": model_of(spec),
-                "mem_mb": requested,
+                "mem_mb": int(requested),
                 "peak_mb": fit.memory_mb,
                 "memory_share": fit.memory_mb / requested,
                 "epochs_planned": fit.epochs_planned,
                 "epochs_taken": fit.epochs_taken,
-                "predicted_s": fit.predicted_s,
+                "predicted_s": predicted,
                 "measured_s": fit.recorded_s,
                 "processor_s": fit.processor_s,
-                "ratio": fit.ratio,
+                "ratio": fit.recorded_s / predicted,
                 "disk_mb": fit.disk_mb,
                 "earlier": fit.earlier,
             }

@@ -152,7 +152,9 @@ def test_fits_that_were_not_run_again_are_taken_from_an_earlier_report(study, pr
     assert "1 of these fits were run for this report" in report.page(made)
 
 
-def test_fits_of_another_machine_keep_what_was_predicted_there(study, prediction, tmp_path):
+def test_fits_of_another_machine_keep_what_was_predicted_and_requested_there(
+    study, prediction, tmp_path
+):
     first, second, *_ = prediction.runs.itertuples()
     finish(tmp_path / "before", first, ratio=3)
     finish(tmp_path / "before", second, ratio=2)
@@ -160,13 +162,16 @@ def test_fits_of_another_machine_keep_what_was_predicted_there(study, prediction
     # That machine is ten times as slow, and was predicted to be twelve times.
     earlier["predicted_s"] *= 12
     earlier["measured_s"] *= 10
+    earlier["mem_mb"] = 1000
     finish(tmp_path / "again", first, ratio=1.25)
     made = report.collected(study, prediction, tmp_path / "again", earlier, "an old machine")
     fits = made.fits.set_index("run")
     assert fits["ratio"].tolist() == pytest.approx([1.25, 2 * 10 / 12])
     assert fits.loc[first.run, "predicted_s"] == pytest.approx(first.seconds)
     assert fits.loc[second.run, "predicted_s"] == pytest.approx(12 * second.seconds)
-    told = "on another machine (an old machine), and are compared with what was predicted for them"
+    assert fits.loc[first.run, "mem_mb"] == requested_mb(study, first.run, 0, tmp_path)
+    assert fits.loc[second.run, ["mem_mb", "memory_share"]].tolist() == [1000, 0.3215]
+    told = "on another machine (an old machine), and are compared with what was predicted and req"
     assert told in report.page(made)
 
 
