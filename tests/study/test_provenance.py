@@ -172,3 +172,11 @@ def test_imports_are_told_apart_by_where_they_are(copied_package):
         "directrank.stats",
         "directrank.stats.means",
     }
+
+
+def test_a_processor_is_named_with_its_family_and_model():
+    first = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n"
+    second = first.replace("0", "1").replace("25", "26")
+    assert provenance.processor_in(f"{first}\n{second}") == "AMD EPYC, family 25, model 1"
+    assert provenance.processor_in("model name\t: A: B\n") == "A: B"
+    assert provenance.processor_in("processor\t: 0\nBogoMIPS\t: 50.00\n") == ""

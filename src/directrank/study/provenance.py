@@ -83,12 +83,25 @@ def environment() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+        described = processor_in(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
-        pass
-    return platform.processor() or platform.machine()
+        described = ""
+    return described or platform.processor() or platform.machine()
+
+
+def processor_in(cpuinfo: str) -> str:
+    """The name of the first processor in the text of ``/proc/cpuinfo``, with its family and model.
+
+    On a virtual machine the name may be ``AMD EPYC`` for every generation. Empty if there is no
+    name.
+    """
+    lines = [line.partition(":") for line in cpuinfo.split("\n\n", 1)[0].splitlines()]
+    facts = {key.strip(): value.strip() for key, _, value in lines}
+    if "model name" not in facts:
+        return ""
+    numbers = {"cpu family": "family", "model": "model"}
+    more = [f"{name} {facts[key]}" for key, name in numbers.items() if key in facts]
+    return ", ".join([facts["model name"], *more])
 
 
 def _revision() -> str | None:
