@@ -380,16 +380,40 @@ def test_settings_stand_for_data_that_will_be_generated(tmp_path):
     assert set(cubic.lengths["test"]) == {7}
 
 
-def test_prepared_data_is_measured(tmp_path):
+SMALL = {"queries": {"train": 9, "vali": 3, "test": 3}}
+
+
+def prepared_lists(folder):
     from directrank.data import standins
     from directrank.data.prepared import write_prepared
 
-    lists = standins.generate("web30k_standin", {"queries": {"train": 9, "vali": 3, "test": 3}})
+    lists = standins.generate("web30k_standin", SMALL)
     record = {"name": "web30k_standin", "title": "t", "origin": "standin", "label_levels": 5}
-    write_prepared(tmp_path / "absent", lists, record)
+    write_prepared(folder / "absent", lists, record)
+    return lists
+
+
+def test_prepared_data_is_measured(tmp_path):
+    lists = prepared_lists(tmp_path)
     size = facts(source("web30k_standin", "standin"), None, tmp_path)
     assert np.array_equal(size.lengths["train"], lists["train"].lengths)
     assert size.origin == "prepared data"
+
+
+@pytest.mark.parametrize(
+    "name", ["store/labels.npy", "store/offsets.npy", "prepared.json", "train/split.json"]
+)
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_damaged_data_counts_as_not_prepared_so_that_the_fit_says_what_is_wrong(
+    tmp_path, name, left
+):
+    prepared_lists(tmp_path)
+    path = tmp_path / "absent" / name
+    content = path.read_bytes()
+    path.write_bytes(content[: int(left * len(content))])
+    size = facts(source("web30k_standin", "standin", **SMALL), None, tmp_path)
+    assert len(size.lengths["train"]) == 9
+    assert size.origin != "prepared data"
 
 
 # ------------------------------------------------------------------------------------------ studies

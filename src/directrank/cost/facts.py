@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from directrank.data import catalog, prepared, standins
 from directrank.data.cubic import CubicSettings
 from directrank.data.standin_pages import Lengths
 from directrank.edition.plan import DataSource
+from directrank.system.errors import DataError
 from directrank.system.io import json_text
 from directrank.system.seeds import numpy_stream
 
@@ -69,6 +71,9 @@ def _sampled(
 def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> Facts:
     """The size of a data set as prepared, or else as it will be generated, or else as published.
 
+    Prepared data that are damaged count as not prepared: what opens them for their content says
+    what is wrong with them.
+
     Args:
         source: the data set that the study needs.
         fold: counted from 1; None if there are no folds.
@@ -76,7 +81,8 @@ def facts(source: DataSource, fold: int | None, prepared_folder: str | Path) -> 
     """
     folder = Path(prepared_folder) / source.key
     if (folder / "prepared.json").is_file():
-        return _prepared(str(folder), fold)
+        with suppress(DataError, ValueError, KeyError, TypeError):
+            return _prepared(str(folder), fold)
     if source.source == "archive":
         return _published(source.name, fold)
     settings = json_text(dict(source.settings))
