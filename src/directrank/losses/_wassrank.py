@@ -9,7 +9,7 @@ from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.gradient import with_gradient
-from directrank.lists.inputs import checked, one_of
+from directrank.lists.inputs import checked, nothing_masked, one_of
 
 GRADIENTS = ("dual", "autograd")
 
@@ -87,11 +87,11 @@ def _transport(
     log_mu = torch.log_softmax(scores.masked_fill(~mask, -FAR), 1).masked_fill(~mask, -FAR)
     log_nu = torch.log_softmax(labels.masked_fill(~mask, -FAR), 1).masked_fill(~mask, -FAR)
     kernel = _LabelKernel(labels, mask, lam, gap, base, penalty)
-    log_u = torch.zeros_like(log_mu).masked_fill(~mask, -FAR)
+    log_u = kernel.hidden(torch.zeros_like(log_mu))
     log_v = log_u
     for _ in range(iterations):
-        log_v = (log_nu - kernel.product(log_u)).masked_fill(~mask, -FAR)
-        log_u = (log_mu - kernel.product(log_v)).masked_fill(~mask, -FAR)
+        log_v = kernel.hidden(log_nu - kernel.product(log_u))
+        log_u = kernel.hidden(log_mu - kernel.product(log_v))
     return kernel.cost(log_u, log_v), log_u, log_mu
 
 
@@ -108,27 +108,33 @@ class _LabelKernel:
         known, level = torch.unique(labels.masked_fill(~mask, 0.0), return_inverse=True)
         self.level = level
         levels = torch.arange(len(known), device=labels.device).view(1, -1, 1)
-        self.member = ((level.unsqueeze(1) == levels) & mask.unsqueeze(1)).to(labels.dtype)
-        self.outside = (self.member - 1) * FAR
+        member = ((level.unsqueeze(1) == levels) & mask.unsqueeze(1)).to(labels.dtype)
+        self.member = member.transpose(1, 2)
+        self.outside = (member - 1) * FAR
+        #: Where there is padding; None if nothing is known to be padding.
+        self.padding = None if nothing_masked(mask) else ~mask
         height = torch.where(known >= 1, base**known - 1, known.new_tensor(-gap))
         cost = (height.unsqueeze(1) - height.unsqueeze(0)).abs()
         self.costs = cost.masked_fill(cost < 1, penalty)
+        self.scaled = self.costs / lam
         self.lam, self.penalty = lam, penalty
+        #: log(1 - exp(-penalty/lam)), the difference of K_ii = 1 to the kernel of its label.
+        self.own = math.log(-math.expm1(-penalty / lam))
+
+    def hidden(self, log_x: Tensor) -> Tensor:
+        """``log x``, minus infinity at padding."""
+        return log_x if self.padding is None else log_x.masked_fill(self.padding, -FAR)
 
     def product(self, log_x: Tensor) -> Tensor:
         """``log Σ_j K_ij x_j``, ``[B, L]``; K is symmetric."""
-        by_level = torch.logsumexp(
-            self._per_level(log_x).unsqueeze(1) - self.costs / self.lam, dim=2
-        )
-        # A document is counted with its label at the penalty, so the difference to K_ii = 1 is
-        # added.
-        own = math.log(-math.expm1(-self.penalty / self.lam))
-        return torch.logaddexp(self._own_level(by_level), log_x + own)
+        by_level = torch.logsumexp(self._per_level(log_x).unsqueeze(1) - self.scaled, dim=2)
+        # A document is counted with its label at the penalty, so the difference is added.
+        return torch.logaddexp(self._own_level(by_level), log_x + self.own)
 
     def cost(self, log_u: Tensor, log_v: Tensor) -> Tensor:
         """``Σ_ij u_i C_ij K_ij v_j``, ``[B]``."""
         both = self._per_level(log_u).unsqueeze(2) + self._per_level(log_v).unsqueeze(1)
-        total = (self.costs * torch.exp(both - self.costs / self.lam)).sum((1, 2))
+        total = (self.costs * torch.exp(both - self.scaled)).sum((1, 2))
         itself = (self.penalty * torch.exp(log_u + log_v - self.penalty / self.lam)).sum(1)
         return (total - itself).clamp_min(0)
 
@@ -136,9 +142,10 @@ class _LabelKernel:
         """``log Σ x`` over the documents of each label, ``[B, levels]``."""
         # Scaled by each label's largest entry, the sums are one product with the membership matrix.
         top = (log_x.detach().unsqueeze(1) + self.outside).amax(2)
-        # Padding has no label; the bound keeps it finite.
-        scaled = torch.exp((log_x - self._own_level(top)).clamp_max(0)).unsqueeze(1)
-        sums = torch.bmm(scaled, self.member.transpose(1, 2)).squeeze(1)
+        below = log_x - self._own_level(top)
+        if self.padding is not None:  # it has no label; the bound keeps it finite
+            below = below.clamp_max(0)
+        sums = torch.bmm(torch.exp(below).unsqueeze(1), self.member).squeeze(1)
         return top + sums.clamp_min(torch.finfo(log_x.dtype).tiny).log()
 
     def _own_level(self, values: Tensor) -> Tensor:

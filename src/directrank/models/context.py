@@ -8,6 +8,7 @@ permutes its scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from directrank.lists.documents import Documents, copied
 from directrank.models.context_layers import Block, Dropout, Lists, StackedLayerNorm
 from directrank.models.encoder import Encoder
 from directrank.models.outputs import output_activation
+from directrank.models.runs import Pass
 from directrank.models.stacked import StackedLinear, glorot_uniform
 from directrank.system.errors import ConfigError
 
@@ -53,6 +55,22 @@ class ContextRanker(nn.Module):
         """Whether training steps are mostly compiled loops."""
         return self.encoder.available
 
+    def begin_in_loops(self, features: Tensor | Documents, lengths: np.ndarray) -> Pass | None:
+        """A pass from which gradients are had without autograd; None where loops cannot be used.
+
+        Arguments are as in :meth:`forward`.
+        """
+        if not self.encoder.accept(features):
+            return None
+        begun = self.encoder.begin(features, lengths, self._dropout())
+        return replace(begun, activation=self.activation)
+
+    def _dropout(self) -> Dropout | None:
+        """Dropout of this pass; None if nothing is dropped."""
+        if not (self.training and self.dropout):
+            return None
+        return Dropout(self.dropout, self.generators, self.output.weight.device)
+
     def forward(
         self,
         features: Tensor | Documents,
@@ -72,10 +90,7 @@ class ContextRanker(nn.Module):
             lengths = (
                 np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
             )
-        device = self.output.weight.device
-        dropout = None
-        if self.training and self.dropout > 0:
-            dropout = Dropout(self.dropout, self.generators, device)
+        device, dropout = self.output.weight.device, self._dropout()
         if self.encoder.accept(features):
             return self.activation(self.encoder(features, lengths, dropout))
         x = self.input(copied(features))

@@ -18,7 +18,7 @@ from directrank.lists.documents import Documents
 from directrank.models.context_layers import Block, Dropout, StackedLayerNorm
 from directrank.models.plans import flattened, lengths_of_models, table_and_rows
 from directrank.models.query_norm import documents_of
-from directrank.models.runs import LayersInLoops, ScoresOfRuns
+from directrank.models.runs import LayersInLoops, Pass
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -62,23 +62,14 @@ class Encoder(LayersInLoops):
         # In the order of directrank.kernels.encoder.OF_HALF.
         super().__init__("encoder", modules, max(self.width, self.inner) <= WIDEST)
 
-    def __call__(
-        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
-    ) -> Tensor:
-        """Scores ``[M, N]`` before the output activation; zero for documents that are in no list.
-
-        Arguments are as in :meth:`directrank.models.context.ContextRanker.forward`.
-
-        Raises:
-            ValueError: more documents than rows.
-        """
+    def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
+        """See :meth:`.LayersInLoops.begin`; documents that are in no list get zeros."""
         from directrank.kernels import encoder as kernels
 
         plan = self._plan(x, lengths, dropout)
         complete = bool((plan.first[:-1] < plan.first[1:]).all())
-        return ScoresOfRuns.apply(
-            kernels, plan, self.sizes, _work(plan), complete, *self.parameters
-        )
+        work = plan.y.size * max(3 * self.width, self.inner)
+        return Pass(kernels, plan, self.sizes, work, complete)
 
     def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
         """A step in the form that kernels take, with room for their results."""
@@ -141,8 +132,3 @@ class Encoder(LayersInLoops):
             own = drawn[starts[row, model] : ends[row, model]]
             dropout.draw(model, torch.from_numpy(own))
         return drawn, starts.reshape(-1, 2, len(documents))
-
-
-def _work(plan: Plan) -> int:
-    """The elements of the widest layer, for :func:`over_lists`."""
-    return plan.y.size * max(3 * plan.width, plan.inner)

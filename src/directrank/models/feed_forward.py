@@ -19,6 +19,7 @@ from directrank.models.blocks import in_blocks, relu_layers
 from directrank.models.context_layers import Dropout
 from directrank.models.query_layers import QueryLayers
 from directrank.models.query_norm import QueryNorm, Segments
+from directrank.models.runs import Pass
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
@@ -70,6 +71,19 @@ class FeedForward(nn.Module):
             return self.by_query.available
         return in_blocks(self.plain, documents)
 
+    def begin_in_loops(self, features: Tensor | Documents, lengths: np.ndarray) -> Pass | None:
+        """A pass from which gradients are had without autograd; None where loops cannot be used.
+
+        Arguments are as in :meth:`forward`.
+        """
+        if self.by_query is None or not self.by_query.accept(features):
+            return None
+        return self.by_query.begin(features, lengths, self._dropout())
+
+    def _dropout(self) -> Dropout | None:
+        """Dropout of this pass; None if nothing is dropped."""
+        return Dropout(self.dropout, self.generators) if self.training and self.dropout else None
+
     def forward(
         self,
         features: Tensor | Documents,
@@ -91,9 +105,7 @@ class FeedForward(nn.Module):
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
             if self.by_query.accept(features):
-                dropping = self.training and self.dropout > 0
-                dropout = Dropout(self.dropout, self.generators) if dropping else None
-                return self.by_query(features, lengths, dropout)
+                return self.by_query(features, lengths, self._dropout())
             weight = next(self.parameters())
             segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
         x = relu_layers(features, rows, lengths, self.plain)

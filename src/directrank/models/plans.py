@@ -26,8 +26,10 @@ def table_and_rows(x: Tensor | Documents, models: int) -> tuple[np.ndarray, np.n
 def lengths_of_models(lengths: np.ndarray, models: int) -> np.ndarray:
     """The lengths of each model's lists, int64 ``[M, B]``, from ``[M, B]`` or ``[1, B]``.
 
-    They are copied into one layout, so that kernels need not be compiled for several.
+    They are in one layout, so that kernels need not be compiled for several.
     """
+    if len(lengths) == models and lengths.flags.carray and lengths.dtype == np.int64:
+        return lengths
     return np.broadcast_to(lengths, (models, lengths.shape[1])).copy()
 
 

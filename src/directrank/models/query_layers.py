@@ -18,7 +18,7 @@ from directrank.lists.documents import Documents
 from directrank.models.context_layers import Dropout
 from directrank.models.plans import flattened, lengths_of_models, table_and_rows
 from directrank.models.query_norm import QueryNorm, documents_of
-from directrank.models.runs import LayersInLoops, ScoresOfRuns
+from directrank.models.runs import LayersInLoops, Pass
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -66,28 +66,20 @@ class QueryLayers(LayersInLoops):
         self.layers_without_dropout = self.layers.copy()
         self.layers_without_dropout[:, 6] = -1
         self.columns = columns
+        self.widest = int(self.layers[:, :2].max())
         self.epsilon = norms[0].epsilon
         self.celu = celu
         self.active = len(layers) if output_activation else len(layers) - 1
 
-    def __call__(
-        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
-    ) -> Tensor:
-        """Scores ``[M, N]``; arguments as in
-        :meth:`directrank.models.feed_forward.FeedForward.forward`.
-
-        ``dropout`` is that of the inputs of all layers but the first and the last.
-
-        Raises:
-            ValueError: more documents than rows.
-        """
+    def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
+        """See :meth:`.LayersInLoops.begin`; dropout is that of the inputs of all layers but the
+        first and the last."""
         from directrank.kernels import query_layers as kernels
 
         plan = self._plan(x, lengths, dropout)
         complete = bool((plan.lists[:, 1] < plan.lists[:, 2]).all())
-        return ScoresOfRuns.apply(
-            kernels, plan, self.sizes, _work(plan), complete, *self.parameters
-        )
+        work = plan.y.size * self.widest
+        return Pass(kernels, plan, self.sizes, work, complete)
 
     def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
         """A step in the form that kernels take, with room for their results."""
@@ -127,13 +119,11 @@ class QueryLayers(LayersInLoops):
     def _drawn(self, dropout: Dropout, documents: np.ndarray) -> np.ndarray:
         """The numbers drawn for the inputs of each model's ``documents``, layer by layer."""
         widths = self.layers[self.layers[:, 6] >= 0, 0]
-        counts = np.outer(widths, documents).ravel().tolist()
-        drawn = np.empty((len(counts), max(counts, default=0)), np.int16)
-        for row, count in enumerate(counts):
-            drawn[row, :count] = dropout.drawn(row % len(documents), count).numpy()
-        return drawn
-
-
-def _work(plan: Plan) -> int:
-    """The elements of the widest layer, for :func:`over_lists`."""
-    return plan.y.size * int(plan.layers[:, :2].max())
+        counts = dropout.room(np.outer(widths, documents).ravel())
+        drawn = torch.empty(len(counts), int(counts.max(initial=0)), dtype=torch.int16)
+        if len(documents) == 1 and drawn.numel() and (counts == drawn.shape[1]).all():
+            dropout.draw(0, drawn)  # the same numbers as row by row
+            return drawn.numpy()
+        for row, count in enumerate(counts.tolist()):
+            dropout.draw(row % len(documents), drawn[row, :count])
+        return drawn.numpy()

@@ -54,8 +54,9 @@ class BlackboxRanking(PlacedRanking):
         self.scores, self.mask, self.lam = scores, mask, lam
         self.shifted = scores.detach() + margin * (0.5 - (labels > 0).to(scores.dtype))
         order = descending_order(self.shifted, mask)
-        ranks = _ranks(order, scores.dtype) + (self.shifted - self.shifted)  # NaN stays NaN
-        super().__init__(order, ranks.requires_grad_(scores.requires_grad))
+        place = inverse(order) + 1
+        ranks = place.to(scores.dtype) + (self.shifted - self.shifted)  # NaN stays NaN
+        super().__init__(order, place, ranks.requires_grad_(scores.requires_grad))
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`.
@@ -72,9 +73,5 @@ class BlackboxRanking(PlacedRanking):
             return loss
         (slopes,) = torch.autograd.grad(loss.sum(), self.ranks)
         moved = descending_order(self.shifted + self.lam * slopes, self.mask)
-        steps = (_ranks(moved, slopes.dtype) - self.ranks.detach()) / self.lam
+        steps = ((inverse(moved) + 1).to(slopes.dtype) - self.ranks.detach()) / self.lam
         return with_gradient(self.scores, loss.detach(), steps.masked_fill(~self.mask, 0.0))
-
-
-def _ranks(order: Tensor, dtype: torch.dtype) -> Tensor:
-    return (inverse(order) + 1).to(dtype)

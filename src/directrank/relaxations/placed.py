@@ -7,8 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.lists.sorting import inverse
-
 
 class PlacedRanking:
     """The sorted list forward, so that values are those of the metric; a gradient of ranks
@@ -19,12 +17,13 @@ class PlacedRanking:
 
     Args:
         order: positions by descending score, int64 ``[B, L]``.
+        place: the place of each document in this order, from 1, int64 ``[B, L]``.
         ranks: the rank of each document, ``[B, L]``, with a gradient.
     """
 
-    def __init__(self, order: Tensor, ranks: Tensor) -> None:
+    def __init__(self, order: Tensor, place: Tensor, ranks: Tensor) -> None:
         self.order = order
-        self.place = inverse(order) + 1
+        self.place = place
         self.ranks = ranks
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:

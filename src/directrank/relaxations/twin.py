@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.draws import uniform
-from directrank.lists.inputs import one_of
+from directrank.lists.inputs import nothing_masked, one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.placed import PlacedRanking
 from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
+
+#: Bits of a number from [0, 1) in float32, as an integer of the same order.
+NOISE_BITS = 30
+
+#: The longest lists for which such a number, a group of ties and a position fit into 63 bits.
+LONGEST = (1 << 16) - 1
 
 
 @draws_by("break_ties")
@@ -73,11 +80,12 @@ class TwinRanking(PlacedRanking):
         one_of(gradient, GRADIENTS, "gradient")
         self.mask = mask
         order = _order(scores.detach(), mask, break_ties, generator)
-        exact = (inverse(order) + 1).to(scores.dtype)
+        place = inverse(order) + 1
+        exact = place.to(scores.dtype)
         if not break_ties:
             exact = _middle_ranks(scores.detach(), mask, order, exact)
-        self.exact = exact
-        super().__init__(order, twin_ranks(scores, exact, labels, mask, gradient, alpha_b))
+        ranks = twin_ranks(scores, exact, labels, mask, gradient, alpha_b)
+        super().__init__(order, place, ranks)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15.
@@ -112,15 +120,40 @@ def _order(
     if not break_ties:
         return descending_order(scores, mask)
     noise = uniform(scores, mask, generator, torch.float32)
-    if scores.device.type != "cpu":
+    if scores.device.type != "cpu" or scores.shape[1] > LONGEST:
         return _shuffled_order(scores, mask, noise)
-    # On a CPU, finding the lists with ties needs no synchronisation, and most lists have none.
+    # On a CPU, finding the lists with ties needs no synchronisation, and many lists have none.
     order = descending_order(scores, mask)
-    falling = scores.masked_fill(~mask, torch.nan).gather(1, order)
+    if not nothing_masked(mask):
+        scores = scores.masked_fill(~mask, torch.nan)
+    falling = scores.gather(1, order).numpy()
     tied = (falling[:, 1:] == falling[:, :-1]).any(1)
-    if bool(tied.any()):
-        order[tied] = _shuffled_order(scores[tied], mask[tied], noise[tied])
+    if tied.any():
+        lists = slice(None) if tied.all() else torch.from_numpy(tied)
+        order[lists] = _ties_by_noise(order[lists], falling[tied], noise[lists])
     return order
+
+
+def _ties_by_noise(order: Tensor, falling: np.ndarray, noise: Tensor) -> Tensor:
+    """The ``order`` ``[B, L]`` of ``falling`` scores, ties and padding by descending noise.
+
+    Args:
+        order: int64 ``[B, L]``, on a CPU.
+        falling: the scores in this order, ``[B, L]``; NaN at padding, which comes last.
+        noise: float32 ``[B, L]`` from [0, 1).
+    """
+    # Group of equal scores, noise and position form one integer; these are sorted fast.
+    width = falling.shape[1].bit_length()
+    keys = np.zeros(falling.shape, np.int64)
+    begins = (falling[:, 1:] != falling[:, :-1]) & ~np.isnan(falling[:, :-1])
+    np.cumsum(begins, axis=1, out=keys[:, 1:])
+    keys <<= NOISE_BITS
+    keys -= noise.gather(1, order).numpy().view(np.int32)
+    keys <<= width
+    keys += order.numpy()
+    keys.sort(axis=1)
+    keys &= (1 << width) - 1
+    return torch.from_numpy(keys)
 
 
 def _shuffled_order(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:

@@ -337,9 +337,9 @@ def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
     in_training = []
 
     class Watched(Stack):
-        def _scores(self, batch):
+        def _forward(self, batch):
             in_training.append(len(self.active))
-            return super()._scores(batch)
+            return super()._forward(batch)
 
     training = {
         **TRAINING,

@@ -182,6 +182,12 @@ class _Lists:
 
     def flat(self) -> tuple[Tensor, Tensor]:
         """Scores and labels ``[N]`` of all lists, concatenated."""
+        if self.models == len(self.scores) and self.lengths.sum() == self.scores.numel():
+            # Nothing is padded or left out, so that each list follows the one before it.
+            labels = self.labels
+            if len(labels) < len(self.scores):
+                labels = labels.index_select(0, torch.from_numpy(self.rows))
+            return self.scores.flatten(), labels.flatten()
         index = torch.from_numpy(concatenated_ranges(self.starts, self.lengths))
         scores = self.scores.flatten().index_select(0, index)
         if len(self.labels) < len(self.scores):

@@ -7,6 +7,7 @@ takes few operations, because calls dominate the cost of a step of a small netwo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,9 +130,13 @@ class Adam(SGD):
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
         """See :meth:`SGD.step`."""
         self.steps += 1
-        first, second = (1 - beta**self.steps for beta in self.BETAS)
-        self._root = second.sqrt().to(rates)
-        super().step((rates.cpu() / first).to(rates), gradients)
+        taken = self.steps.tolist()  # numbers, because operations on small tensors take longer
+        corrected = [
+            rate / (1 - self.BETAS[0] ** t) for rate, t in zip(rates.tolist(), taken, strict=True)
+        ]
+        roots = [math.sqrt(1 - self.BETAS[1] ** t) for t in taken]
+        self._root = torch.tensor(roots, dtype=rates.dtype, device=rates.device)
+        super().step(torch.tensor(corrected, dtype=rates.dtype, device=rates.device), gradients)
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         self.means.lerp_(gradient, 1 - self.BETAS[0])

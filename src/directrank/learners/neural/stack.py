@@ -19,6 +19,7 @@ from directrank.learners.neural import monitors, optimisers, precision
 from directrank.learners.neural.batches import Batch, Feeder, Layout
 from directrank.learners.neural.checkpoints import Saved
 from directrank.learners.neural.failures import NotFiniteError, naming_memory
+from directrank.learners.neural.forward import Forward, forward
 from directrank.learners.neural.members import PLAIN, Member, Trained, rows_of
 from directrank.learners.neural.objective import Objective
 from directrank.learners.neural.schedules import Pace
@@ -271,23 +272,15 @@ class Stack:
         batch = self.feeder.draw(queries, self.cuts)
         doing = f"training on {int(batch.lengths.sum())} documents of {queries.size} queries"
         with naming_memory(doing, MEMORY_REMEDY):
-            scores = self._scores(batch)
-            values = self.objective(scores, batch)
+            passed = self._forward(batch)
+            values = self.objective(passed.scores, batch)
             objectives = values.detach().double().cpu().numpy()
-            self._check_finite(objectives, scores, batch, number)
-            # Of the sum, as models share nothing: weights for each would load SymPy first.
-            self.optimiser.step(
-                self.rates,
-                torch.autograd.grad(
-                    values.sum(), self.parameters, allow_unused=True, materialize_grads=True
-                )
-                if values.requires_grad
-                else [torch.zeros_like(parameter) for parameter in self.parameters],
-            )
+            self._check_finite(objectives, passed.scores, batch, number)
+            self.optimiser.step(self.rates, passed.gradients(values))
         return objectives
 
-    def _scores(self, batch: Batch) -> Tensor:
-        """Scores ``[M, N]`` of a batch."""
+    def _forward(self, batch: Batch) -> Forward:
+        """The scores ``[M, N]`` of a batch, for differentiation."""
         rows, spans = batch.rows, batch.spans
         # Compiled loops read documents from their table; a copy would pass memory twice.
         documents = batch.documents if hasattr(self.model, "in_loops") else batch.features
@@ -300,8 +293,7 @@ class Stack:
             rows = None if rows is None else rows.index_select(0, own)
             spans = spans[self.row_of]
         with precision.products(self.training["precision"], self.device):
-            scores = self.model(documents, rows, spans)
-        return scores.to(self.dtype)
+            return forward(self.model, self.parameters, documents, rows, spans, self.dtype)
 
     def _close_epoch(self, losses: np.ndarray) -> None:
         """Validate, record, keep weights, change learning rates, draw weights anew, stop."""
