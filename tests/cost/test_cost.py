@@ -13,7 +13,7 @@ from directrank.cli.cost import own_rates
 from directrank.cost.cluster import Cluster, queue
 from directrank.cost.estimate import against, calibrated, estimate
 from directrank.cost.facts import Facts, facts
-from directrank.cost.measure import covers_everything, machine, of_another_machine
+from directrank.cost.measure import covers_everything, machine, of_another_machine, scaled_reference
 from directrank.cost.predict import (
     ELEMENTS_OF_A_WEIGHT,
     PARTS,
@@ -611,6 +611,14 @@ def test_this_machine_is_measured(tmp_path):
     # Pairs: a list four times as long takes more than four times as long.
     (_, short), (_, middle), (_, long) = measured.lists["approx_ndcg"]
     assert short < middle < long
+
+
+def test_a_machine_with_half_the_rate_of_products_takes_twice_as_long_for_what_is_not_measured():
+    fast, slow = scaled_reference(4e10), scaled_reference(2e10)
+    assert slow["start_seconds"] == pytest.approx(2 * fast["start_seconds"])
+    assert slow["evaluation_seconds"] == pytest.approx(2 * fast["evaluation_seconds"])
+    for name, value in slow["learners"].items():
+        assert value == pytest.approx(2 * fast["learners"][name])
 
 
 def test_rates_from_before_a_loss_or_learner_was_added_are_measured_again(rates):

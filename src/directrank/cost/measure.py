@@ -36,8 +36,9 @@ def measure(device: str = "cpu", threads: int = 1) -> Rates:
     """The rates of this machine.
 
     Rates of evaluation, of starting a process and of learners that do not train networks in batches
-    come from recorded runs (``reference.yaml`` beside this module), scaled by this machine's speed
-    at ApproxNDCG; :func:`directrank.cost.estimate.calibrated` corrects them by its own runs.
+    come from recorded runs (``reference.yaml`` beside this module), scaled by the rate of this
+    machine's products in float64; :func:`directrank.cost.estimate.calibrated` corrects them by its
+    own runs.
 
     Args:
         device: ``cpu`` or ``cuda``.
@@ -81,10 +82,8 @@ def _measure(device: torch.device, threads: int) -> Rates:
     for name in losses.REGISTRY:
         if name != "composed":
             lists[name], calls[name] = _loss_rates(name, device)
-    reference = document("reference")
-    length, seconds = reference["approx_ndcg"]
-    queries = DOCUMENTS_OF_LISTS // length
-    slower = _loss_seconds("approx_ndcg", queries, length, torch.device("cpu")) / queries / seconds
+    on_cpu = device.type == "cpu"
+    products = flops["float64"] if on_cpu else _flops("float64", torch.device("cpu"))
     return Rates(
         device=device.type,
         machine=machine(device.type),
@@ -98,10 +97,19 @@ def _measure(device: torch.device, threads: int) -> Rates:
         tensor_seconds=tensor,
         lists=lists,
         calls=calls,
-        evaluation_seconds=slower * reference["evaluation_seconds"],
-        learners={name: slower * value for name, value in reference["learners"].items()},
-        start_seconds=slower * reference["start_seconds"],
+        **scaled_reference(products),
     )
+
+
+def scaled_reference(products: float) -> dict[str, Any]:
+    """The rates of recorded runs, for a CPU with this rate of products in float64."""
+    reference = document("reference")
+    slower = reference["products"] / products
+    return {
+        "evaluation_seconds": slower * reference["evaluation_seconds"],
+        "learners": {name: slower * value for name, value in reference["learners"].items()},
+        "start_seconds": slower * reference["start_seconds"],
+    }
 
 
 def machine(device: str) -> str:

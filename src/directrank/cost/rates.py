@@ -19,7 +19,7 @@ Curve = Sequence[Sequence[float]]
 
 #: The version of what predictions count, such as :func:`directrank.cost.predict.units`; rates of
 #: another do not fit it.
-UNITS = 4
+UNITS = 5
 
 
 @dataclass(frozen=True)
