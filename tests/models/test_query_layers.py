@@ -31,6 +31,7 @@ SETTINGS = (
     {"output_activation": False},
     {"activation": "celu", "output_activation": False, "output_norm": False},
     {"dropout": 0.3},
+    {"dropout": 0.3, "hidden": [12, 12, 12]},
     {"activation": "celu", "dropout": 0.3, "hidden": [20]},
     {"hidden": []},
 )

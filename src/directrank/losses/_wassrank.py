@@ -122,7 +122,7 @@ class _LabelKernel:
         self.own = math.log(-math.expm1(-penalty / lam))
 
     def hidden(self, log_x: Tensor) -> Tensor:
-        """``log x``, minus infinity at padding."""
+        """``log x``, with ``-FAR`` at padding."""
         return log_x if self.padding is None else log_x.masked_fill(self.padding, -FAR)
 
     def product(self, log_x: Tensor) -> Tensor:
