@@ -29,9 +29,11 @@ setup: $(READY)  ## create the environment in .venv from the lock file
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11, or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -e .
+	@# pip would compile on one core, and tests of packages too. What no Python can compile is left out.
+	-@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing/_internal)/' $(VENV)/lib
 	@touch $@
 
 reproduce: $(READY)  ## run the demo edition; writes figures/demo and paper_tables/demo

@@ -36,6 +36,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "layers": "directrank.kernels.layers:forward",
     "likelihood": "directrank.kernels.listmle:likelihood",
     "listnet": "directrank.kernels.listnet:listnet",
+    "optimisers": "directrank.kernels.optimisers:move",
     "projected_ranks": "directrank.kernels.soft_ranks:projected_ranks",
     "noisy_dcg": "directrank.kernels.stochastic_rank:noisy_dcg",
     "query_layers": "directrank.kernels.query_layers:forward",

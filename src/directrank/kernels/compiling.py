@@ -21,9 +21,18 @@ OPTIONS: dict[str, Any] = {
 
 def compiled(kernel: Callable) -> Callable:
     """Compile a function that Python calls, by :func:`.system.compiling.compiled`."""
+    return _cached(kernel, **OPTIONS)
+
+
+def compiled_as_written(kernel: Callable) -> Callable:
+    """As :func:`compiled`, with each operation rounded by itself, in the order of the code."""
+    return _cached(kernel, error_model=OPTIONS["error_model"])
+
+
+def _cached(kernel: Callable, **options: Any) -> Callable:
     # Numba caches a function by its name, and checks only the function's own file for changes.
     kernel.__qualname__ += f"-{_code(kernel.__module__)}"
-    return compiling.compiled(kernel, **OPTIONS)
+    return compiling.compiled(kernel, **options)
 
 
 def inlined(part: Callable) -> Callable:

@@ -160,16 +160,17 @@ def of_paired_ratio(a: Values, b: Values) -> Estimate:
     return Estimate(ratio, residual.error, residual.freedom, residual.n)
 
 
+# SciPy's distributions give the same numbers, and take a hundred times as long for a single one.
 def _quantile(probability: float, freedom: float) -> float:
     if math.isinf(freedom):
-        return float(scipy.stats.norm.ppf(probability))
-    return float(scipy.stats.t.ppf(probability, freedom))
+        return float(scipy.special.ndtri(probability))
+    return float(scipy.special.stdtrit(freedom, probability))
 
 
 def _survival(statistic: float, freedom: float) -> float:
     if math.isinf(freedom):
-        return float(scipy.stats.norm.sf(statistic))
-    return float(scipy.stats.t.sf(statistic, freedom))
+        return float(scipy.special.ndtr(-statistic))
+    return float(scipy.special.stdtr(freedom, -statistic))
 
 
 def _finite(values: Values) -> np.ndarray:

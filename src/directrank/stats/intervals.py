@@ -68,6 +68,6 @@ def mean_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> 
     n = len(values)
     half_width = math.nan
     if n > 1:
-        quantile = float(scipy.stats.t.ppf((1 + level) / 2, n - 1))
+        quantile = float(scipy.special.stdtrit(n - 1, (1 + level) / 2))
         half_width = quantile * float(values.std(ddof=1)) / math.sqrt(n)
     return Interval(mean=float(values.mean()), half_width=half_width, n=n, level=level)

@@ -2,7 +2,8 @@
 
 Every parameter has a leading dimension M, and so has an optimiser's state: a model of a stack is
 updated as `torch.optim` would update it alone. All parameters are in one vector, so that an update
-takes few operations, because calls dominate the cost of a step of a small network.
+takes few operations, because calls dominate the cost of a step of a small network. On a CPU
+compiled loops pass over the vector once or twice, with the numbers of PyTorch's operations.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.kernels import find
+from directrank.kernels.batch import array
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 
@@ -48,10 +52,10 @@ class SGD:
         gradient = _concatenated(gradients)
         if self.weight_decay:
             gradient = gradient.add(self.weights, alpha=self.weight_decay)
-        self._move(gradient, self._per_weight(rates))
+        self._move(gradient, rates)
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
-        self.weights.addcmul_(gradient, rates, value=-1)
+        self.weights.addcmul_(gradient, self._per_weight(rates), value=-1)
 
     def _per_weight(self, values: Tensor) -> Tensor:
         """The ``values`` ``[M]`` of models, for each of their weights."""
@@ -94,11 +98,17 @@ class Adagrad(SGD):
         super().__init__(parameters, weight_decay=weight_decay)
         self.start = initial_accumulator_value
         self.sums = torch.full_like(self.weights, self.start)
+        self.loops = _Loops.over(self.weights, self.shapes, [self.sums])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
+        if self.loops is not None:
+            self.loops.add_squares(gradient)
+            numbers = rates.tolist(), [1.0] * len(rates)
+            self.loops.move(gradient, self.sums.sqrt(), *numbers, self.EPSILON)
+            return
         self.sums.addcmul_(gradient, gradient)
         sizes = self.sums.sqrt().add_(self.EPSILON)
-        self.weights.addcdiv_(gradient * rates, sizes, value=-1)
+        self.weights.addcdiv_(gradient * self._per_weight(rates), sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -125,24 +135,29 @@ class Adam(SGD):
         self.means = torch.zeros_like(self.weights)
         self.squares = torch.zeros_like(self.weights)
         self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64)
-
-    @torch.no_grad()
-    def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
-        """See :meth:`SGD.step`."""
-        self.steps += 1
-        taken = self.steps.tolist()  # numbers, because operations on small tensors take longer
-        corrected = [
-            rate / (1 - self.BETAS[0] ** t) for rate, t in zip(rates.tolist(), taken, strict=True)
-        ]
-        roots = [math.sqrt(1 - self.BETAS[1] ** t) for t in taken]
-        self._root = torch.tensor(roots, dtype=rates.dtype, device=rates.device)
-        super().step(torch.tensor(corrected, dtype=rates.dtype, device=rates.device), gradients)
+        #: The same numbers, because operations on small tensors take longer.
+        self._taken = self.steps.numpy()
+        self.loops = _Loops.over(self.weights, self.shapes, [self.means, self.squares])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
-        self.means.lerp_(gradient, 1 - self.BETAS[0])
-        self.squares.mul_(self.BETAS[1]).addcmul_(gradient, gradient, value=1 - self.BETAS[1])
-        sizes = self.squares.sqrt().div_(self._per_weight(self._root)).add_(self.EPSILON)
-        self.weights.addcdiv_(self.means * rates, sizes, value=-1)
+        keep, keep_square = self.BETAS
+        factors = 1 - keep, keep_square, 1 - keep_square
+        self._taken += 1
+        taken = self._taken.tolist()
+        corrected = [rate / (1 - keep**t) for rate, t in zip(rates.tolist(), taken, strict=True)]
+        roots = [math.sqrt(1 - keep_square**t) for t in taken]
+        if self.loops is not None:
+            self.loops.average(gradient, factors)
+            self.loops.move(self.means, self.squares.sqrt(), corrected, roots, self.EPSILON)
+            return
+        self.means.lerp_(gradient, factors[0])
+        self.squares.mul_(factors[1]).addcmul_(gradient, gradient, value=factors[2])
+        root, rate = (
+            self._per_weight(torch.tensor(values, dtype=rates.dtype, device=rates.device))
+            for values in (roots, corrected)
+        )
+        sizes = self.squares.sqrt().div_(root).add_(self.EPSILON)
+        self.weights.addcdiv_(self.means * rate, sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -156,6 +171,63 @@ class Adam(SGD):
         """See :meth:`SGD.forget`."""
         for value in self.memory().values():
             value[model] = 0
+
+
+class _Loops:
+    """Compiled loops over the vector of all parameters; :mod:`directrank.kernels.optimisers`.
+
+    Args:
+        weights: the vector.
+        shapes: of the parameters.
+        state: the optimiser's vectors, in the order in which a kernel takes them.
+    """
+
+    def __init__(
+        self, weights: Tensor, shapes: Sequence[torch.Size], state: Sequence[Tensor]
+    ) -> None:
+        from directrank.kernels import optimisers as kernels
+
+        self.kernels = kernels
+        self.weights = weights.numpy()
+        self.state = [values.numpy() for values in state]
+        self.ends = np.cumsum(
+            [shape.numel() // shape[0] for shape in shapes for _ in range(shape[0])]
+        )
+        self.models = np.concatenate([np.arange(shape[0]) for shape in shapes])
+
+    @classmethod
+    def over(
+        cls, weights: Tensor, shapes: Sequence[torch.Size], state: Sequence[Tensor]
+    ) -> _Loops | None:
+        """Loops over these vectors; None where PyTorch has to update them."""
+        if not find("optimisers", weights) or weights.dtype not in (torch.float32, torch.float64):
+            return None
+        return cls(weights, shapes, state)
+
+    def add_squares(self, gradient: Tensor) -> None:
+        """See :func:`directrank.kernels.optimisers.add_squares`."""
+        self.kernels.over_weights(self.kernels.add_squares, *self.state, array(gradient))
+
+    def average(self, gradient: Tensor, factors: Sequence[float]) -> None:
+        """See :func:`directrank.kernels.optimisers.average`."""
+        numbers = np.array(factors, self.weights.dtype)
+        self.kernels.over_weights(self.kernels.average, *self.state, array(gradient), numbers)
+
+    def move(
+        self,
+        directions: Tensor,
+        sizes: Tensor,
+        rates: Sequence[float],
+        roots: Sequence[float],
+        epsilon: float,
+    ) -> None:
+        """See :func:`directrank.kernels.optimisers.move`."""
+        kind = self.weights.dtype
+        of_models = np.array(rates, kind), np.array(roots, kind)
+        vectors = array(directions), sizes.numpy()
+        where = self.weights, self.ends, self.models
+        arguments = *where, *vectors, *of_models, kind.type(epsilon)
+        self.kernels.over_weights(self.kernels.move, *arguments)
 
 
 def _concatenated(values: Sequence[Tensor]) -> Tensor:
