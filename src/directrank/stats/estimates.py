@@ -160,7 +160,7 @@ def of_paired_ratio(a: Values, b: Values) -> Estimate:
     return Estimate(ratio, residual.error, residual.freedom, residual.n)
 
 
-# SciPy's distributions give the same numbers, and take a hundred times as long for a single one.
+# SciPy's distributions give the same numbers, and take forty times as long for a single one.
 def _quantile(probability: float, freedom: float) -> float:
     if math.isinf(freedom):
         return float(scipy.special.ndtri(probability))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,6 @@ class SGD:
         self.weight_decay = weight_decay
         #: Learning rates stay the same for many steps: the latest, per model and per weight.
         self._latest = torch.empty(0), torch.empty(0)
-        #: The model of each weight.
-        self.models = _concatenated(
-            [
-                torch.arange(shape[0]).repeat_interleave(shape.numel() // shape[0])
-                for shape in self.shapes
-            ]
-        ).to(self.weights.device)
 
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
@@ -62,8 +56,15 @@ class SGD:
         if len(values) == 1:
             return values
         if values is not self._latest[0]:
-            self._latest = values, values.index_select(0, self.models)
+            self._latest = values, values.index_select(0, self._models)
         return self._latest[1]
+
+    @cached_property
+    def _models(self) -> Tensor:
+        """The model of each weight."""
+        sizes = [(shape[0], shape.numel() // shape[0]) for shape in self.shapes]
+        models = [torch.arange(number).repeat_interleave(size) for number, size in sizes]
+        return _concatenated(models).to(self.weights.device)
 
     def _views(self, vector: Tensor) -> list[Tensor]:
         """Views of the parts of a vector that belong to each parameter."""
