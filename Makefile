@@ -32,7 +32,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -e .
-	@# pip would compile on one core, and tests of packages too. What no Python can compile is left out.
+	@# pip would compile on one core, and packages' tests too. What cannot be compiled is compiled when it is imported.
 	-@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing/_internal)/' $(VENV)/lib
 	@touch $@
 

@@ -1,8 +1,9 @@
 """Compiled loops that compute the package's formulas fast on a CPU.
 
-Losses, relaxations and layers are written as plain PyTorch in their own packages. A function marked
-:func:`accelerated` has a kernel in :data:`KERNELS`, which replaces it on a CPU if only the gradient
-with respect to its first argument is needed. Nothing else decides whether a kernel is used.
+Losses, relaxations, layers and updates of optimisers are written as plain PyTorch in their own
+packages. A function marked :func:`accelerated` has a kernel in :data:`KERNELS`, which replaces it
+on a CPU if only the gradient with respect to its first argument is needed. Nothing else decides
+whether a kernel is used.
 """
 
 from __future__ import annotations
