@@ -60,6 +60,7 @@ def test_modules_of_a_loss_are_those_its_value_depends_on():
         "directrank.lists.buckets",
         "directrank.lists.calls",
         "directrank.lists.compiled",
+        "directrank.lists.devices",
         "directrank.lists.flat",
         "directrank.lists.gradient",
         "directrank.lists.inputs",

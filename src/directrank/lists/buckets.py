@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 #: A group of lists with this many padded pairs takes less time than another call.
 SMALL_BUCKET = 1 << 18
+
+#: Another call of a loss does not pay below this many padded pairs, on a CPU and on a GPU. Most
+#: losses skip padding in sums over pairs; the others need memory for all pairs. A GPU computes a
+#: million pairs in the time in which one of a call's operations is started.
+SMALL_CALL, SMALL_CALL_ON_GPU = 1 << 22, 1 << 24
+
+
+def small_call(device: torch.device) -> int:
+    """The padded pairs below which another call of a loss does not pay on a device."""
+    return SMALL_CALL if device.type == "cpu" else SMALL_CALL_ON_GPU
 
 
 def buckets(

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.lists.buckets import buckets
+from directrank.lists.buckets import buckets, small_call
+from directrank.lists.devices import on_device
 from directrank.lists.flat import Flat, PaddingNeededError, flat_lists
 from directrank.system.errors import DirectrankError
 
@@ -27,9 +28,6 @@ Own = ParamSpec("Own")
 
 #: Numbers as a tensor, an array or a list.
 Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
-
-#: A group with this many padded pairs of documents takes less time than another call.
-SMALL_CALL = 1 << 22
 
 _within_transform = torch._C._functorch.is_functorch_wrapped_tensor
 
@@ -213,23 +211,22 @@ def _in_groups(
 ) -> Tensor:
     """Call the function for padded groups of lists of similar length."""
     values = []
-    groups = [np.sort(group) for group in buckets(lists.lengths, small=SMALL_CALL)]
+    groups = [np.sort(group) for group in buckets(lists.lengths, small=small_call(scores.device))]
     groups = groups or [np.arange(0)]
     for group in groups:
         lengths = lists.lengths[group][:, None]
         places = np.arange(lengths.max(initial=0))
         # Positions beyond a list's end repeat its last document and are masked.
         places_of = lists.starts[group][:, None] + np.minimum(places, np.maximum(lengths - 1, 0))
-        index = torch.from_numpy(places_of.clip(max=max(len(scores) - 1, 0))).to(scores.device)
-        mask = torch.from_numpy(places < lengths).to(scores.device)
-        rows = torch.from_numpy(group).to(scores.device)
+        index = on_device(places_of.clip(max=max(len(scores) - 1, 0)), scores.device)
+        mask = on_device(places < lengths, scores.device)
+        rows = on_device(group, scores.device)
         own = {name: _of_group(value, lists, index, rows) for name, value in options.items()}
         padded = _padded(scores, index), _padded(labels, index), mask
         values.append(function(*padded, *positional, **own))
     if len(groups) == 1:
         return values[0]
-    back = torch.from_numpy(np.argsort(np.concatenate(groups)))
-    return torch.cat(values)[back.to(scores.device)]
+    return torch.cat(values)[on_device(np.argsort(np.concatenate(groups)), scores.device)]
 
 
 def _of_group(option: Any, lists: Flat, index: Tensor, rows: Tensor) -> Any:

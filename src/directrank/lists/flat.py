@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.devices import on_device
 from directrank.system.errors import DirectrankError
 
 
@@ -42,12 +43,12 @@ class Flat:
     def owners(self) -> Tensor:
         """The list of each document, int64 ``[N]``."""
         lists = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        return torch.from_numpy(lists).to(self.device)
+        return on_device(lists, self.device)
 
     @cached_property
     def firsts(self) -> Tensor:
         """The position at which the list of each document begins, int64 ``[N]``."""
-        return torch.from_numpy(np.repeat(self.starts, self.lengths)).to(self.device)
+        return on_device(np.repeat(self.starts, self.lengths), self.device)
 
     @property
     def longest(self) -> int:
@@ -150,7 +151,7 @@ def spread(values: Tensor, lists: Lists | None) -> Tensor:
 def counts(lists: Lists) -> Tensor:
     """The number of documents of each list, int64 ``[B]``."""
     if isinstance(lists, Flat):
-        return torch.from_numpy(lists.lengths).to(lists.device)
+        return on_device(lists.lengths, lists.device)
     return lists.sum(1)
 
 

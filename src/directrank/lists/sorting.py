@@ -34,14 +34,11 @@ def descending_order(values: Tensor, mask: Lists) -> Tensor:
     if isinstance(mask, Flat):
         by_list = np.lexsort((-values.numpy(), mask.owners.numpy()))
         return torch.from_numpy(by_list) - mask.firsts
-    order = torch.sort(
-        values.masked_fill(~mask, -torch.inf), dim=1, descending=True, stable=True
-    ).indices
-    # A real document at minus infinity must still come before the padding.
-    real_first = torch.sort(
-        mask.gather(1, order).to(torch.uint8), dim=1, descending=True, stable=True
-    ).indices
-    return order.gather(1, real_first)
+    # A real document at minus infinity must still come before the padding. In float64 it is below
+    # every float32; a float64 that is the least of all ties with it.
+    wide = values.double().clamp_min(torch.finfo(torch.float64).min)
+    hidden = wide.masked_fill(~mask, -torch.inf)
+    return torch.sort(hidden, dim=1, descending=True, stable=True).indices
 
 
 def inverse(order: Tensor) -> Tensor:

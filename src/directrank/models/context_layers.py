@@ -7,7 +7,7 @@ All layers contain M models, as in :mod:`directrank.models.stacked`, and work on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from directrank.lists.buckets import buckets
+from directrank.lists.devices import on_device
 from directrank.models.stacked import StackedLinear, glorot_uniform
 
 CPU = torch.device("cpu")
 
-#: A group of lists with this many padded pairs takes less time than another group.
-SMALL_GROUP = 1 << 15
+#: A group of lists with this many padded pairs takes less time than another group, on a CPU and on
+#: a GPU.
+SMALL_GROUP, SMALL_GROUP_ON_GPU = 1 << 15, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,27 @@ class Group:
     source: Tensor
     places: Tensor | None
     rows: Tensor
+    _of_pairs: dict[int, Tensor] = field(default_factory=dict, init=False)
 
-    def of_pairs(self, heads: int) -> np.ndarray:
+    def of_pairs(self, heads: int) -> Tensor:
         """Where the value of each pair lies among those of all lists, int64.
 
         ``[lists, heads, longest, longest]``; values are stored list by list, head by head, document
-        by document. Those of padded places have no meaning.
+        by document. Those of padded places have no meaning. All blocks share them.
         """
-        n = self.lengths[:, None, None, None]
-        longest = len(self.source) // len(self.lengths)
-        place = np.arange(longest)
-        row = np.minimum(place[:, None], n - 1)
-        index = heads * self.pairs[:, None, None, None] + np.arange(heads)[:, None, None] * n * n
-        return index + row * n + np.minimum(place, n - 1)
+        if heads not in self._of_pairs:
+            self._of_pairs[heads] = self._index_of_pairs(heads)
+        return self._of_pairs[heads]
+
+    def _index_of_pairs(self, heads: int) -> Tensor:
+        device = self.source.device
+        n, first = on_device(np.stack([self.lengths, heads * self.pairs]), device)[
+            :, :, None, None, None
+        ]
+        place = torch.arange(len(self.source) // len(self.lengths), device=device)
+        head = torch.arange(heads, device=device)[:, None, None]
+        column = torch.minimum(place, n - 1)
+        return first + head * n * n + column.mT * n + column
 
 
 class Lists:
@@ -80,7 +90,8 @@ class Lists:
         every = own.ravel()
         pairs = (every**2).cumsum() - every**2
         known = np.flatnonzero(every)
-        groups = buckets(every[known], small=SMALL_GROUP) if len(known) else []
+        small = SMALL_GROUP if device.type == "cpu" else SMALL_GROUP_ON_GPU
+        groups = buckets(every[known], small=small) if len(known) else []
         self.groups = [
             _group(every[known[group]], starts[known[group]], pairs[known[group]], device)
             for group in groups
@@ -108,17 +119,17 @@ def _group(
     place = np.arange(lengths.max())
     source = (starts[:, None] + np.minimum(place, lengths[:, None] - 1)).ravel()
     real = place < lengths[:, None]
-    everywhere = torch.from_numpy(source).to(device)
+    everywhere = on_device(source, device)
     if real.all():
         return Group(lengths, pairs, None, everywhere, None, everywhere)
     places = np.flatnonzero(real)
     return Group(
         lengths,
         pairs,
-        torch.from_numpy(real).to(device),
+        on_device(real, device),
         everywhere,
-        torch.from_numpy(places).to(device),
-        torch.from_numpy(source[places]).to(device),
+        on_device(places, device),
+        on_device(source[places], device),
     )
 
 
@@ -234,7 +245,7 @@ class Dropout:
         results = []
         for group in lists.groups:
             index = group.of_pairs(heads)
-            own = every.index_select(0, torch.from_numpy(index.ravel()).to(every.device))
+            own = every.index_select(0, index.flatten())
             results.append(self.factors(own).view(index.shape))
         return results
 
@@ -283,7 +294,9 @@ class StackedLayerNorm(nn.Module):
         """``[M, N, width]`` to the same shape."""
         shape, weight = x.shape[-1:], self.weight * self.unbiased
         if len(weight) == 1:
-            return functional.layer_norm(x, shape, weight[0, 0], self.bias[0, 0], self.EPSILON)
+            return functional.layer_norm(
+                x, shape, weight.view(-1), self.bias.view(-1), self.EPSILON
+            )
         return torch.addcmul(self.bias, functional.layer_norm(x, shape, eps=self.EPSILON), weight)
 
 

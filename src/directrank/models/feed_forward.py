@@ -112,7 +112,7 @@ class FeedForward(nn.Module):
         first, last = len(self.plain), len(self.layers) - 1
         for number, layer in enumerate(islice(self.layers, first, None), first):
             if self.training and self.dropout and 0 < number < last:
-                x = self._drop(x, rows)
+                x = self._drop(x, rows, lengths)
             x = layer(x)
             if number < len(self.norms):
                 norm = self.norms[number]
@@ -121,11 +121,14 @@ class FeedForward(nn.Module):
                 x = self.activation(x)
         return x.squeeze(-1)
 
-    def _drop(self, x: Tensor, rows: Tensor | None) -> Tensor:
+    def _drop(self, x: Tensor, rows: Tensor | None, lengths: np.ndarray | None) -> Tensor:
         # A model of a stack draws the same numbers as it would alone, so none for padding.
         models, n, width = x.shape
-        totals = [n] * models if rows is None else rows.sum(1).tolist()
-        return x * Dropout(self.dropout, self.generators).of_rows(totals, n, width).to(x)
+        totals = [n] * models
+        if rows is not None:
+            totals = (rows if lengths is None else lengths).sum(1).tolist()
+        dropout = Dropout(self.dropout, self.generators, x.device)
+        return x * dropout.of_rows(totals, n, width).to(x.dtype)
 
 
 def feed_forward(

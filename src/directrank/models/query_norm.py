@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.lists.devices import on_device
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -44,9 +46,9 @@ class Segments:
         padding = width - documents_of(lengths, width)[:, None]
         per_model = np.concatenate([lengths, padding], axis=1)
         per_model = np.broadcast_to(per_model, (models, per_model.shape[1]))
-        sizes = torch.from_numpy(per_model[per_model > 0])
-        of_row = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
-        return cls(of_row.to(device), sizes.to(device))
+        sizes = per_model[per_model > 0]
+        of_row = np.repeat(np.arange(len(sizes)), sizes)
+        return cls(on_device(of_row, device), on_device(sizes, device))
 
     def means(self, x: Tensor) -> Tensor:
         """The mean of each segment's rows; ``[M * N, W]`` to ``[S, W]``."""

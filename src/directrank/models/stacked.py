@@ -150,6 +150,7 @@ class _Normalised(torch.autograd.Function):
         standard *= scale
         ctx.save_for_backward(standard, weight * scale, mask, count)
         ctx.mark_non_differentiable(mean, variance, count)
+        ctx.set_materialize_grads(False)  # of these, which would be zeros
         return torch.addcmul(bias, standard, weight), mean, variance, count
 
     @staticmethod

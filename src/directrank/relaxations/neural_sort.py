@@ -15,6 +15,10 @@ from directrank.relaxations.protocol import no_cutoff
 #: Smaller sums count as empty, because their squared inverse would overflow float32.
 LEAST = 1e-18
 
+#: Rounds of scaling between two looks at whether they can end, and the factor beyond which a matrix
+#: is replaced by the scaled one: in so many rounds, factors grow by the power of the documents.
+EVERY, LARGE = 4, 1e6
+
 
 def neural_sort(
     scores: Tensor,
@@ -161,20 +165,90 @@ def sinkhorn(matrix: Tensor, iterations: int, tolerance: float, rows_first: bool
     """
     if rows_first:
         return sinkhorn(matrix.mT, iterations, tolerance).mT
-    used_rows, used_columns = (matrix > 0).any(2), (matrix > 0).any(1)
-    for _ in range(iterations):
-        rows, columns = matrix.sum(2), matrix.sum(1)
-        off = torch.maximum(
-            ((rows - 1).abs() * used_rows).amax(1), ((columns - 1).abs() * used_columns).amax(1)
-        )
-        going = (off > tolerance).view(-1, 1, 1)
-        if not bool(going.any()):
+    while iterations:
+        matrix, done = _Rounds.apply(matrix, iterations, tolerance)
+        if not done:
             break
-        scaled = matrix / _or_one(columns).unsqueeze(1)
-        scaled = scaled / _or_one(scaled.sum(2)).unsqueeze(2)
-        matrix = torch.where(going, scaled, matrix)
+        iterations -= done
     return matrix
 
 
-def _or_one(sums: Tensor) -> Tensor:
-    return torch.where(sums > LEAST, sums, 1.0)
+class _Rounds(torch.autograd.Function):
+    """Rounds of scaling as two vectors, of which ``u M v`` is the scaled matrix.
+
+    A round reads the matrix twice and keeps two vectors, rather than three matrices. The gradient
+    by the matrix is that of the result scaled alike, and a sum of outer products ``a ⊗ b`` of the
+    gradients by the sums of rows and columns.
+
+    It ends early where factors have become so large that they might overflow. It returns the scaled
+    matrix and the number of rounds, which is 0 if all matrices are within the tolerance.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor, iterations: int, tolerance: float) -> tuple[Tensor, int]:
+        #: What the sums of rows and columns should be.
+        wanted = torch.cat([(matrix > 0).any(2), (matrix > 0).any(1)], 1).to(matrix.dtype)
+        u, v = matrix.new_ones(matrix.shape[:2]), matrix.new_ones(matrix.shape[::2])
+        rows, by_column = matrix.sum(2), matrix.sum(1)
+        #: Of each round: u and v after it, where rows and columns were scaled.
+        ctx.rounds = []
+        for done in range(iterations):
+            columns = v * by_column
+            off = torch.linalg.vector_norm(torch.cat([rows, columns], 1) - wanted, torch.inf, 1)
+            going = (off > tolerance).unsqueeze(1)
+            # A GPU is waited for in every few rounds only.
+            if done % EVERY == 0 and not _go_on(going, u, v):
+                break
+            least = torch.where(going, LEAST, torch.inf)
+            scaled_columns = columns > least
+            v = torch.where(scaled_columns, by_column.reciprocal(), v)
+            by_row = _times(matrix, v)
+            scaled_rows = u * by_row > least
+            u = torch.where(scaled_rows, by_row.reciprocal(), u)
+            rows, by_column = u * by_row, _times(matrix.mT, u)
+            ctx.rounds.append((u, v, scaled_rows, scaled_columns))
+        ctx.save_for_backward(matrix)
+        return matrix * u.unsqueeze(2) * v.unsqueeze(1), len(ctx.rounds)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient: Tensor, _: None) -> tuple[Tensor, None, None]:
+        (matrix,) = ctx.saved_tensors
+        if not ctx.rounds:
+            return gradient, None, None
+        u, v = ctx.rounds[-1][:2]
+        both = gradient * matrix
+        to_u, to_v = _times(both, v), _times(both.mT, u)
+        left, right = [], []
+        for number in reversed(range(len(ctx.rounds))):
+            u, v, scaled_rows, scaled_columns = ctx.rounds[number]
+            to_sums = torch.where(scaled_rows, to_u * u * u, 0.0)  # minus the gradient
+            left.append(to_sums)
+            right.append(v)
+            to_v = _less(to_v, matrix.mT, to_sums)
+            to_u = torch.where(scaled_rows, 0.0, to_u)
+            to_sums = torch.where(scaled_columns, to_v * v * v, 0.0)
+            left.append(ctx.rounds[number - 1][0] if number else torch.ones_like(u))
+            right.append(to_sums)
+            to_u = _less(to_u, matrix, to_sums)
+            to_v = torch.where(scaled_columns, 0.0, to_v)
+        u, v = ctx.rounds[-1][:2]
+        direct = gradient * u.unsqueeze(2) * v.unsqueeze(1)
+        outer = torch.baddbmm(direct, torch.stack(left, 2), torch.stack(right, 1), alpha=-1)
+        return outer, None, None
+
+
+def _go_on(going: Tensor, u: Tensor, v: Tensor) -> bool:
+    """Whether any matrix is not within the tolerance, and no factor is near overflow."""
+    tame = torch.maximum(u.amax(), v.amax()) < LARGE
+    return bool(going.any() & tame)
+
+
+def _times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """The product of each matrix with its vector, ``[B, r]`` of ``[B, r, i]`` and ``[B, i]``."""
+    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
+
+
+def _less(values: Tensor, matrix: Tensor, vector: Tensor) -> Tensor:
+    """``values`` minus :func:`_times`."""
+    return torch.baddbmm(values.unsqueeze(2), matrix, vector.unsqueeze(2), alpha=-1).squeeze(2)

@@ -284,7 +284,7 @@ def test_flat_lists_train_to_the_bytes_of_padded_ones(name, dtype, monkeypatch):
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_however_lists_are_grouped_each_model_gets_its_own(monkeypatch, small, queries, rows):
     """Four models with lists of like and unlike length in few calls and in many."""
-    monkeypatch.setattr("directrank.learners.neural.objective.SMALL_CALL", small)
+    monkeypatch.setattr("directrank.lists.buckets.SMALL_CALL", small)
     generator = np.random.default_rng(queries + rows)
     stream = torch.Generator().manual_seed(2)
     settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0, 50.0)]

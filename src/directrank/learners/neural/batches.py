@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.devices import on_device
 from directrank.lists.documents import Documents, copied
 from directrank.lists.packed import RankedLists, concatenated_ranges
 
@@ -147,7 +148,7 @@ class Feeder:
         hidden = None
         if self.padded:
             source, mask = _padded_source(rows, lengths, spans, len(places))
-            hidden = None if mask.all() else torch.from_numpy(~mask).to(self.device)
+            hidden = None if mask.all() else on_device(~mask, self.device)
         else:
             source = np.cumsum(widths)[:, None] - widths + np.minimum(places, widths - 1)
         documents, labels = self._rows(rows[source])
@@ -159,7 +160,7 @@ class Feeder:
             lengths=lengths,
             relevant=self._relevant(queries, rows, lengths),
             documents=documents,
-            rows=None if real is None else torch.from_numpy(real).to(self.device),
+            rows=None if real is None else on_device(real, self.device),
             spans=spans,
             queries=queries,
         )
@@ -169,18 +170,22 @@ class Feeder:
         places = np.arange(int(lengths.max()))
         documents, labels = self._rows(self.starts[queries] + np.minimum(places, lengths - 1))
         full = int(lengths.min()) == len(places)
-        rows = None if full else torch.from_numpy(places < lengths).to(self.device)
+        rows = None if full else on_device(places < lengths, self.device)
         starts = np.zeros(queries.shape, dtype=np.int64)
         relevant = self.with_relevant[queries].sum(1)
         return Batch(labels, starts, lengths, relevant, documents, rows, lengths, queries)
 
     def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:
         """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""
-        index = torch.from_numpy(rows.ravel())
-        labels = self.labels.index_select(0, index.to(self.device)).view(rows.shape)
+        index = on_device(rows.ravel(), self.device)
+        labels = self.labels.index_select(0, index).view(rows.shape)
         if self.device.type == "cpu":
             return Documents(self.features, rows, self.dtype), labels
-        return self._gather(index).view(*rows.shape, -1), labels
+        if self.features.device.type == self.device.type:
+            features = self.features.index_select(0, index).to(self.dtype)
+        else:
+            features = self._from_host(torch.from_numpy(rows.ravel()))
+        return features.view(*rows.shape, -1), labels
 
     def _documents(
         self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]
@@ -204,9 +209,8 @@ class Feeder:
         """Whether no list is long enough to be truncated."""
         return bool(lengths.max() <= self.max_documents)
 
-    def _gather(self, index: Tensor) -> Tensor:
-        if self.features.device.type == self.device.type:
-            return self.features.index_select(0, index.to(self.device)).to(self.dtype)
+    def _from_host(self, index: Tensor) -> Tensor:
+        """The features of documents that are in the host's memory, on the GPU."""
         shape = len(index), self.features.shape[1]
         rows = torch.empty(shape, dtype=self.features.dtype, pin_memory=True)
         torch.index_select(self.features, 0, index, out=rows)

@@ -13,13 +13,10 @@ from torch import Tensor
 
 from directrank import losses
 from directrank.learners.neural.batches import Layout
-from directrank.lists.buckets import buckets
+from directrank.lists.buckets import buckets, small_call
+from directrank.lists.devices import on_device
 from directrank.lists.draws import Streams
 from directrank.lists.packed import concatenated_ranges
-
-#: Another call of a loss does not pay below this many padded pairs. Most losses skip padding in
-#: sums over pairs; the others need memory for all pairs.
-SMALL_CALL = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Objective:
         if len(parts) == 1:
             return parts[0]
         order = np.argsort(np.concatenate([call.models for call in self._calls]))
-        return torch.cat(parts)[torch.from_numpy(order).to(scores.device)]
+        return torch.cat(parts)[on_device(order, scores.device)]
 
     def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of the models of one call."""
@@ -170,8 +167,9 @@ class _Lists:
 
     def groups(self) -> list[np.ndarray]:
         """Positions of lists that are padded together; in their order if that is all of them."""
-        if len(self.lengths) * int(self.lengths.max()) ** 2 > 2 * SMALL_CALL:
-            groups = buckets(self.lengths, small=SMALL_CALL)
+        small = small_call(self.scores.device)
+        if len(self.lengths) * int(self.lengths.max()) ** 2 > 2 * small:
+            groups = buckets(self.lengths, small=small)
             if len(groups) > 1:
                 return groups
         return self.all_together()
@@ -196,16 +194,17 @@ class _Lists:
 
     def padded(self, group: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, labels and mask ``[B, L]`` of a group."""
-        lengths = self.lengths[group]
-        places = np.arange(int(lengths.max()))
-        mask = torch.from_numpy(places < lengths[:, None]).to(self.scores.device)
+        device, lengths = self.scores.device, self.lengths[group]
+        longest = int(lengths.max())
+        places = torch.arange(longest, device=device)
+        mask = places < on_device(lengths, device)[:, None]
         if len(group) == len(self.lengths) == len(self.scores) == self.models:
             # With one list per model, all in one group, the scores already have the right layout.
             scores, labels = self.scores, self.labels
-            if scores.shape[1] > len(places):
-                scores, labels = scores[:, : len(places)], labels[:, : len(places)]
+            if scores.shape[1] > longest:
+                scores, labels = scores[:, :longest], labels[:, :longest]
             if len(labels) < len(scores):
-                labels = labels.index_select(0, torch.from_numpy(self.rows).to(labels.device))
+                labels = labels.index_select(0, on_device(self.rows, device))
             return scores, labels, mask
         index = _places(self.starts[group], places, self.scores)
         scores = _gathered(self.scores, index)
@@ -215,14 +214,14 @@ class _Lists:
 
     def relevant(self) -> Tensor:
         """The number of lists of each model with a relevant document, ``[models]``."""
-        return torch.from_numpy(self.layout.relevant[self.rows]).to(self.labels.device)
+        return on_device(self.layout.relevant[self.rows], self.labels.device)
 
     def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
         """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
         together = values[0]
         if len(values) > 1:
-            back = torch.from_numpy(np.argsort(np.concatenate(order)))
-            together = torch.cat(list(values))[back.to(self.scores.device)]
+            back = on_device(np.argsort(np.concatenate(order)), self.scores.device)
+            together = torch.cat(list(values))[back]
         if len(together) == self.models:  # one list of each
             return together
         return together.view(self.models, -1).sum(1)
@@ -230,17 +229,16 @@ class _Lists:
 
 def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
     """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
-    if len(group) == len(lists.lengths) == lists.models:
-        return values[:, None].to(lists.scores)  # one list of each, in their order
-    models = torch.from_numpy(group // (len(lists.lengths) // lists.models))
-    return values[models, None].to(lists.scores)
+    own = values.to(lists.scores.dtype)
+    if not len(group) == len(lists.lengths) == lists.models:  # one list of each, in their order
+        own = own[torch.from_numpy(group // (len(lists.lengths) // lists.models))]
+    return on_device(own[:, None].numpy(), lists.scores.device)
 
 
-def _places(starts: np.ndarray, places: np.ndarray, values: Tensor) -> Tensor:
+def _places(starts: np.ndarray, places: Tensor, values: Tensor) -> Tensor:
     """The positions of ``[B, L]`` in the flattened ``values``; arbitrary beyond a list's end."""
-    return torch.from_numpy(np.minimum(starts[:, None] + places, values.numel() - 1)).to(
-        values.device
-    )
+    first = on_device(starts, values.device)[:, None]
+    return (first + places).clamp_max_(values.numel() - 1)
 
 
 def _gathered(values: Tensor, index: Tensor) -> Tensor:

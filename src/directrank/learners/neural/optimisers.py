@@ -19,6 +19,7 @@ from torch import Tensor
 
 from directrank.kernels import find
 from directrank.kernels.batch import array
+from directrank.lists.devices import on_device
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 
@@ -42,7 +43,7 @@ class SGD:
 
     @torch.no_grad()
     def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
-        """Move the weights; ``rates`` ``[M]`` in the type of the parameters."""
+        """Move the weights; ``rates`` ``[M]`` in the type of the parameters, on the CPU."""
         gradient = _concatenated(gradients)
         if self.weight_decay:
             gradient = gradient.add(self.weights, alpha=self.weight_decay)
@@ -52,11 +53,11 @@ class SGD:
         self.weights.addcmul_(gradient, self._per_weight(rates), value=-1)
 
     def _per_weight(self, values: Tensor) -> Tensor:
-        """The ``values`` ``[M]`` of models, for each of their weights."""
-        if len(values) == 1:
-            return values
+        """The ``values`` ``[M]`` of models, for each of their weights, on their device."""
         if values is not self._latest[0]:
-            self._latest = values, values.index_select(0, self._models)
+            moved = on_device(values.numpy(), self.weights.device)
+            every = moved if len(values) == 1 else moved.index_select(0, self._models)
+            self._latest = values, every
         return self._latest[1]
 
     @cached_property
@@ -154,7 +155,7 @@ class Adam(SGD):
         self.means.lerp_(gradient, factors[0])
         self.squares.mul_(factors[1]).addcmul_(gradient, gradient, value=factors[2])
         root, rate = (
-            self._per_weight(torch.tensor(values, dtype=rates.dtype, device=rates.device))
+            self._per_weight(torch.tensor(values, dtype=rates.dtype))
             for values in (roots, corrected)
         )
         sizes = self.squares.sqrt().div_(root).add_(self.EPSILON)

@@ -24,6 +24,7 @@ from directrank.learners.neural.members import PLAIN, Member, Trained, rows_of
 from directrank.learners.neural.objective import Objective
 from directrank.learners.neural.schedules import Pace
 from directrank.learners.neural.scoring import score, score_parts
+from directrank.lists.devices import on_device, reading
 from directrank.lists.documents import Documents
 from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
@@ -231,7 +232,7 @@ class Stack:
 
     def _set_rates(self) -> None:
         rates = [r.member.rate * r.pace.factor for r in (self.results[n] for n in self.active)]
-        self.rates = torch.tensor(rates, dtype=self.dtype, device=self.device)
+        self.rates = torch.tensor(rates, dtype=self.dtype)
 
     def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
         """One pass over the training queries; the mean objective of each active model."""
@@ -274,9 +275,11 @@ class Stack:
         with naming_memory(doing, MEMORY_REMEDY):
             passed = self._forward(batch)
             values = self.objective(passed.scores, batch)
-            objectives = values.detach().double().cpu().numpy()
+            read = reading(values.detach().double())
+            gradients = passed.gradients(values)  # a GPU still computes the values meanwhile
+            objectives = read()
             self._check_finite(objectives, passed.scores, batch, number)
-            self.optimiser.step(self.rates, passed.gradients(values))
+            self.optimiser.step(self.rates, gradients)
         return objectives
 
     def _forward(self, batch: Batch) -> Forward:
@@ -285,7 +288,7 @@ class Stack:
         # Compiled loops read documents from their table; a copy would pass memory twice.
         documents = batch.documents if hasattr(self.model, "in_loops") else batch.features
         if len(self.row_of) > len(self.rows) and not self._shared:
-            own = torch.from_numpy(self.row_of).to(self.device)
+            own = on_device(self.row_of, self.device)
             if isinstance(documents, Documents):
                 documents = documents.of_models(self.row_of)
             else:
