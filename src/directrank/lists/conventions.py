@@ -39,8 +39,8 @@ def discount(kind: str, ranks: Tensor) -> Tensor:
     """
     one_of(kind, DISCOUNTS, "discount")
     if kind == "log2":
-        return 1 / torch.log2(1 + ranks)
-    return 1 / torch.log2(ranks.clamp_min(2))
+        return torch.log2(1 + ranks).reciprocal()
+    return torch.log2(ranks.clamp_min(2)).reciprocal()
 
 
 def rank_discounts(

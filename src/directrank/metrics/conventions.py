@@ -60,7 +60,7 @@ class Judgements:
 
 def ratio(value: Tensor, best: Tensor) -> Tensor:
     """``value / best``, and 0 where ``best`` is 0, also for gradients."""
-    return torch.where(best > 0, value / torch.where(best > 0, best, 1.0), 0.0)
+    return value / best.masked_fill(best <= 0, torch.inf)
 
 
 def with_empty(value: Tensor, defined: Tensor, empty: str) -> Tensor:

@@ -68,5 +68,6 @@ def soft_counts(values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
     Returns:
         ``[B, L]``; arbitrary, but finite, at other documents.
     """
-    others = mask.unsqueeze(1) & ~itself(values.shape[1], values.device)
-    return torch.sigmoid(-differences(values)).masked_fill(~others, 0.0).sum(2)
+    hidden = ~mask.unsqueeze(1) | itself(values.shape[1], values.device)
+    higher = values.unsqueeze(1) - values.unsqueeze(2)
+    return torch.sigmoid(higher).masked_fill(hidden, 0.0).sum(2)
