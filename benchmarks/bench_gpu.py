@@ -6,16 +6,17 @@
 Parts:
 
 steps     B1024 and R5 with ApproxNDCG, 128 queries a step, and Pobrotyn2021's transformer with
-          ApproxNDCG and NeuralNDCG, 64 queries a step and lists cut to 240 documents: documents per
-          second, seconds of an epoch of Web30K's fold 1 (generated at full size: 18 919 queries
-          and 2.27 million documents, 6 306 queries to validate on), in float32 and bfloat16; the
-          share of the GPU's matrix-product rate; the same step written the usual way (torch.nn
-          modules on padded lists, autograd loss); the same with features that stay in the host's
-          memory; the GPU's memory.
+          ApproxNDCG and NeuralNDCG, 64 queries a step and lists cut to 240 documents (a tenth of
+          the queries): documents per second, seconds of an epoch of Web30K's fold 1 (generated at
+          full size: 18 919 queries and 2.27 million documents, 6 306 queries to validate on), in
+          float32 and bfloat16; the share of the GPU's matrix-product rate; the same step written
+          the usual way (torch.nn modules on padded lists, autograd loss); the same with features
+          that stay in the host's memory; the GPU's memory.
 together  Ten trials of a small network in one pass, and one after another.
 sharing   The same small fit in one, two, four and eight concurrent processes on one GPU.
+losses    Every loss beside allRank's on the same tensors: see ``gpu_losses.py``.
 
-Writes ``results/training_gpu.csv`` and ``training_gpu.md``.
+Writes ``results/gpu.csv``, ``gpu_losses.csv`` and ``gpu.md``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gpu_losses
 import numpy as np
 import torch
 from bench_training import (
@@ -52,6 +54,9 @@ from directrank.system.io import write_json
 
 THREADS = 4
 
+#: Training queries of Web30K's fold 1.
+WEB30K = 18_919
+
 CONTEXT = {"name": "context", "width": 96, "blocks": 2, "heads": 1, "inner": 384, "dropout": 0.1}
 CUT = {"batch_queries": 64, "max_documents": 240, "cut": "random_relevant"}
 
@@ -73,13 +78,16 @@ def steps() -> list[Row]:
         row("product rate", str(kind).removeprefix("torch."), rate / 1e12, "Tflop/s")
         for kind, rate in rates.items()
     ]
-    train = lists_of(web30k_lengths(18_919), FEATURES)
+    train = lists_of(web30k_lengths(WEB30K), FEATURES)
     whole = Splits(train, lists_of(web30k_lengths(6_306), FEATURES), splits_of(train).test, 5)
     few = train.select(np.arange(10 * QUERIES))
+    tenth = splits_of(train.select(np.arange(train.n_queries // 10)))
     for name, (model, loss, training) in CASES.items():
+        data = whole if name in NETWORKS else tenth
         for precision in ("float32", "bfloat16"):
-            rows += of_steps(f"{name} {precision}", whole, model, loss, training, precision)
+            rows += of_steps(f"{name} {precision}", data, model, loss, training, precision)
         if name in NETWORKS:
+            rows += validated(f"{name} float32", whole, model, loss, training)
             speed = found(rows, "documents per second", f"{name} float32")
             share = speed * flops_per_document(name) / rates[torch.float32]
             rows.append(row("share of the GPU's product rate", f"{name} float32", share, ""))
@@ -112,21 +120,31 @@ def timed(
 
 
 def of_steps(
-    name: str, whole: Splits, model: dict, loss: dict, training: dict, precision: str
+    name: str, data: Splits, model: dict, loss: dict, training: dict, precision: str
 ) -> list[Row]:
     """Speed, time of an epoch and memory of one configuration."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    seconds = epoch_seconds(timed(splits_of(whole.train), model, loss, training, precision))
+    seconds = epoch_seconds(timed(splits_of(data.train), model, loss, training, precision))
     taken = torch.cuda.max_memory_allocated() / 1e9
-    lengths = np.minimum(whole.train.lengths, training.get("max_documents", np.inf))
-    validated = epoch_seconds(timed(whole, model, loss, training, precision, 2))
+    lengths = np.minimum(data.train.lengths, training.get("max_documents", np.inf))
+    part = data.train.n_queries / WEB30K
     return [
         row("documents per second", name, lengths.sum() / seconds, "1/s"),
-        row("seconds of an epoch", name, seconds, "s"),
-        row("seconds of an epoch with validation", name, validated, "s"),
+        row(
+            "seconds of an epoch",
+            name + ("" if part == 1 else ", from a tenth"),
+            seconds / part,
+            "s",
+        ),
         row("GB on the GPU, features included", name, taken, "GB"),
     ]
+
+
+def validated(name: str, data: Splits, model: dict, loss: dict, training: dict) -> list[Row]:
+    """The time of an epoch with validation."""
+    seconds = epoch_seconds(timed(data, model, loss, training, "float32", 2))
+    return [row("seconds of an epoch with validation", name, seconds, "s")]
 
 
 def product_rate(kind: torch.dtype) -> float:
@@ -147,7 +165,7 @@ def sharing() -> list[Row]:
     rows, alone = [], 0.0
     with tempfile.TemporaryDirectory() as folder:
         prepared, run = prepare(Path(folder)), Path(folder, "run.json")
-        write_json(run, small_run(max_epochs=100))
+        write_json(run, small_run(max_epochs=60))
         for side_by_side in (1, 2, 4, 8):
             began = time.perf_counter()
             shared = ["--data", prepared, "--device", "cuda", "--fits-per-gpu", side_by_side]
@@ -168,22 +186,29 @@ def sharing() -> list[Row]:
     return rows
 
 
+#: The part that is a table of its own.
+LOSSES = "losses"
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "steps": steps,
-    "together": partial(together, THREADS, "cuda"),
+    "together": partial(together, THREADS, "cuda", turns=1),
     "sharing": sharing,
 }
 
 
 def main() -> None:
     """Measure what the command line asks for."""
-    options = parser(__doc__, PARTS)
-    chosen = parsed(options, PARTS)
+    names = [*PARTS, LOSSES]
+    options = parser(__doc__, names)
+    chosen = parsed(options, names)
     if not torch.cuda.is_available():
         options.error("PyTorch sees no GPU here")
     torch.set_num_threads(min(THREADS, os.cpu_count() or 1))
-    rows = [found for name in chosen.parts for found in PARTS[name]()]
-    write(rows, chosen.out, "training_gpu", torch.cuda.get_device_name())
+    rows = [found for name in chosen.parts if name in PARTS for found in PARTS[name]()]
+    if LOSSES in chosen.parts:
+        gpu_losses.measure(chosen.out)
+    machine = torch.cuda.get_device_name()
+    write(rows, chosen.out, "gpu", machine, "On a GPU", gpu_losses.page(chosen.out))
 
 
 if __name__ == "__main__":

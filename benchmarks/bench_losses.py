@@ -98,7 +98,7 @@ LONGEST = {"": 1250, "neural_ndcg": 240, "neural_ndcg_transposed": 240}
 SECONDS, TURNS, SLOW = 0.08, 3, 500
 
 
-def tensors(shape: str) -> tuple[Tensor, Tensor, Tensor]:
+def tensors(shape: str, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor]:
     """Scores, labels and mask of a shape; every list has a relevant document."""
     generator = torch.Generator().manual_seed(30)
     if shape == "web30k":
@@ -114,7 +114,8 @@ def tensors(shape: str) -> tuple[Tensor, Tensor, Tensor]:
     shares = torch.tensor(LABEL_SHARES)
     labels = torch.multinomial(shares, B * L, replacement=True, generator=generator).view(B, L)
     labels[:, 0] = 2
-    return scores, labels.float().masked_fill(~mask, 0.0), mask
+    made = scores, labels.float().masked_fill(~mask, 0.0), mask
+    return tuple(tensor.to(device) for tensor in made)
 
 
 # --------------------------------------------------------------------------------- the contestants
@@ -131,23 +132,25 @@ def step_of(loss: Callable[..., Tensor], scores: Tensor, *arguments: Tensor, **o
     return step
 
 
-def ours(name: str, shape: str) -> Callable[[], None] | None:
+def ours(name: str, shape: str, device: str = "cpu") -> Callable[[], None] | None:
     """A step of this library."""
     from directrank import losses
 
+    given = tensors(shape, device)
     if name == NOTHING:
-        return step_of(lambda scores, labels, mask: scores.sum(1), *tensors(shape))
+        return step_of(lambda scores, labels, mask: scores.sum(1), *given)
     if name in COMPOSED:
-        return step_of(losses.compose(COMPOSED[name], SORTING), *tensors(shape))
-    return step_of(losses.get(name), *tensors(shape), **OPTIONS.get(name, {}))
+        return step_of(losses.compose(COMPOSED[name], SORTING), *given)
+    return step_of(losses.get(name), *given, **OPTIONS.get(name, {}))
 
 
-def allrank(name: str, shape: str) -> Callable[[], None] | None:
+def allrank(name: str, shape: str, device: str = "cpu") -> Callable[[], None] | None:
     """A step of allRank's loss of the same kind."""
     losses = _allrank_losses()
     name = KIN.get(name, name)
-    scores, labels, mask = tensors(shape)
-    if losses is None or name not in losses or scores.shape[1] > LONGEST.get(name, LONGEST[""]):
+    scores, labels, mask = tensors(shape, device)
+    longest = LONGEST.get(name, LONGEST[""]) if device == "cpu" else LONGEST[""]
+    if losses is None or name not in losses or scores.shape[1] > longest:
         return None
     padded = labels.masked_fill(~mask, -1.0)
     return step_of(losses[name], scores, padded)
@@ -200,7 +203,7 @@ def _allrank_losses() -> dict[str, Callable[..., Tensor]] | None:
         "listnet": listNet,
         # Its softmax of these logarithms is the drawn target of XE-NDCG.
         "xe_ndcg": lambda s, y: listNet(
-            s, torch.where(y < 0, y, torch.log(torch.exp2(y) - torch.rand(y.shape)))
+            s, torch.where(y < 0, y, torch.log(torch.exp2(y) - torch.rand_like(y)))
         ),
         "listmle": listMLE,
         # The faster of its two RankNets.

@@ -372,7 +372,7 @@ def usual_queries(activation: str, lists: RankedLists) -> Callable[[], float]:
     return epoch
 
 
-def together(threads: int, device: str = "cpu") -> list[Row]:
+def together(threads: int, device: str = "cpu", turns: int = 3) -> list[Row]:
     """Ten trials of a small network, in one process."""
     torch.set_num_threads(threads)
     lengths = numpy_stream("benchmark", "short").integers(8, 40, 240)
@@ -381,7 +381,7 @@ def together(threads: int, device: str = "cpu") -> list[Row]:
     for queries in (1, 16):
         training = {"batch_queries": queries, "max_epochs": 2}
         best: dict[int, float] = {}
-        for _ in range(3):
+        for _ in range(turns):
             for stack in (0, 1):
                 fitted = fit(
                     data, SMALL, threads, jobs=TRIALS, device=device, stack=stack, **training

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,25 @@ def parsed(options: argparse.ArgumentParser, parts: Collection[str]) -> argparse
     return chosen
 
 
-def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
-    """``<name>.csv`` and ``<name>.md``; ``machine`` says on what it was measured.
+def write(
+    rows: list[Row],
+    folder: Path,
+    name: str,
+    machine: str,
+    title: str = "Training",
+    more: Sequence[str] = (),
+) -> None:
+    """``<name>.csv`` and ``<name>.md``.
 
     Rows of an earlier file that were not measured again stay in their places.
+
+    Args:
+        rows: what was measured.
+        folder: where the files are.
+        name: of the files.
+        machine: on what it was measured.
+        title: of the page.
+        more: lines at its end.
     """
     path = folder / f"{name}.csv"
     if path.is_file():
@@ -84,7 +99,7 @@ def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
         rows = [*kept, *measured.values()]
     write_csv(path, pd.DataFrame(rows), digits=4)
     lines = [
-        "# Training",
+        f"# {title}",
         "",
         f"{machine}, torch {torch.__version__}. "
         "Times depend on the machine and its other load; ratios are from one run. "
@@ -99,4 +114,4 @@ def write(rows: list[Row], folder: Path, name: str, machine: str) -> None:
             f"| {entry['measure']} | {entry['configuration']} | {value} {entry['unit']} "
             f"| {entry['target']} | {entry['reached']} |"
         )
-    write_text(folder / f"{name}.md", "\n".join(lines) + "\n")
+    write_text(folder / f"{name}.md", "\n".join([*lines, *more]) + "\n")
