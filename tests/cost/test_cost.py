@@ -460,7 +460,8 @@ def test_seconds_of_a_run_are_the_sum_of_their_parts(prediction):
 def test_an_assumed_gpu_says_so(rates):
     gpu = assumed_gpu(rates)
     assert not gpu.measured
-    assert "not measured" in gpu.machine
+    assert "H200" in gpu.machine
+    assert "assumed" in gpu.note
     assert seconds(gpu, model={"hidden": [1024, 512]}) < seconds(
         rates, model={"hidden": [1024, 512]}
     )

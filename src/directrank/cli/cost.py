@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   directrank cost config/paper.yaml
-      predict hours on this machine's CPU, which is measured once, and on a GPU with assumed rates
+      predict hours on this machine's CPU, which is measured once, and on an NVIDIA H200
   directrank cost --measure gpu.json --device cuda
       measure a GPU in a few seconds; then: directrank cost config/paper.yaml --gpu-rates gpu.json
   directrank cost config/paper.yaml --cluster cluster.yaml
@@ -72,7 +72,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
             "instructions that the environment allows: native arithmetic, unless it is restricted)",
         ),
         ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
-        ("gpu-rates", "FILE", "a GPU's rates (default: assumed rates)"),
+        ("gpu-rates", "FILE", "a GPU's rates (default: those of an NVIDIA H200)"),
         ("cluster", "FILE", "a description of a cluster (YAML)"),
         ("against", "RESULTS", "compare with recorded runs, e.g. results/demo"),
         ("calibrate", "FILE", "with --against: write the CPU's rates, corrected by those runs"),
@@ -213,7 +213,7 @@ def _products(estimates: dict[str, Estimate]) -> pd.DataFrame:
 
 def _print_products(edition: str, estimates: dict[str, Estimate], frame: pd.DataFrame) -> None:
     cpu, gpu = estimates["cpu"].rates, estimates["gpu"].rates
-    kind = "measured" if gpu.measured else "ASSUMED, not measured"
+    kind = "measured" if gpu.measured else "ASSUMED, not measured here"
     print(f"CPU: {cpu.machine}, {cpu.threads} thread(s) per fit; {cpu.note}")
     print(f"GPU: {gpu.machine}; {kind}: {gpu.note}")
     _table(f"Cost of edition '{edition}' (upper bounds)", frame.drop(columns="gpu_rates"))

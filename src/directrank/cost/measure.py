@@ -19,8 +19,10 @@ from directrank.learners.neural.precision import products
 from directrank.study.provenance import environment
 from directrank.system import arithmetic, blas
 
-#: Documents and width of the products and layers that are measured.
+#: Documents and width of the products and layers that are measured on a CPU; and on a GPU, where
+#: smaller ones take as long as the CPU needs to start them.
 DOCUMENTS, WIDTH = 4096, 256
+DOCUMENTS_ON_GPU, WIDTH_ON_GPU = 16384, 1024
 
 #: A deep but very narrow network, whose steps measure the overhead of calls.
 DEEP = {"name": "tower", "hidden": [4] * 8}
@@ -140,10 +142,16 @@ def _fastest(work: Callable[[], object], device: torch.device, seconds: float) -
     return min(took)
 
 
+def _shape(device: torch.device) -> tuple[int, int]:
+    """Documents and width of what is measured on a device."""
+    return (DOCUMENTS, WIDTH) if device.type == "cpu" else (DOCUMENTS_ON_GPU, WIDTH_ON_GPU)
+
+
 def _flops(precision: str, device: torch.device) -> float:
     dtype = torch.float64 if precision == "float64" else torch.float32
-    x = torch.randn(DOCUMENTS, WIDTH, dtype=dtype, device=device)
-    weights = torch.randn(WIDTH, WIDTH, dtype=dtype, device=device)
+    documents, width = _shape(device)
+    x = torch.randn(documents, width, dtype=dtype, device=device)
+    weights = torch.randn(width, width, dtype=dtype, device=device)
     if precision == "bfloat16":
         x = x.bfloat16()  # activations stay in bfloat16, weights are converted at each use
 
@@ -151,7 +159,7 @@ def _flops(precision: str, device: torch.device) -> float:
         with products(precision, device):
             torch.mm(x, weights)
 
-    return 2 * DOCUMENTS * WIDTH**2 / _fastest(work, device, 0.1)
+    return 2 * documents * width**2 / _fastest(work, device, 0.1)
 
 
 def _flops_in_loops(precision: str, threads: int) -> float:
@@ -170,8 +178,9 @@ def _flops_in_loops(precision: str, threads: int) -> float:
 
 def _element_seconds(device: torch.device) -> float:
     """Seconds per element of batch norm and ReLU, which write two elements per input."""
-    x = torch.randn(DOCUMENTS, WIDTH, device=device, requires_grad=True)
-    weight, bias = (torch.ones(WIDTH, device=device, requires_grad=True) for _ in range(2))
+    documents, width = _shape(device)
+    x = torch.randn(documents, width, device=device, requires_grad=True)
+    weight, bias = (torch.ones(width, device=device, requires_grad=True) for _ in range(2))
 
     def work() -> None:
         x.grad = None

@@ -49,6 +49,12 @@ STEP_IN_TENSORS, MODEL_IN_TENSORS = 6, 0.3
 #: How long a step of other networks takes per tensor of parameters, compared to a tower.
 TENSORS_OF_CONTEXT, TENSORS_IN_LOOPS = 1.5, 0.3
 
+#: The same on a GPU, where a step takes as long as the CPU needs to start its operations: outside
+#: network and loss; of a model that is trained together with others, without and with dropout, of
+#: which each model draws its own; of other networks per tensor, compared to a tower.
+STEP_IN_TENSORS_ON_GPU, MODEL_IN_TENSORS_ON_GPU, MODEL_WITH_DROPOUT_ON_GPU = 14, 1.8, 8.7
+TENSORS_OF_CONTEXT_ON_GPU, TENSORS_OF_QUERY_NORM_ON_GPU = 3.3, 2.2
+
 #: Elements that an optimiser reads and writes per weight.
 ELEMENTS_OF_A_WEIGHT = 6
 
@@ -152,6 +158,8 @@ class Size:
         in_loops: whether compiled loops take all layers together, in training and in scoring; they
             do so on a CPU.
         elements_in_loops, pair_elements_in_loops, tensors_in_loops: those with compiled loops.
+        tensors_on_gpu: those on a GPU.
+        model_on_gpu: what each model adds to a step on a GPU, in tensors.
         in_blocks: whether compiled loops take the layers of a training step; they do so on a CPU,
             if the models are several or have at least :data:`directrank.models.blocks.LEAST`
             documents.
@@ -167,7 +175,18 @@ class Size:
     elements_in_loops: int
     pair_elements_in_loops: int
     tensors_in_loops: float
+    tensors_on_gpu: float
+    model_on_gpu: float
     in_blocks: bool
+
+    def of_step(self, together: int, precision: str, rates: Rates) -> float:
+        """The fixed cost of a step of one of the models that are trained ``together``, in tensors
+        of parameters."""
+        if rates.device == "cuda":
+            return (STEP_IN_TENSORS_ON_GPU + self.tensors_on_gpu) / together + self.model_on_gpu
+        in_loops = self.in_loops and on_cpu(precision, rates)
+        tensors = self.tensors_in_loops if in_loops else self.tensors
+        return (STEP_IN_TENSORS + tensors) / together + MODEL_IN_TENSORS
 
     def seconds(
         self, lengths: np.ndarray, precision: str, rates: Rates, in_blocks: bool = False
@@ -211,7 +230,9 @@ def _size_of(text: str, n_features: int) -> Size:
     usual = elements(ELEMENTS_OF_DROPOUT, ELEMENTS_OF_QUERY_NORM)
     fewer = elements(ELEMENTS_OF_DROPOUT_IN_LOOPS, ELEMENTS_OF_QUERY_NORM_IN_LOOPS)
     tensors = len(shapes) * (TENSORS_OF_CONTEXT if blocks else 1.0)
+    of_tensor_on_gpu = TENSORS_OF_QUERY_NORM_ON_GPU if by_query else 1.0
     if blocks:
+        of_tensor_on_gpu = TENSORS_OF_CONTEXT_ON_GPU
         fewer = n_features + round(ELEMENTS_IN_ENCODER * outputs)
     steps_in_loops: Callable[[float], bool] | None = getattr(scorer, "in_loops", None)
     in_blocks = steps_in_loops is not None and steps_in_loops(LEAST)
@@ -228,6 +249,8 @@ def _size_of(text: str, n_features: int) -> Size:
         elements_in_loops=fewer,
         pair_elements_in_loops=PAIR_ELEMENTS_IN_ENCODER * blocks * model.get("heads", 1),
         tensors_in_loops=len(shapes) * TENSORS_IN_LOOPS,
+        tensors_on_gpu=len(shapes) * of_tensor_on_gpu,
+        model_on_gpu=MODEL_WITH_DROPOUT_ON_GPU if model.get("dropout") else MODEL_IN_TENSORS_ON_GPU,
         in_blocks=in_blocks,
     )
 
@@ -299,12 +322,9 @@ def _network(
         return {**result, "other": epochs * work * rates.of("learners", spec["learner"])}
     together = min(training["stack"] or fits_of_run, fits_of_run)
     steps = -(-len(lengths) // training["batch_queries"])
-    in_loops = on_cpu(precision, rates)
-    tensors = size.tensors_in_loops if size.in_loops and in_loops else size.tensors
     of_model = training["batch_queries"] * float(lengths.mean())
-    in_blocks = in_loops and size.in_blocks and (together > 1 or of_model >= LEAST)
-    step = (STEP_IN_TENSORS + tensors) / together + MODEL_IN_TENSORS
-    of_step = step * rates.tensor_seconds
+    in_blocks = on_cpu(precision, rates) and size.in_blocks and (together > 1 or of_model >= LEAST)
+    of_step = size.of_step(together, precision, rates) * rates.tensor_seconds
     of_step += size.weights * ELEMENTS_OF_A_WEIGHT * rates.element_seconds
     of_step += rates.of("calls", measured_as(spec["loss"])) / together
     loss = loss_seconds(spec["loss"], lengths, rates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ Curve = Sequence[Sequence[float]]
 #: The version of what predictions count, such as :func:`directrank.cost.predict.units`; rates of
 #: another do not fit it.
 UNITS = 5
+
+#: What a process needs on a GPU before its first step, beyond what it needs on a CPU.
+CUDA_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -115,36 +118,29 @@ def at(curve: Curve, x: float | Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def document(name: str) -> dict[str, Any]:
-    """The content of a YAML file in this package: ``reference`` or ``gpu_assumed``."""
+    """The content of a YAML file in this package."""
     text = (files("directrank.cost") / f"{name}.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)
 
 
 def assumed_gpu(cpu: Rates) -> Rates:
-    """Assumed rates of a GPU that has not been measured, such as a share of its peak rate.
+    """The rates of a GPU that has not been measured: those of another, in ``gpu_known.json``.
 
-    The assumptions are in ``gpu_assumed.yaml`` beside this module. Work that runs on the CPU in any
-    case (trees, linear baselines, metrics) has the rates of ``cpu``.
+    Work that runs on the CPU in any case (trees, linear baselines, metrics) has the rates of
+    ``cpu``. A loss that was not measured on that GPU has the rates of ApproxNDCG.
     """
-    assumed = document("gpu_assumed")
-    faster, least = assumed["lists_times_faster_than_cpu"], assumed["least_list_seconds"]
+    with as_file(files("directrank.cost") / "gpu_known.json") as path:
+        known = Rates.read(path)
     return replace(
         cpu,
         device="cuda",
-        machine=assumed["machine"],
+        machine=known.machine,
         measured=False,
-        note=assumed["note"],
-        flops=assumed["flops"],
-        element_seconds=assumed["element_seconds"],
-        tensor_seconds=assumed["tensor_seconds"],
-        lists={
-            loss: [[x, max(y / faster, least)] for x, y in curve]
-            for loss, curve in cpu.lists.items()
-        },
-        # Calls run as many operations as steps do, whose overhead is assumed.
-        calls={
-            loss: seconds * assumed["tensor_seconds"] / cpu.tensor_seconds
-            for loss, seconds in cpu.calls.items()
-        },
-        start_seconds=cpu.start_seconds + assumed["start_seconds"],
+        note=f"assumed to be like that one, {known.note}",
+        flops=known.flops,
+        element_seconds=known.element_seconds,
+        tensor_seconds=known.tensor_seconds,
+        lists=dict.fromkeys(cpu.lists, known.lists["approx_ndcg"]) | dict(known.lists),
+        calls=dict.fromkeys(cpu.calls, known.calls["approx_ndcg"]) | dict(known.calls),
+        start_seconds=cpu.start_seconds + CUDA_SECONDS,
     )
