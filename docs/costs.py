@@ -1,7 +1,9 @@
 """The table in scale.md of what each paper takes at its own scale, as `directrank cost` says.
 
-``python docs/costs.py`` measures this machine, if that was not done before, and rewrites the table;
-a test compares its counts of runs and fits with the plan.
+    python docs/costs.py --rates benchmarks/results/xeon_rates.json
+
+rewrites the table. Options are those of ``directrank cost``, which measures this machine where none
+are given. A test compares the table's counts of runs and fits with the plan.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ END = "<!-- end -->\n"
 CORES = (2, 16)
 
 
-def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
-    """The CPU, the products and the runs as ``directrank cost`` reports them."""
+def predicted(folder: Path, options: list[str]) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    """The machines, the products and the runs as ``directrank cost`` reports them."""
     command = [
         sys.executable,
         "-m",
@@ -36,15 +38,16 @@ def predicted(folder: Path) -> tuple[str, pd.DataFrame, pd.DataFrame]:
         f"config/{EDITION}.yaml",
         "--out",
         str(folder),
+        *options,
     ]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    (cpu,) = (line for line in done.stdout.splitlines() if line.startswith("CPU: "))
+    machines = [f"{line}." for line in done.stdout.splitlines() if line[:5] in ("CPU: ", "GPU: ")]
     products, runs = (pd.read_csv(folder / f"{name}.csv") for name in ("products", "runs"))
-    return f"{cpu}.", products, runs
+    return "\n\n".join(machines), products, runs
 
 
-def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """The Markdown table with a row per paper, and the CPU to which the hours refer."""
+def table(machines: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """The Markdown table with a row per paper, and the machines to which the hours refer."""
     edition = artefact.load_edition(EDITION, pd.read_csv(artefact.FACTS))
     hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
     on_cores = [f"{cores} cores" for cores in CORES]
@@ -58,7 +61,7 @@ def table(cpu: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
         cells = [_rounded(value) for value in (*times, row.gpu_hours)]
         counts = [row.paper, str(row.runs), str(row.fits)]
         lines.append(f"| {' | '.join([*counts, *cells, edition.archives(needed)])} |")
-    return "\n".join([*lines, "", cpu]) + "\n"
+    return "\n".join([*lines, "", machines]) + "\n"
 
 
 def _rounded(hours: float) -> str:
@@ -68,5 +71,5 @@ def _rounded(hours: float) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        content = table(*predicted(Path(folder)))
+        content = table(*predicted(Path(folder), sys.argv[1:]))
     write_part(PAGE, BEGIN, END, f"\n{content}\n")

@@ -461,7 +461,7 @@ def test_an_assumed_gpu_says_so(rates):
     gpu = assumed_gpu(rates)
     assert not gpu.measured
     assert "H200" in gpu.machine
-    assert "assumed" in gpu.note
+    assert "of another" in gpu.note
     assert seconds(gpu, model={"hidden": [1024, 512]}) < seconds(
         rates, model={"hidden": [1024, 512]}
     )

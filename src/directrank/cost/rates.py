@@ -136,7 +136,7 @@ def assumed_gpu(cpu: Rates) -> Rates:
         device="cuda",
         machine=known.machine,
         measured=False,
-        note=f"assumed to be like that one, {known.note}",
+        note=f"rates of another, {known.note}",
         flops=known.flops,
         element_seconds=known.element_seconds,
         tensor_seconds=known.tensor_seconds,
