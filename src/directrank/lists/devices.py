@@ -16,8 +16,8 @@ def on_device(values: np.ndarray, device: torch.device) -> Tensor:
     work before them is done, which took most of the time of a step. On a CPU nothing is copied.
     """
     tensor = torch.from_numpy(values)
-    if device.type == "cpu":
-        return tensor
+    if device.type != "cuda":
+        return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
@@ -26,12 +26,11 @@ def reading(values: Tensor) -> Callable[[], np.ndarray]:
 
     What a GPU is told to do in between does not delay them.
     """
-    if values.device.type == "cpu":
-        return values.numpy
+    if values.device.type != "cuda":
+        return values.cpu().numpy
     copy = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
     copy.copy_(values, non_blocking=True)
-    copied = torch.cuda.Event()
-    copied.record()
+    copied = torch.cuda.current_stream(values.device).record_event()
 
     def read() -> np.ndarray:
         copied.synchronize()

@@ -34,10 +34,10 @@ def descending_order(values: Tensor, mask: Lists) -> Tensor:
     if isinstance(mask, Flat):
         by_list = np.lexsort((-values.numpy(), mask.owners.numpy()))
         return torch.from_numpy(by_list) - mask.firsts
-    # A real document at minus infinity must still come before the padding. In float64 it is below
-    # every float32; a float64 that is the least of all ties with it.
-    wide = values.double().clamp_min(torch.finfo(torch.float64).min)
-    hidden = wide.masked_fill(~mask, -torch.inf)
+    # A real document at minus infinity must still come before the padding, so it ties with the
+    # least number of the type instead.
+    finite = values.clamp_min(torch.finfo(values.dtype).min)
+    hidden = finite.masked_fill(~mask, -torch.inf)
     return torch.sort(hidden, dim=1, descending=True, stable=True).indices
 
 
