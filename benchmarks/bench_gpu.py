@@ -1,6 +1,6 @@
 """How well the training engine uses a GPU, on data of the size of Web30K.
 
-    python benchmarks/bench_gpu.py                     everything; about five minutes
+    python benchmarks/bench_gpu.py                     everything; about three minutes
     python benchmarks/bench_gpu.py steps together      only these parts
 
 Parts:
