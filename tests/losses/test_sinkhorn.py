@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from directrank.relaxations import neural_sort
 from directrank.relaxations.neural_sort import LEAST, sinkhorn, sorting_matrix
 
 
@@ -37,7 +38,10 @@ def matrices(scale: float, dtype: torch.dtype = torch.float64) -> Tensor:
 @pytest.mark.parametrize("rounds", [1, 3, 30])
 @pytest.mark.parametrize("tolerance", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-def test_two_vectors_scale_like_divisions(scale, tolerance, rounds):
+@pytest.mark.parametrize("exact", [True, False])
+def test_two_vectors_scale_like_divisions(monkeypatch, exact, scale, tolerance, rounds):
+    """With products of matrices, and without them, as where a GPU computes these in TF32."""
+    monkeypatch.setattr(neural_sort, "_products_are_exact", lambda matrix: exact)
     weights = torch.linspace(0, 1, 23 * 23, dtype=torch.float64).sin().view(23, 23)
     results = []
     for way in (scaled, sinkhorn):

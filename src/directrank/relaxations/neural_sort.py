@@ -234,8 +234,7 @@ class _Rounds(torch.autograd.Function):
             to_v = torch.where(scaled_columns, 0.0, to_v)
         u, v = ctx.rounds[-1][:2]
         direct = gradient * u.unsqueeze(2) * v.unsqueeze(1)
-        outer = torch.baddbmm(direct, torch.stack(left, 2), torch.stack(right, 1), alpha=-1)
-        return outer, None, None
+        return _less_outer(direct, left, right), None, None
 
 
 def _go_on(going: Tensor, u: Tensor, v: Tensor) -> bool:
@@ -244,11 +243,34 @@ def _go_on(going: Tensor, u: Tensor, v: Tensor) -> bool:
     return bool(going.any() & tame)
 
 
+def _products_are_exact(matrix: Tensor) -> bool:
+    """Whether products have the precision of their type, as those in TF32 on a GPU do not."""
+    if not matrix.is_cuda or matrix.dtype != torch.float32:
+        return True
+    try:
+        return not torch.backends.cuda.matmul.allow_tf32
+    except RuntimeError:  # PyTorch does not say, if it was told in the newer way
+        return False
+
+
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     """The product of each matrix with its vector, ``[B, r]`` of ``[B, r, i]`` and ``[B, i]``."""
+    if not _products_are_exact(matrix):
+        return (matrix * vector.unsqueeze(1)).sum(2)
     return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
 
 
 def _less(values: Tensor, matrix: Tensor, vector: Tensor) -> Tensor:
     """``values`` minus :func:`_times`."""
+    if not _products_are_exact(matrix):
+        return values - _times(matrix, vector)
     return torch.baddbmm(values.unsqueeze(2), matrix, vector.unsqueeze(2), alpha=-1).squeeze(2)
+
+
+def _less_outer(matrix: Tensor, left: list[Tensor], right: list[Tensor]) -> Tensor:
+    """``matrix`` minus the outer products ``[B, r, i]`` of vectors ``[B, r]`` and ``[B, i]``."""
+    if _products_are_exact(matrix):
+        return torch.baddbmm(matrix, torch.stack(left, 2), torch.stack(right, 1), alpha=-1)
+    for a, b in zip(left, right, strict=True):
+        matrix = matrix.addcmul(a.unsqueeze(2), b.unsqueeze(1), value=-1)
+    return matrix
