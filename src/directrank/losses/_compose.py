@@ -16,6 +16,7 @@ from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
+from directrank.relaxations.protocol import ByScores
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
@@ -115,8 +116,7 @@ class _Composition:
         scores, labels, mask = checked(scores, labels, lists)
         ranking = self.relax(scores, labels, mask, generator, **settings)
         value, _ = self.formula(ranking, Judgements(labels, mask), **self.options)
-        by_scores = getattr(ranking, "by_scores", None)  # to ask the protocol takes longer
-        return -value if by_scores is None else by_scores(-value)
+        return ranking.by_scores(-value) if isinstance(ranking, ByScores) else -value
 
     def _drawn(
         self,

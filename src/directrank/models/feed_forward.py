@@ -82,7 +82,9 @@ class FeedForward(nn.Module):
 
     def _dropout(self) -> Dropout | None:
         """Dropout of this pass; None if nothing is dropped."""
-        return Dropout(self.dropout, self.generators) if self.training and self.dropout else None
+        if not (self.training and self.dropout):
+            return None
+        return Dropout(self.dropout, self.generators, next(self.parameters()).device)
 
     def forward(
         self,
@@ -108,11 +110,11 @@ class FeedForward(nn.Module):
                 return self.by_query(features, lengths, self._dropout())
             weight = next(self.parameters())
             segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
-        x = relu_layers(features, rows, lengths, self.plain)
+        x, dropout = relu_layers(features, rows, lengths, self.plain), self._dropout()
         first, last = len(self.plain), len(self.layers) - 1
         for number, layer in enumerate(islice(self.layers, first, None), first):
-            if self.training and self.dropout and 0 < number < last:
-                x = self._drop(x, rows, lengths)
+            if dropout is not None and 0 < number < last:
+                x = _dropped(x, rows, lengths, dropout)
             x = layer(x)
             if number < len(self.norms):
                 norm = self.norms[number]
@@ -121,14 +123,17 @@ class FeedForward(nn.Module):
                 x = self.activation(x)
         return x.squeeze(-1)
 
-    def _drop(self, x: Tensor, rows: Tensor | None, lengths: np.ndarray | None) -> Tensor:
-        # A model of a stack draws the same numbers as it would alone, so none for padding.
-        models, n, width = x.shape
-        totals = [n] * models
-        if rows is not None:
-            totals = (rows if lengths is None else lengths).sum(1).tolist()
-        dropout = Dropout(self.dropout, self.generators, x.device)
-        return x * dropout.of_rows(totals, n, width).to(x.dtype)
+
+def _dropped(
+    x: Tensor, rows: Tensor | None, lengths: np.ndarray | None, dropout: Dropout
+) -> Tensor:
+    # A model of a stack draws the same numbers as it would alone, so none for padding.
+    models, n, width = x.shape
+    totals = [n] * models
+    if rows is not None:
+        own = rows if lengths is None else np.broadcast_to(lengths, (models, lengths.shape[1]))
+        totals = own.sum(1).tolist()
+    return x * dropout.of_rows(totals, n, width).to(x.dtype)
 
 
 def feed_forward(
