@@ -107,10 +107,10 @@ def _steps(begin, end, starts, lengths, order, other, lam, gradient):
     for b in range(begin, end):
         first, n = starts[b], lengths[b]
         before, after = order[first : first + n], other[first : first + n]
-        own = gradient[first : first + n]
+        own, divisor = gradient[first : first + n], lam[b]
         for p in range(n):
             own[before[p]] -= p
         for p in range(n):
             own[after[p]] += p
         for p in range(n):
-            own[p] /= lam[b]
+            own[p] /= divisor

@@ -13,6 +13,10 @@ from directrank.system import compiling, sources
 
 #: Arithmetic may be reordered, but NaN and infinity are respected. Division by zero gives infinity,
 #: because Python's check for it would prevent vectorisation.
+#:
+#: A loop must not divide by an element of an array that is the same in each turn, but by a variable
+#: that was set before the loop. Otherwise the vectorised loop multiplies by its reciprocal and the
+#: plain one divides, and which of the two runs depends on where the arrays lie in memory.
 OPTIONS: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     "error_model": "numpy",

@@ -277,6 +277,7 @@ def finish_norm(plan, m, layer):
     begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
     total = np.zeros(width)
     squared = np.zeros(width)
+    count, epsilon = plan.counts[m], plan.epsilons[number]
     for item in range(begin, end):
         _, first, last = plan.items[item]
         for j in range(width):
@@ -284,11 +285,11 @@ def finish_norm(plan, m, layer):
     for item in range(begin, end):
         _, first, last = plan.items[item]
         for j in range(width):
-            distance = means[item, j] - total[j] / plan.counts[m]
+            distance = means[item, j] - total[j] / count
             squared[j] += squares[item, j] + (last - first) * distance * distance
     for j in range(width):
-        centre, square = total[j] / plan.counts[m], squared[j] / plan.counts[m]
-        over = 1 / np.sqrt(square + plan.epsilons[number])
+        centre, square = total[j] / count, squared[j] / count
+        over = 1 / np.sqrt(square + epsilon)
         mean[m, j], variance[m, j], inverse[m, j] = centre, square, over
         scale[m, j] = weight[m, j] * over
         shift[m, j] = bias[m, j] - centre * weight[m, j] * over
@@ -309,6 +310,7 @@ def finish_norm_gradient(plan, gradients, m, layer):
     to_bias = columns(gradients.of_affine[1], before, models, width)
     begin, end = plan.runs[plan.first[m], 0], plan.runs[plan.first[m + 1] - 1, 1]
     sums = np.zeros((2, width))
+    count = plan.counts[m]
     for item in range(begin, end):
         for j in range(width):
             sums[0, j] += plan.parts[0, item, j]
@@ -316,8 +318,8 @@ def finish_norm_gradient(plan, gradients, m, layer):
     for j in range(width):
         to_bias[m, j] = sums[0, j]
         to_weight[m, j] = sums[1, j] * inverse[m, j]
-        offset[m, j] = scale[m, j] * sums[0, j] / plan.counts[m]
-        along[m, j] = scale[m, j] * inverse[m, j] * to_weight[m, j] / plan.counts[m]
+        offset[m, j] = scale[m, j] * sums[0, j] / count
+        along[m, j] = scale[m, j] * inverse[m, j] * to_weight[m, j] / count
 
 
 @inlined

@@ -130,8 +130,9 @@ def _ndcg(
         best = ideal_dcg(weights, n_front, n, cumulative)
         if best <= 0:
             continue
+        temperature = tau[b]
         for i in range(n):
-            values[i] = scores[first + i] / tau[b]
+            values[i] = scores[first + i] / temperature
             outer[i] = 0
         place, own = order[first : first + n], gradient[first : first + n]
         if kind == LAPLACE:
@@ -142,7 +143,7 @@ def _ndcg(
         for i in range(n_front):
             discount, derivative = discount_at(ranks[front[i]], cut, beta, letor)
             total += weights[i] * discount
-            outer[front[i]] = weights[i] * derivative / (best * tau[b])
+            outer[front[i]] = weights[i] * derivative / (best * temperature)
         value[b] = total / best
         if kind == LAPLACE:
             laplace_gradient(place, n, decays, outer, own)
