@@ -18,6 +18,7 @@ from directrank.kernels.neural_sort import LONG
 from directrank.relaxations.neural_sort import sorted_expectation
 from directrank.relaxations.sigmoid import soft_counts
 from directrank.relaxations.twin import twin_ranks
+from directrank.system.seeds import torch_stream
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
 SORTING = {"name": "neural_sort", "iterations": 7}
@@ -61,7 +62,9 @@ CASES = [
     ("neural_ndcg_transposed", {"iterations": 0}),
     ("neural_ndcg_transposed", {"iterations": 200, "tolerance": 1e-4, "tau": 4.0}),
     *(("twin_ndcg", {"gradient": kind, "alpha_b": 1.7}) for kind in ("type1", "type2", "type3")),
+    ("twin_ap", {}),
     ("twin_ap", {"break_ties": False}),
+    ("twin_precision", {"k": 4}),
     ("twin_nerr", {"gradient": "type2"}),
     *(("fast_soft_ndcg", {"regularisation": kind, "tau": 0.2}) for kind in ("l2", "entropic")),
     ("fast_soft_ndcg", {"k": 4, "beta": 2.0, "gain": "linear"}),
@@ -408,6 +411,39 @@ def test_a_forked_process_makes_threads_of_its_own(monkeypatch):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
         torch.set_num_threads(before)
+
+
+#: Metrics that compiled loops take at once under twin-sigmoid ranks.
+AT_EXACT_RANKS = [
+    {"name": "ndcg"},
+    {"name": "ndcg", "k": 4, "gain": "linear"},
+    {"name": "precision"},
+    {"name": "precision", "k": 5, "min_label": 2.0},
+    {"name": "average_precision"},
+    {"name": "average_precision", "k": 7},
+    {"name": "nerr"},
+    {"name": "nerr", "k": 10, "max_label": 4.0},
+]
+
+
+@pytest.mark.parametrize("L", [1, 2, 9, 33, 150])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("metric", AT_EXACT_RANKS, ids=repr)
+def test_derivatives_by_exact_ranks_are_those_of_pytorch_to_the_last_bit(
+    metric, dtype, L, monkeypatch
+):
+    loss = losses.compose(metric, "twin")
+    scores, labels, mask = random_lists(5, L, dtype=dtype, seed=L)
+    outer = torch.rand(5, dtype=dtype, generator=torch_stream("outer", L))
+
+    def gradient():
+        leaf = scores.clone().requires_grad_()
+        value = loss(leaf, labels, mask, generator=torch_stream("ties"))
+        return torch.autograd.grad((value * outer).sum(), leaf)[0]
+
+    found = gradient()
+    monkeypatch.delitem(kernels.KERNELS, (metric["name"], "twin"))
+    assert torch.equal(found, gradient())
 
 
 @pytest.mark.parametrize(

@@ -28,28 +28,31 @@ def test_ties_fall_by_their_noise_as_two_stable_sorts_have_them(longest, padded,
     scores = scores.to(dtype)
     if not padded:
         mask = torch.ones_like(mask)
-    found = twin._order(scores, mask, True, torch_stream("noise"))
     noise = torch.rand(scores.shape, generator=torch_stream("noise"))
-    expected = twin._shuffled_order(scores, mask, noise)
+    found = twin.order_with_noise(scores, mask, noise)
+    expected = twin.order_with_noise.__wrapped__(scores, mask, noise)
     for own, other, real in zip(found, expected, mask.sum(1).tolist(), strict=True):
         assert torch.equal(own[:real], other[:real])
         assert sorted(own.tolist()) == list(range(longest))
 
 
-def test_equal_noise_leaves_documents_in_their_order(monkeypatch):
-    monkeypatch.setattr(twin, "uniform", lambda values, *_: torch.full(values.shape, 0.5))
+def test_equal_noise_leaves_documents_in_their_order():
     scores = torch.tensor([[1.0, 2.0, 1.0, 2.0, 1.0]])
-    found = twin._order(scores, torch.ones_like(scores, dtype=torch.bool), True, None)
+    mask = torch.ones_like(scores, dtype=torch.bool)
+    found = twin.order_with_noise(scores, mask, torch.full_like(scores, 0.5))
     assert found.tolist() == [[1, 3, 0, 2, 4]]
 
 
-def test_lists_too_long_for_one_key_are_ordered_alike(monkeypatch):
-    scores, mask = tied_lists(6, 40)
-    found = twin._order(scores, mask, True, torch_stream("noise"))
-    monkeypatch.setattr(twin, "LONGEST", 39)
-    other = twin._order(scores, mask, True, torch_stream("noise"))
-    for own, expected, real in zip(found, other, mask.sum(1).tolist(), strict=True):
-        assert torch.equal(own[:real], expected[:real])
+def test_masked_documents_between_others_come_last():
+    scores, _ = tied_lists(6, 40)
+    mask = torch.rand(scores.shape, generator=torch_stream("mask")) < 0.7
+    noise = torch.rand(scores.shape, generator=torch_stream("noise"))
+    found = twin.order_with_noise(scores, mask, noise)
+    real = mask.gather(1, found)
+    assert (real[:, 1:] <= real[:, :-1]).all()
+    for own, order, drawn, kept in zip(scores, found, noise, mask, strict=True):
+        places = order[: int(kept.sum())].tolist()
+        assert places == sorted(places, key=lambda i: (-float(own[i]), -float(drawn[i]), i))
 
 
 def test_every_order_of_ties_is_equally_likely():

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: A function's name, or a metric and a relaxation → ``module:function`` of its kernel. A kernel
-#: takes the arguments of the formula and returns ``NotImplemented`` for options that it does not
-#: support; the formula is then used.
+#: takes the arguments of the formula, a ``generator`` only if the relaxation draws, and returns
+#: ``NotImplemented`` for options that it does not support; the formula is then used.
 KERNELS: dict[str | tuple[str, str], str] = {
     "costs_of_neighbours": "directrank.kernels.yeti_loss:costs_of_neighbours",
     "cross_entropy": "directrank.kernels.xe_ndcg:cross_entropy",
@@ -38,6 +38,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "likelihood": "directrank.kernels.listmle:likelihood",
     "listnet": "directrank.kernels.listnet:listnet",
     "optimisers": "directrank.kernels.optimisers:move",
+    "order_with_noise": "directrank.kernels.twin:order_with_noise",
     "projected_ranks": "directrank.kernels.soft_ranks:projected_ranks",
     "noisy_dcg": "directrank.kernels.stochastic_rank:noisy_dcg",
     "query_layers": "directrank.kernels.query_layers:forward",
@@ -45,6 +46,7 @@ KERNELS: dict[str | tuple[str, str], str] = {
     "sorted_expectation": "directrank.kernels.neural_sort:sorted_expectation",
     "soft_counts": "directrank.kernels.sigmoid:soft_counts",
     "twin_ranks": "directrank.kernels.twin:twin_ranks",
+    ("average_precision", "twin"): "directrank.kernels.twin:average_precision",
     ("ndcg", "blackbox"): "directrank.kernels.blackbox:ndcg",
     ("ndcg", "fast_soft_rank"): "directrank.kernels.soft_ndcg:fast_soft_ndcg",
     ("ndcg", "lapsum"): "directrank.kernels.soft_ndcg:lapsum_ndcg",
@@ -53,6 +55,9 @@ KERNELS: dict[str | tuple[str, str], str] = {
     ("ndcg", "rank_binomial"): "directrank.kernels.softrank:ndcg",
     ("ndcg", "sigmoid"): "directrank.kernels.sigmoid:ndcg",
     ("ndcg", "smooth_i"): "directrank.kernels.smooth_i:ndcg",
+    ("ndcg", "twin"): "directrank.kernels.twin:ndcg",
+    ("nerr", "twin"): "directrank.kernels.twin:nerr",
+    ("precision", "twin"): "directrank.kernels.twin:precision",
 }
 
 

@@ -1,13 +1,24 @@
-"""The gradient of twin-sigmoid ranks on a CPU."""
+"""Metrics at exact ranks with a twin-sigmoid gradient on a CPU.
+
+One pass over a sorted list gives the value and the derivative of the loss by the rank of each
+document, to the last bit as PyTorch derives it from :mod:`directrank.relaxations.placed`. Another
+one takes these derivatives to the scores.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels.batch import Batch
-from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.batch import Batch, array
+from directrank.kernels.compiling import compiled, compiled_as_written, inlined
 from directrank.kernels.numbers import like, slope_of
 from directrank.kernels.pairs import (
     bounded_power,
@@ -17,43 +28,346 @@ from directrank.kernels.pairs import (
     sigmoid_gradient,
     split_exponentials,
 )
+from directrank.lists.conventions import cascade, gains, stopping
+from directrank.lists.draws import Source, uniform
+from directrank.lists.flat import Lists
+from directrank.lists.inputs import checked, one_of
 
 TYPES = {"type1": 1, "type2": 2, "type3": 3}
+
+#: The work of sorting a document, in pairs.
+SORTING = 20
+
+
+def ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None = None,
+    generator: Source = None,
+    *,
+    k: int | None = None,
+    gain: str = "exp2",
+    discount: str = "log2",
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> Tensor:
+    """Minus NDCG at exact ranks; see :func:`directrank.losses.twin_ndcg`."""
+    if discount != "log2" or not break_ties:
+        return NotImplemented
+    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
+    values = gains(lists.labels, gain)
+    weights, *slope = _log2_discounts(values.shape[1], values.dtype)
+    top = lists.largest(values, k)
+    best = (top * torch.from_numpy(weights[: top.shape[1]])).sum(1)
+    return lists.loss(_weighed, k, slope, lists.batch.flat(values), weights, best.numpy())
+
+
+def precision(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None = None,
+    generator: Source = None,
+    *,
+    k: int | None = None,
+    min_label: float = 1.0,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> Tensor:
+    """Minus precision, places over ranks; see :func:`directrank.losses.twin_precision`."""
+    if not break_ties:
+        return NotImplemented
+    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
+    ones, inverse = _inverse_places(lists.labels.shape[1], lists.labels.dtype)
+    chosen = (lists.batch.flat(lists.labels) >= min_label).astype(ones.dtype)
+    best = np.maximum(lists.batch.lengths, 1) if k is None else np.full(len(lists.labels), k)
+    return lists.loss(_weighed, k, (inverse, ones), chosen, ones, best.astype(ones.dtype))
+
+
+def average_precision(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None = None,
+    generator: Source = None,
+    *,
+    k: int | None = None,
+    denominator: str = "R",
+    min_label: float = 1.0,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> Tensor:
+    """Minus average precision, places over ranks; see :func:`directrank.losses.twin_ap`."""
+    if denominator != "R" or not break_ties:
+        return NotImplemented
+    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
+    ones, inverse = _inverse_places(lists.labels.shape[1], lists.labels.dtype)
+    chosen = lists.batch.flat(lists.labels) >= min_label
+    return lists.loss(_averaged, k, (inverse, ones), chosen, inverse, lists.batch.per_list())
+
+
+def nerr(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None = None,
+    generator: Source = None,
+    *,
+    k: int | None = None,
+    max_label: float | None = None,
+    gradient: str = "type3",
+    alpha_b: float = 1.0,
+    break_ties: bool = True,
+) -> Tensor:
+    """Minus normalised ERR at exact ranks; see :func:`directrank.losses.twin_nerr`."""
+    if not break_ties:
+        return NotImplemented
+    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
+    stops = stopping(lists.labels, lists.mask, max_label)
+    ones, _ = _inverse_places(stops.shape[1], stops.dtype)
+    best = cascade(lists.largest(stops, k)).numpy()
+    return lists.loss(_cascaded, k, (ones, ones), lists.batch.flat(stops), ones, best)
+
+
+def order_with_noise(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
+    """See :func:`directrank.relaxations.twin.order_with_noise`."""
+    batch = Batch.of_valid(scores, noise, mask)
+    if batch.has_holes:
+        return NotImplemented
+    B, L = batch.shape
+    order = np.tile(np.arange(L), B)
+    batch.run(_sort, SORTING * batch.documents, batch.flat(scores), batch.flat(noise), order)
+    return torch.from_numpy(order.reshape(B, L))
 
 
 def twin_ranks(
     scores: Tensor, exact: Tensor, labels: Tensor, mask: Tensor, gradient: str, alpha_b: float
 ) -> Tensor:
     """See :func:`directrank.relaxations.twin.twin_ranks`."""
-    return _TwinRanks.apply(scores, exact, labels, mask, TYPES[gradient], float(alpha_b))
+    batch = Batch.of_valid(scores, labels, mask)
+    return _TwinRanks.apply(batch.scores, exact, batch, TYPES[gradient], float(alpha_b))
 
 
 class _TwinRanks(torch.autograd.Function):
     """The exact ranks, with the gradient of the chosen type."""
 
     @staticmethod
-    def forward(
-        ctx, scores: Tensor, exact: Tensor, labels: Tensor, mask: Tensor, kind: int, alpha: float
-    ) -> Tensor:
-        ctx.save_for_backward(scores, labels, mask)
-        ctx.kind, ctx.alpha = kind, alpha
+    def forward(ctx, scores: Tensor, exact: Tensor, batch: Batch, kind: int, alpha: float):
+        ctx.settings = batch, kind, alpha
         return exact.clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output: Tensor):
-        scores, labels, mask = ctx.saved_tensors
+        batch, kind, alpha = ctx.settings
+        return _gradient(batch, batch.flat(grad_output), kind, alpha), None, None, None, None
+
+
+def _gradient(batch: Batch, outer: np.ndarray, kind: int, alpha: float) -> Tensor:
+    """``Σ_i outer_i dr_i/ds``, ``[B, L]``, for ranks r and a flat ``outer``."""
+    gradient = batch.zeros()
+    scores, labels = batch.flat(batch.scores), batch.flat(batch.labels)
+    batch.run(_twin_gradient, batch.pairs, scores, labels, outer, alpha, kind, gradient)
+    return batch.padded(gradient)
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """Lists sorted by their scores, ties in random order.
+
+    Attributes:
+        labels, mask: ``[B, L]``; labels are 0 where masked.
+        batch: the scores, and where each list is in flat arrays.
+        order: flat positions by descending score, which count from each list's first document.
+        kind, alpha: the number of the type of the gradient, and its steepness.
+    """
+
+    labels: Tensor
+    mask: Tensor
+    batch: Batch
+    order: np.ndarray
+    kind: int
+    alpha: float
+
+    @classmethod
+    def of(
+        cls,
+        scores: Tensor,
+        labels: Tensor,
+        lists: Lists | None,
+        generator: Source,
+        gradient: str,
+        alpha: float,
+    ) -> _Sorted:
+        """The arguments of a loss, checked."""
+        one_of(gradient, tuple(TYPES), "gradient")
+        scores, labels, mask = checked(scores, labels, lists)
         batch = Batch.of_valid(scores, labels, mask)
-        gradient = batch.zeros()
-        batch.run(
-            _twin_gradient,
-            batch.pairs,
-            *(batch.flat(values) for values in (batch.scores, batch.labels, grad_output)),
-            ctx.alpha,
-            ctx.kind,
-            gradient,
-        )
-        return batch.padded(gradient), None, None, None, None, None
+        noise = batch.flat(uniform(scores, mask, generator, torch.float32))
+        order = np.empty(len(noise), np.int64)
+        batch.run(_sort, SORTING * batch.documents, batch.flat(scores), noise, order)
+        return cls(labels, mask, batch, order, TYPES[gradient], float(alpha))
+
+    def largest(self, values: Tensor, k: int | None) -> Tensor:
+        """The k largest ``values [B, L]`` of each list, in their order; 0 behind the last."""
+        B, L = values.shape
+        top = np.zeros((B, L if k is None else min(k, L)), self.batch.per_list().dtype)
+        self.batch.run(_largest, SORTING * self.batch.documents, self.batch.flat(values), top)
+        return torch.from_numpy(top)
+
+    def loss(
+        self,
+        kernel: Callable[..., None],
+        k: int | None,
+        slope: Sequence[np.ndarray],
+        values: np.ndarray,
+        weights: np.ndarray,
+        best: np.ndarray,
+    ) -> Tensor:
+        """Minus the sum of each list that a ``kernel`` computes, divided by ``best [B]``.
+
+        The derivative of the sum by a document's rank is minus its ``share``, which the kernel also
+        gives, times ``slope[0] / slope[1]``, which are ``[L]``, at its place. The other arguments
+        are those of the kernel.
+        """
+        batch = self.batch
+        result, share = batch.per_list(), batch.zeros()
+        cut = batch.shape[1] if k is None else k
+        given = self.order, cut, values, weights, best, result, share
+        batch.run(kernel, batch.documents, *given)
+        value = torch.from_numpy(result)
+        if not batch.gradient_needed:
+            return value
+        return _Loss.apply(batch.scores, value, self, best, share, slope)
+
+
+class _Loss(torch.autograd.Function):
+    """The value of a loss with its gradient."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor, value: Tensor, *given: Any) -> Tensor:
+        ctx.given = given
+        return value
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor):
+        # The decorator takes longer than a short list, and matters only if a graph is made.
+        work = _once if torch.is_grad_enabled() else _by_scores
+        return work(ctx, grad_output)
+
+
+def _by_scores(ctx, grad_output: Tensor):
+    lists, best, share, slope = ctx.given
+    outer = np.empty_like(share)
+    given = lists.order, array(grad_output), best, share, *slope, outer
+    lists.batch.run(_by_rank, lists.batch.documents, *given)
+    gradient = _gradient(lists.batch, outer, lists.kind, lists.alpha)
+    return gradient, None, None, None, None, None
+
+
+_once = torch.autograd.function.once_differentiable(_by_scores)
+
+
+@lru_cache(maxsize=64)
+def _log2_discounts(length: int, dtype: torch.dtype) -> tuple[np.ndarray, ...]:
+    """Discounts w of the places p = 1, 2, …, ``w²``, and ``(1 + p) log 2``: ``[length]``."""
+    following = 1 + torch.arange(1, length + 1, dtype=dtype)
+    weight = torch.log2(following).reciprocal()
+    return weight.numpy(), (weight * weight).numpy(), (following * math.log(2)).numpy()
+
+
+@lru_cache(maxsize=64)
+def _inverse_places(length: int, dtype: torch.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Ones, and the inverse of the places 1, 2, …: ``[length]``."""
+    places = torch.arange(1, length + 1, dtype=dtype).numpy()
+    return np.ones_like(places), 1 / places
+
+
+@compiled_as_written
+def _sort(begin, end, starts, lengths, scores, noise, order):
+    """``order [N]`` by descending score, then by descending noise, then by position."""
+    for b in range(begin, end):
+        first, n = starts[b], lengths[b]
+        own, drawn, result = scores[first:][:n], noise[first:][:n], order[first:][:n]
+        result[:] = np.argsort(-own)
+        i = 0
+        while i < n:
+            j = i + 1
+            while j < n and own[result[j]] == own[result[i]]:
+                j += 1
+            if j > i + 1:
+                ties = np.sort(result[i:j])
+                result[i:j] = ties[np.argsort(-drawn[ties], kind="mergesort")]
+            i = j
+
+
+@compiled_as_written
+def _largest(begin, end, starts, lengths, values, top):
+    """The largest ``values`` of each list in descending order."""
+    for b in range(begin, end):
+        falling = -np.sort(-values[starts[b] :][: lengths[b]])
+        m = min(lengths[b], top.shape[1])
+        top[b, :m] = falling[:m]
+
+
+@compiled_as_written
+def _weighed(begin, end, starts, lengths, order, cut, values, weights, best, result, share):
+    """``Σ_p values_p weights_p`` over places p to the ``cut``; the share is the value."""
+    for b in range(begin, end):
+        first, total = starts[b], 0.0
+        for p in range(min(lengths[b], cut)):
+            i = first + order[first + p]
+            share[i] = values[i]
+            total += values[i] * weights[p]
+        if best[b] <= 0:
+            best[b] = np.inf
+        result[b] = -(total / best[b])
+
+
+@compiled_as_written
+def _averaged(begin, end, starts, lengths, order, cut, chosen, inverse, best, result, share):
+    """``Σ_p chosen_p Σ_{q ≥ p} chosen_q / q`` to the ``cut``; the share is the inner sum.
+
+    ``best`` becomes the number of chosen documents.
+    """
+    for b in range(begin, end):
+        first, n, total, behind = starts[b], lengths[b], 0.0, 0.0
+        for p in range(min(n, cut) - 1, -1, -1):
+            i = first + order[first + p]
+            if chosen[i]:
+                behind += inverse[p]
+                share[i] = behind
+                total += share[i]
+        number = np.sum(chosen[first:][:n])
+        best[b] = number if number > 0 else np.inf
+        result[b] = -(total / best[b])
+
+
+@compiled_as_written
+def _cascaded(begin, end, starts, lengths, order, cut, stops, ones, best, result, share):
+    """``Σ_p stops_p / p · Π_{q < p} (1 - stops_q)`` to the ``cut``; shares are terms over p."""
+    one = ones[0]
+    for b in range(begin, end):
+        first, total, reached = starts[b], 0.0, 1.0
+        for p in range(min(lengths[b], cut)):
+            i, place = first + order[first + p], stops.dtype.type(p + 1)
+            term = stops[i] * stops.dtype.type(reached) / place
+            share[i] = term / place
+            total += term
+            reached *= one - stops[i]
+        if best[b] <= 0:
+            best[b] = np.inf
+        result[b] = -(total / best[b])
+
+
+@compiled_as_written
+def _by_rank(begin, end, starts, lengths, order, outer, best, share, above, below, by_rank):
+    """The derivative of losses by ranks, ``by_rank [N]``, from that ``outer`` by their values."""
+    for b in range(begin, end):
+        first, factor = starts[b], outer[b] / best[b]
+        for p in range(lengths[b]):
+            i = first + order[first + p]
+            by_rank[i] = factor * share[i] * above[p] / below[p]
 
 
 @compiled

@@ -67,11 +67,36 @@ def normalised_gains(labels: Tensor, mask: Lists, gain: str, kind: str, k: int |
         theta = rank_discounts(kind, mask.longest, k, values.dtype)[ranks]
         top = in_order(values, descending_order(labels, mask), mask)
         best = spread(sums(top * theta, mask), mask)
-        return values / best.masked_fill(best <= 0, torch.inf)
+        return ratio(values, best)
     top = values.gather(1, descending_order(labels, mask)[:, :k])
     weights = rank_discounts(kind, top.shape[1], dtype=top.dtype, device=top.device)
-    best = (top * weights).sum(1, keepdim=True)
-    return values / best.masked_fill(best <= 0, torch.inf)
+    return ratio(values, (top * weights).sum(1, keepdim=True))
+
+
+def stopping(labels: Tensor, mask: Tensor, max_label: float | None) -> Tensor:
+    """``(2^y - 1) / 2^max``, the probability that a document satisfies the user, ``[B, L]``.
+
+    Labels must be 0 at masked positions. ``max_label`` None means the largest label of each query.
+    """
+    if max_label is not None:
+        return (torch.exp2(labels) - 1) / 2**max_label
+    if labels.shape[1] == 0:
+        return labels
+    top = labels.amax(1, keepdim=True)
+    return (torch.exp2(labels - top) - torch.exp2(-top)) * mask
+
+
+def cascade(stops: Tensor) -> Tensor:
+    """``Σ_r stops_r / r · Π_{s<r} (1 - stops_s)`` of the columns r = 1, 2, … of ``[B, r]``."""
+    reached = torch.ones_like(stops)
+    reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
+    ranks = torch.arange(1, stops.shape[1] + 1, dtype=stops.dtype, device=stops.device)
+    return (stops * reached / ranks).sum(1)
+
+
+def ratio(value: Tensor, best: Tensor) -> Tensor:
+    """``value / best``, and 0 where ``best`` is 0, also for gradients."""
+    return value / best.masked_fill(best <= 0, torch.inf)
 
 
 @lru_cache(maxsize=256)

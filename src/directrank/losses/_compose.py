@@ -110,7 +110,8 @@ class _Composition:
     ) -> Tensor:
         kernel = kernels.find(self.names, scores, settings.values())
         if kernel is not None:
-            result = kernel(scores, labels, lists, **self.options, **settings)
+            drawn = {"generator": generator} if hasattr(self.relax, "draws_by") else {}
+            result = kernel(scores, labels, lists, **self.options, **settings, **drawn)
             if result is not NotImplemented:
                 return result
         scores, labels, mask = checked(scores, labels, lists)

@@ -7,12 +7,12 @@ from torch.nn.functional import softplus
 
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
-from directrank.lists.conventions import discount
+from directrank.lists.conventions import discount, ratio
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import descending_order, inverse
 from directrank.losses._needs import needs
-from directrank.metrics.conventions import Judgements, ratio
+from directrank.metrics.conventions import Judgements
 
 CUTOFFS = ("both", "either")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -144,7 +142,3 @@ def twin_nerr(
     twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
     metric = {"name": "nerr", "k": k, "max_label": max_label}
     return compose(metric, twin)(scores, labels, mask, generator)
-
-
-def _twin(gradient: str, alpha_b: float, break_ties: bool) -> dict[str, Any]:
-    return {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}

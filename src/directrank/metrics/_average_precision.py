@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
+from directrank.lists.conventions import ratio
 from directrank.lists.inputs import one_of
-from directrank.metrics.conventions import Judgements, ratio
+from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
-from directrank.metrics.conventions import Judgements, ratio
+from directrank.lists.conventions import ratio
+from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 

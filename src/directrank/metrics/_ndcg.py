@@ -7,8 +7,8 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
-from directrank.lists.conventions import discount
-from directrank.metrics.conventions import Judgements, ratio
+from directrank.lists.conventions import discount, ratio
+from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 

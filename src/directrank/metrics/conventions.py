@@ -7,7 +7,7 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
-from directrank.lists.conventions import discount, gains
+from directrank.lists.conventions import discount, gains, stopping
 from directrank.lists.inputs import one_of
 from directrank.relaxations.exact import StableRanking
 from directrank.relaxations.protocol import Ranking
@@ -46,21 +46,11 @@ class Judgements:
         return ((self.labels >= min_label) & self.mask).to(self.labels.dtype)
 
     def stops(self, max_label: float | None) -> Tensor:
-        """``(2^y - 1) / 2^max``, the probability that a document satisfies the user, ``[B, L]``.
+        """The probability that a document satisfies the user, ``[B, L]``.
 
-        ``max_label`` None means the largest label of each query.
+        See :func:`directrank.lists.conventions.stopping`.
         """
-        if max_label is None:
-            if self.labels.shape[1] == 0:
-                return self.labels
-            top = self.labels.amax(1, keepdim=True)
-            return (torch.exp2(self.labels - top) - torch.exp2(-top)) * self.mask
-        return (torch.exp2(self.labels) - 1) / 2**max_label
-
-
-def ratio(value: Tensor, best: Tensor) -> Tensor:
-    """``value / best``, and 0 where ``best`` is 0, also for gradients."""
-    return value / best.masked_fill(best <= 0, torch.inf)
+        return stopping(self.labels, self.mask, max_label)
 
 
 def with_empty(value: Tensor, defined: Tensor, empty: str) -> Tensor:

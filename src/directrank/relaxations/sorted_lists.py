@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from directrank.lists.conventions import cascade
+
 
 class SortedRanking(ABC):
     """Documents contribute at their ranks; a subclass sorts the contributions."""
@@ -28,10 +30,7 @@ class SortedRanking(ABC):
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:
         """See :class:`directrank.relaxations.Ranking`."""
-        stops = self._sorted(stops, k)
-        reached = torch.ones_like(stops)
-        reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
-        return (stops * reached / ranks_of(stops)).sum(1)
+        return cascade(self._sorted(stops, k))
 
     @abstractmethod
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:

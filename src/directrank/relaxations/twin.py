@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
-from directrank.lists.draws import uniform
-from directrank.lists.inputs import nothing_masked, one_of
+from directrank.lists.draws import Source, uniform
+from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.placed import PlacedRanking
 from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
-
-#: Bits of a number from [0, 1) in float32, as an integer of the same order.
-NOISE_BITS = 30
-
-#: The longest lists for which such a number, a group of ties and a position fit into 63 bits.
-LONGEST = (1 << 16) - 1
 
 
 @draws_by("break_ties")
@@ -113,51 +106,25 @@ def twin_ranks(
     return exact + surrogate - surrogate.detach()
 
 
-def _order(
-    scores: Tensor, mask: Tensor, break_ties: bool, generator: torch.Generator | None
-) -> Tensor:
+def _order(scores: Tensor, mask: Tensor, break_ties: bool, generator: Source) -> Tensor:
     """Positions by descending score, int64 ``[B, L]``; broken ties are in random order."""
     if not break_ties:
         return descending_order(scores, mask)
-    noise = uniform(scores, mask, generator, torch.float32)
-    if scores.device.type != "cpu" or scores.shape[1] > LONGEST:
-        return _shuffled_order(scores, mask, noise)
-    # On a CPU, finding the lists with ties needs no synchronisation, and many lists have none.
-    order = descending_order(scores, mask)
-    if not nothing_masked(mask):
-        scores = scores.masked_fill(~mask, torch.nan)
-    falling = scores.gather(1, order).numpy()
-    tied = (falling[:, 1:] == falling[:, :-1]).any(1)
-    if tied.any():
-        lists = slice(None) if tied.all() else torch.from_numpy(tied)
-        order[lists] = _ties_by_noise(order[lists], falling[tied], noise[lists])
-    return order
+    return order_with_noise(scores, mask, uniform(scores, mask, generator, torch.float32))
 
 
-def _ties_by_noise(order: Tensor, falling: np.ndarray, noise: Tensor) -> Tensor:
-    """The ``order`` ``[B, L]`` of ``falling`` scores, ties and padding by descending noise.
+@accelerated
+def order_with_noise(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
+    """Positions that sort ``scores`` descending, ties by descending ``noise``, masked ones last.
 
     Args:
-        order: int64 ``[B, L]``, on a CPU.
-        falling: the scores in this order, ``[B, L]``; NaN at padding, which comes last.
-        noise: float32 ``[B, L]`` from [0, 1).
+        scores: floating ``[B, L]``.
+        mask: bool ``[B, L]``.
+        noise: floating ``[B, L]``; documents with the same score and noise keep their order.
+
+    Returns:
+        int64 ``[B, L]``.
     """
-    # Group of equal scores, noise and position form one integer; these are sorted fast.
-    width = falling.shape[1].bit_length()
-    keys = np.zeros(falling.shape, np.int64)
-    begins = (falling[:, 1:] != falling[:, :-1]) & ~np.isnan(falling[:, :-1])
-    np.cumsum(begins, axis=1, out=keys[:, 1:])
-    keys <<= NOISE_BITS
-    keys -= noise.gather(1, order).numpy().view(np.int32)
-    keys <<= width
-    keys += order.numpy()
-    keys.sort(axis=1)
-    keys &= (1 << width) - 1
-    return torch.from_numpy(keys)
-
-
-def _shuffled_order(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
-    """Positions by descending score, ties by descending noise."""
     shuffle = descending_order(noise, torch.ones_like(mask))
     order = descending_order(scores.gather(1, shuffle), mask.gather(1, shuffle))
     return shuffle.gather(1, order)
