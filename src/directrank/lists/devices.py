@@ -16,6 +16,8 @@ def on_device(values: np.ndarray, device: torch.device) -> Tensor:
     work before them is done, which took most of the time of a step. On a CPU nothing is copied.
     """
     tensor = torch.from_numpy(values)
+    if device.type == "cpu":
+        return tensor
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)

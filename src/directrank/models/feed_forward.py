@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
 from directrank.models.blocks import in_blocks, relu_layers
-from directrank.models.context_layers import Dropout
+from directrank.models.context_layers import CPU, Dropout
 from directrank.models.query_layers import QueryLayers
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.runs import Pass
@@ -78,13 +78,13 @@ class FeedForward(nn.Module):
         """
         if self.by_query is None or not self.by_query.accept(features):
             return None
-        return self.by_query.begin(features, lengths, self._dropout())
+        return self.by_query.begin(features, lengths, self._dropout(CPU))
 
-    def _dropout(self) -> Dropout | None:
-        """Dropout of this pass; None if nothing is dropped."""
+    def _dropout(self, device: torch.device) -> Dropout | None:
+        """Dropout of a pass on this device; None if nothing is dropped."""
         if not (self.training and self.dropout):
             return None
-        return Dropout(self.dropout, self.generators, next(self.parameters()).device)
+        return Dropout(self.dropout, self.generators, device)
 
     def forward(
         self,
@@ -102,15 +102,14 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: ``lengths`` are missing although queries have their own statistics.
         """
-        segments = None
+        segments, weight = None, next(self.parameters())
         if self.by_query is not None:
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
             if self.by_query.accept(features):
-                return self.by_query(features, lengths, self._dropout())
-            weight = next(self.parameters())
+                return self.by_query(features, lengths, self._dropout(CPU))
             segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
-        x, dropout = relu_layers(features, rows, lengths, self.plain), self._dropout()
+        x, dropout = relu_layers(features, rows, lengths, self.plain), self._dropout(weight.device)
         first, last = len(self.plain), len(self.layers) - 1
         for number, layer in enumerate(islice(self.layers, first, None), first):
             if dropout is not None and 0 < number < last:

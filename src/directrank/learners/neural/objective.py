@@ -94,7 +94,7 @@ class Objective:
         total = lists.per_model(values, order)
         if self.reduction == "sum":
             return total
-        return total / lists.relevant().clamp_min(1)
+        return total / lists.relevant()
 
     def _source(self, call: Call) -> torch.Generator | Streams:
         """The random streams of a loss."""
@@ -196,8 +196,10 @@ class _Lists:
         """Scores, labels and mask ``[B, L]`` of a group."""
         device, lengths = self.scores.device, self.lengths[group]
         longest = int(lengths.max())
-        places = torch.arange(longest, device=device)
-        mask = places < on_device(lengths, device)[:, None]
+        if int(lengths.min()) == longest:
+            mask = torch.ones(len(lengths), longest, dtype=torch.bool, device=device)
+        else:
+            mask = torch.arange(longest, device=device) < on_device(lengths, device)[:, None]
         if len(group) == len(self.lengths) == len(self.scores) == self.models:
             # With one list per model, all in one group, the scores already have the right layout.
             scores, labels = self.scores, self.labels
@@ -206,6 +208,7 @@ class _Lists:
             if len(labels) < len(scores):
                 labels = labels.index_select(0, on_device(self.rows, device))
             return scores, labels, mask
+        places = torch.arange(longest, device=device)
         index = _places(self.starts[group], places, self.scores)
         scores = _gathered(self.scores, index)
         if len(self.labels) < len(self.scores):
@@ -213,8 +216,8 @@ class _Lists:
         return scores, _gathered(self.labels, index), mask
 
     def relevant(self) -> Tensor:
-        """The number of lists of each model with a relevant document, ``[models]``."""
-        return on_device(self.layout.relevant[self.rows], self.labels.device)
+        """The number of lists of each model with a relevant document, at least 1, ``[models]``."""
+        return on_device(np.maximum(self.layout.relevant[self.rows], 1), self.labels.device)
 
     def per_model(self, values: Sequence[Tensor], order: Sequence[np.ndarray]) -> Tensor:
         """The sum ``[models]`` of each model's values, which are of groups in this ``order``."""
