@@ -57,7 +57,7 @@ def ndcg(
         return NotImplemented
     lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     values = gains(lists.labels, gain)
-    weights, *slope = _log2_discounts(values.shape[1], values.dtype)
+    weights, *slope = _log2_discounts(_rounded(values.shape[1]), values.dtype)
     top = lists.largest(values, k)
     best = (top * torch.from_numpy(weights[: top.shape[1]])).sum(1)
     return lists.loss(_weighed, k, slope, lists.batch.flat(values), weights, best.numpy())
@@ -79,7 +79,7 @@ def precision(
     if not break_ties:
         return NotImplemented
     lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
-    ones, inverse = _inverse_places(lists.labels.shape[1], lists.labels.dtype)
+    ones, inverse = _inverse_places(_rounded(lists.labels.shape[1]), lists.labels.dtype)
     chosen = (lists.batch.flat(lists.labels) >= min_label).astype(ones.dtype)
     best = np.maximum(lists.batch.lengths, 1) if k is None else np.full(len(lists.labels), k)
     return lists.loss(_weighed, k, (inverse, ones), chosen, ones, best.astype(ones.dtype))
@@ -102,7 +102,7 @@ def average_precision(
     if denominator != "R" or not break_ties:
         return NotImplemented
     lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
-    ones, inverse = _inverse_places(lists.labels.shape[1], lists.labels.dtype)
+    ones, inverse = _inverse_places(_rounded(lists.labels.shape[1]), lists.labels.dtype)
     chosen = lists.batch.flat(lists.labels) >= min_label
     return lists.loss(_averaged, k, (inverse, ones), chosen, inverse, lists.batch.per_list())
 
@@ -124,7 +124,7 @@ def nerr(
         return NotImplemented
     lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     stops = stopping(lists.labels, lists.mask, max_label)
-    ones, _ = _inverse_places(stops.shape[1], stops.dtype)
+    ones, _ = _inverse_places(_rounded(stops.shape[1]), stops.dtype)
     best = cascade(lists.largest(stops, k)).numpy()
     return lists.loss(_cascaded, k, (ones, ones), lists.batch.flat(stops), ones, best)
 
@@ -227,8 +227,8 @@ class _Sorted:
         """Minus the sum of each list that a ``kernel`` computes, divided by ``best [B]``.
 
         The derivative of the sum by a document's rank is minus its ``share``, which the kernel also
-        gives, times ``slope[0] / slope[1]``, which are ``[L]``, at its place. The other arguments
-        are those of the kernel.
+        gives, times ``slope[0] / slope[1]`` at its place, each at least ``[L]``. The other
+        arguments are those of the kernel.
         """
         batch = self.batch
         result, share = batch.per_list(), batch.zeros()
@@ -266,6 +266,11 @@ def _by_scores(ctx, grad_output: Tensor):
 
 
 _once = torch.autograd.function.once_differentiable(_by_scores)
+
+
+def _rounded(length: int) -> int:
+    """A power of two above ``length``, so that few tables serve lists of all lengths."""
+    return 1 << length.bit_length()
 
 
 @lru_cache(maxsize=64)
