@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from directrank.kernels.pairs import (
 from directrank.lists.conventions import cascade, gains, stopping
 from directrank.lists.draws import Source, uniform
 from directrank.lists.flat import Lists
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import checked, one_of
 
 TYPES = {"type1": 1, "type2": 2, "type3": 3}
@@ -39,23 +40,39 @@ TYPES = {"type1": 1, "type2": 2, "type3": 3}
 SORTING = 20
 
 
+def _at_exact_ranks(metric: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Make a kernel of a ``metric`` of :class:`_Sorted` lists with options of its own."""
+
+    @wraps(metric)
+    def loss(
+        scores: Tensor,
+        labels: Tensor,
+        mask: Lists | None = None,
+        generator: Source = None,
+        *,
+        gradient: str = "type3",
+        alpha_b: float = 1.0,
+        break_ties: bool = True,
+        **options: Any,
+    ) -> Tensor:
+        if not break_ties:
+            return NotImplemented
+        one_of(gradient, tuple(TYPES), "gradient")
+        scores, labels, mask = checked(scores, labels, mask)
+        batch = Batch.of_valid(scores, labels, mask)
+        lists = _Sorted(labels, mask, batch, generator, TYPES[gradient], float(alpha_b))
+        return metric(lists, **options)
+
+    return loss
+
+
+@_at_exact_ranks
 def ndcg(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Lists | None = None,
-    generator: Source = None,
-    *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
+    lists: _Sorted, *, k: int | None = None, gain: str = "exp2", discount: str = "log2"
 ) -> Tensor:
     """Minus NDCG at exact ranks; see :func:`directrank.losses.twin_ndcg`."""
-    if discount != "log2" or not break_ties:
+    if discount != "log2":
         return NotImplemented
-    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     values = gains(lists.labels, gain)
     weights, *slope = _log2_discounts(_rounded(values.shape[1]), values.dtype)
     top = lists.largest(values, k)
@@ -63,66 +80,30 @@ def ndcg(
     return lists.loss(_weighed, k, slope, lists.batch.flat(values), weights, best.numpy())
 
 
-def precision(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Lists | None = None,
-    generator: Source = None,
-    *,
-    k: int | None = None,
-    min_label: float = 1.0,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
-) -> Tensor:
+@_at_exact_ranks
+def precision(lists: _Sorted, *, k: int | None = None, min_label: float = 1.0) -> Tensor:
     """Minus precision, places over ranks; see :func:`directrank.losses.twin_precision`."""
-    if not break_ties:
-        return NotImplemented
-    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     ones, inverse = _inverse_places(_rounded(lists.labels.shape[1]), lists.labels.dtype)
     chosen = (lists.batch.flat(lists.labels) >= min_label).astype(ones.dtype)
     best = np.maximum(lists.batch.lengths, 1) if k is None else np.full(len(lists.labels), k)
     return lists.loss(_weighed, k, (inverse, ones), chosen, ones, best.astype(ones.dtype))
 
 
+@_at_exact_ranks
 def average_precision(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Lists | None = None,
-    generator: Source = None,
-    *,
-    k: int | None = None,
-    denominator: str = "R",
-    min_label: float = 1.0,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
+    lists: _Sorted, *, k: int | None = None, denominator: str = "R", min_label: float = 1.0
 ) -> Tensor:
     """Minus average precision, places over ranks; see :func:`directrank.losses.twin_ap`."""
-    if denominator != "R" or not break_ties:
+    if denominator != "R":
         return NotImplemented
-    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     ones, inverse = _inverse_places(_rounded(lists.labels.shape[1]), lists.labels.dtype)
     chosen = lists.batch.flat(lists.labels) >= min_label
     return lists.loss(_averaged, k, (inverse, ones), chosen, inverse, lists.batch.per_list())
 
 
-def nerr(
-    scores: Tensor,
-    labels: Tensor,
-    mask: Lists | None = None,
-    generator: Source = None,
-    *,
-    k: int | None = None,
-    max_label: float | None = None,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
-) -> Tensor:
+@_at_exact_ranks
+def nerr(lists: _Sorted, *, k: int | None = None, max_label: float | None = None) -> Tensor:
     """Minus normalised ERR at exact ranks; see :func:`directrank.losses.twin_nerr`."""
-    if not break_ties:
-        return NotImplemented
-    lists = _Sorted.of(scores, labels, mask, generator, gradient, alpha_b)
     stops = stopping(lists.labels, lists.mask, max_label)
     ones, _ = _inverse_places(_rounded(stops.shape[1]), stops.dtype)
     best = cascade(lists.largest(stops, k)).numpy()
@@ -135,9 +116,15 @@ def order_with_noise(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
     if batch.has_holes:
         return NotImplemented
     B, L = batch.shape
-    order = np.tile(np.arange(L), B)
-    batch.run(_sort, SORTING * batch.documents, batch.flat(scores), batch.flat(noise), order)
+    order = _order(batch, noise, np.tile(np.arange(L), B))  # padding stays in its place
     return torch.from_numpy(order.reshape(B, L))
+
+
+def _order(batch: Batch, noise: Tensor, order: np.ndarray) -> np.ndarray:
+    """``order``, filled by descending score and then noise, from each list's first document."""
+    scores, drawn = batch.flat(batch.scores), batch.flat(noise)
+    batch.run(_sort, SORTING * batch.documents, scores, drawn, order)
+    return order
 
 
 def twin_ranks(
@@ -157,7 +144,7 @@ class _TwinRanks(torch.autograd.Function):
         return exact.clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, grad_output: Tensor):
         batch, kind, alpha = ctx.settings
         return _gradient(batch, batch.flat(grad_output), kind, alpha), None, None, None, None
@@ -173,40 +160,27 @@ def _gradient(batch: Batch, outer: np.ndarray, kind: int, alpha: float) -> Tenso
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Lists sorted by their scores, ties in random order.
+    """Lists that are sorted by their scores.
 
     Attributes:
         labels, mask: ``[B, L]``; labels are 0 where masked.
         batch: the scores, and where each list is in flat arrays.
-        order: flat positions by descending score, which count from each list's first document.
+        generator: the random stream for ties, from which nothing is drawn until the order is used.
         kind, alpha: the number of the type of the gradient, and its steepness.
     """
 
     labels: Tensor
     mask: Tensor
     batch: Batch
-    order: np.ndarray
+    generator: Source
     kind: int
     alpha: float
 
-    @classmethod
-    def of(
-        cls,
-        scores: Tensor,
-        labels: Tensor,
-        lists: Lists | None,
-        generator: Source,
-        gradient: str,
-        alpha: float,
-    ) -> _Sorted:
-        """The arguments of a loss, checked."""
-        one_of(gradient, tuple(TYPES), "gradient")
-        scores, labels, mask = checked(scores, labels, lists)
-        batch = Batch.of_valid(scores, labels, mask)
-        noise = batch.flat(uniform(scores, mask, generator, torch.float32))
-        order = np.empty(len(noise), np.int64)
-        batch.run(_sort, SORTING * batch.documents, batch.flat(scores), noise, order)
-        return cls(labels, mask, batch, order, TYPES[gradient], float(alpha))
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Flat positions by descending score, ties in random order, from each list's first."""
+        noise = uniform(self.batch.scores, self.mask, self.generator, torch.float32)
+        return _order(self.batch, noise, np.empty(len(self.batch.flat(noise)), np.int64))
 
     def largest(self, values: Tensor, k: int | None) -> Tensor:
         """The k largest ``values [B, L]`` of each list, in their order; 0 behind the last."""
@@ -250,22 +224,14 @@ class _Loss(torch.autograd.Function):
         return value
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad_output: Tensor):
-        # The decorator takes longer than a short list, and matters only if a graph is made.
-        work = _once if torch.is_grad_enabled() else _by_scores
-        return work(ctx, grad_output)
-
-
-def _by_scores(ctx, grad_output: Tensor):
-    lists, best, share, slope = ctx.given
-    outer = np.empty_like(share)
-    given = lists.order, array(grad_output), best, share, *slope, outer
-    lists.batch.run(_by_rank, lists.batch.documents, *given)
-    gradient = _gradient(lists.batch, outer, lists.kind, lists.alpha)
-    return gradient, None, None, None, None, None
-
-
-_once = torch.autograd.function.once_differentiable(_by_scores)
+        lists, best, share, slope = ctx.given
+        outer = np.empty_like(share)
+        given = lists.order, array(grad_output), best, share, *slope, outer
+        lists.batch.run(_by_rank, lists.batch.documents, *given)
+        gradient = _gradient(lists.batch, outer, lists.kind, lists.alpha)
+        return gradient, None, None, None, None, None
 
 
 def _rounded(length: int) -> int:

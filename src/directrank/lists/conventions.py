@@ -90,8 +90,12 @@ def cascade(stops: Tensor) -> Tensor:
     """``Σ_r stops_r / r · Π_{s<r} (1 - stops_s)`` of the columns r = 1, 2, … of ``[B, r]``."""
     reached = torch.ones_like(stops)
     reached[:, 1:] = (1 - stops[:, :-1]).cumprod(1)
-    ranks = torch.arange(1, stops.shape[1] + 1, dtype=stops.dtype, device=stops.device)
-    return (stops * reached / ranks).sum(1)
+    return (stops * reached / ranks_of(stops)).sum(1)
+
+
+def ranks_of(values: Tensor) -> Tensor:
+    """The ranks 1, 2, … of the columns of ``values``, in its type."""
+    return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
 
 
 def ratio(value: Tensor, best: Tensor) -> Tensor:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from directrank.lists.flat import Lists, spread
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's decorator of this name, which is passed by unless a graph of the gradient is made.
+
+    It costs as much as ListNet.
+    """
+    once = torch.autograd.function.once_differentiable(backward)
+
+    @wraps(backward)
+    def either(ctx: Any, *gradients: Tensor) -> Any:
+        return (once if torch.is_grad_enabled() else backward)(ctx, *gradients)
+
+    return either
 
 
 def with_gradient(
@@ -28,16 +46,7 @@ class _WithGradient(torch.autograd.Function):
         return value
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        # The decorator costs as much as ListNet, so it is used only if a graph of the gradient is
-        # made.
-        work = _once if torch.is_grad_enabled() else _scaled
-        return work(ctx, grad_output)
-
-
-def _scaled(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
-    (gradient,) = ctx.saved_tensors
-    return spread(grad_output, ctx.lists) * gradient, None, None
-
-
-_once = torch.autograd.function.once_differentiable(_scaled)
+        (gradient,) = ctx.saved_tensors
+        return spread(grad_output, ctx.lists) * gradient, None, None

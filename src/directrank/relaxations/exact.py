@@ -8,8 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from directrank.lists.conventions import ranks_of
 from directrank.lists.sorting import descending_order
-from directrank.relaxations.sorted_lists import SortedRanking, ranks_of
+from directrank.relaxations.sorted_lists import SortedRanking
 
 
 class StableRanking(SortedRanking):

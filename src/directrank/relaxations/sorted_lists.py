@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from directrank.lists.conventions import cascade
+from directrank.lists.conventions import cascade, ranks_of
 
 
 class SortedRanking(ABC):
@@ -35,8 +34,3 @@ class SortedRanking(ABC):
     @abstractmethod
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:
         """The ``values`` ``[B, L]`` of documents at the first k or at all ranks, ``[B, r]``."""
-
-
-def ranks_of(values: Tensor) -> Tensor:
-    """The ranks 1, 2, … of the columns of ``values``, in its type."""
-    return torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
