@@ -153,6 +153,31 @@ def test_a_server_that_is_killed_takes_its_jobs_with_it_and_they_say_so(forks):
     assert gone(fork)
 
 
+def test_a_job_whose_server_is_killed_before_it_can_answer_runs_once(tmp_path):
+    code = """
+import os
+fork = os.fork
+
+def fork_and_die():
+    pid = fork()
+    if pid:
+        os.kill(os.getpid(), 9)
+    return pid
+
+os.fork = fork_and_die
+"""
+    folder = tmp_path / "forks"
+    folder.mkdir()
+    server = server_of(folder / "socket", os.getpid(), "-c", code + SERVER)
+    environment = {**os.environ, job.VARIABLE: str(folder / "socket")}
+    written = tmp_path / "written"
+    process = begun(environment, f"open({str(written)!r}, 'x')", stderr=subprocess.PIPE)
+    # It runs as a process of its own, to which that code is not a command.
+    assert "invalid choice" in process.communicate(timeout=60)[1]
+    assert server.wait(20) == -signal.SIGKILL
+    assert not written.exists()
+
+
 def test_the_server_ends_with_its_parent_and_removes_its_folder(tmp_path):
     parent = subprocess.Popen(["sleep", "60"])
     folder = tmp_path / "forks"

@@ -166,13 +166,19 @@ def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
     except (OSError, ValueError):  # the client has gone
         connection.close()
         return
+    told, telling = os.pipe()
     pid = _forked(request)
     if pid == 0:
+        os.close(telling)
+        if not os.read(told, 1):  # the server was killed, and the client starts the job as usual
+            os._exit(1)
+        os.close(told)
         _leave(events, listening, connection)
         _run(request, descriptors)
-    for descriptor in descriptors:
+    for descriptor in (*descriptors, told):
         os.close(descriptor)
     if pid is None:
+        os.close(telling)
         connection.close()  # and the client starts the job as usual
         return
     job = SimpleNamespace(pid=pid, ended=os.pidfd_open(pid), connection=connection, done=False)
@@ -180,6 +186,10 @@ def _accept(listening: socket.socket, events: selectors.BaseSelector) -> None:
     events.register(connection, selectors.EVENT_READ, job)
     with contextlib.suppress(OSError):  # the client has gone, which the selector reports as well
         connection.sendall(f"{pid}\n".encode())
+    # The fork begins once the client knows of it, so that a job never runs twice.
+    with contextlib.suppress(BrokenPipeError):  # it has been killed
+        os.write(telling, b".")
+    os.close(telling)
 
 
 def _forked(request: Mapping[str, Any]) -> int | None:
