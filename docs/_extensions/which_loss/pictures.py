@@ -21,6 +21,7 @@ from directrank.papers.shared import figures, gallery
 from directrank.papers.shared.format import listed, minus
 from directrank.system import sources
 from directrank.system.io import atomic_path
+from directrank.system.look import saved
 
 #: Scores and labels of the documents that do not move, and the label of the one that moves.
 OTHERS = {1.5: 0, 0.5: 1, -0.5: 0, -1.5: 0}
@@ -196,7 +197,7 @@ def picture(name: str, path: Path) -> str:
     text = alternative(name, drawn)
     facts = {"Title": name, "Description": text, "Identifier": digest, "Date": None}
     with figures.style(), atomic_path(path) as temporary:
-        draw(drawn).savefig(temporary, format="svg", metadata=facts)
+        temporary.write_bytes(saved(draw(drawn), "svg", facts))
     return text
 
 

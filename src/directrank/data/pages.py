@@ -139,7 +139,7 @@ def _draw(
         _draw_ranges(right, features)
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with io.atomic_path(target.with_name(f"{target.name}.{suffix}")) as path:
-                figure.savefig(path, format=suffix, dpi=200, metadata=metadata)
+                path.write_bytes(look.saved(figure, suffix, metadata, dpi=200))
 
 
 def _draw_labels(axes: Axes, total: dict[str, Any]) -> None:

@@ -1,12 +1,15 @@
-"""The house style: the palette, and what every picture of the study looks like."""
+"""The house style: the palette, what every picture of the study looks like, and saving it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import matplotlib.style
+from matplotlib.figure import Figure
 
 #: Okabe and Ito's palette (2008), told apart with any of the common colour-vision deficiencies.
 BLACK = "#000000"
@@ -55,9 +58,45 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "directrank",
 }
 
+#: The parts of an SVG file that are coordinates.
+_COORDINATES = rb'(?<=[ "])(?:(?:d|x|y|width|height)="[^"]+|translate\([^)]+)'
+
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
     """Matplotlib's defaults plus :data:`STYLE`, whatever the user's own settings are."""
     with matplotlib.style.context(["default", STYLE]):
         yield
+
+
+def saved(figure: Figure, kind: str, metadata: Mapping[str, str | None], **options: Any) -> bytes:
+    """A figure as a file of this kind (``png``, ``pdf`` or ``svg``); equal figures are equal files.
+
+    Args:
+        figure: the figure; call this within :func:`style`.
+        kind: the file's format.
+        metadata: what Matplotlib writes into it; None leaves a default out.
+        options: others of :meth:`matplotlib.figure.Figure.savefig`.
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=dict(metadata), **options)
+    content = buffer.getvalue()
+    return _settled(content) if kind == "svg" else content
+
+
+def _settled(svg: bytes) -> bytes:
+    """An SVG file without what differs between two layouts of the same figure: rounding errors.
+
+    Coordinates are given to a thousandth of a point. Clip paths, which Matplotlib names by a digest
+    of theirs, are numbered.
+    """
+    svg = re.sub(_COORDINATES, lambda part: re.sub(rb"-?\d+\.\d{4,}", _rounded, part[0]), svg)
+    names = re.findall(rb'<clipPath id="(\w+)"', svg)
+    numbered = {name: b"clip_%d" % number for number, name in enumerate(names, start=1)}
+    uses = rb'(?<=<clipPath id=")\w+(?=")|(?<=url\(#)\w+(?=\))'
+    return re.sub(uses, lambda use: numbered.get(use[0], use[0]), svg)
+
+
+def _rounded(number: re.Match[bytes]) -> bytes:
+    text = b"%.3f" % float(number[0])
+    return re.sub(rb"^-0$", b"0", text.rstrip(b"0").rstrip(b"."))

@@ -5,7 +5,6 @@ Colours and fonts are those of :mod:`directrank.system.look`.
 
 from __future__ import annotations
 
-import io
 import itertools
 import textwrap
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from directrank.system.look import ORANGE as ORANGE
 from directrank.system.look import PURPLE as PURPLE
 from directrank.system.look import SKY as SKY
 from directrank.system.look import VERMILLION as VERMILLION
+from directrank.system.look import saved
 from directrank.system.look import style as style
 
 #: Width of one column of a two-column paper, in inches.
@@ -229,9 +229,4 @@ def render(figure: Figure, title: str, caption: str) -> dict[str, bytes]:
         },
         "svg": {"Title": title, "Description": caption, "Creator": "directrank", "Date": None},
     }
-    files = {}
-    for kind, facts in metadata.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, metadata=facts)
-        files[kind] = buffer.getvalue()
-    return files
+    return {kind: saved(figure, kind, facts) for kind, facts in metadata.items()}
