@@ -24,7 +24,11 @@ OPTIONS: dict[str, Any] = {
 
 
 def compiled(kernel: Callable) -> Callable:
-    """Compile a function that Python calls, by :func:`.system.compiling.compiled`."""
+    """Compile a function that Python calls, by :func:`.system.compiling.compiled`.
+
+    The assignment of an array to a slice, and what contains one, such as ``np.diff``, takes numba
+    five seconds, most of them for the words of an error message. Loops do without.
+    """
     return _cached(kernel, **OPTIONS)
 
 

@@ -56,7 +56,8 @@ def passes(
     L, most = lengths.max(), max(1, fronts.max())
     by_score = np.empty(N, np.int64)  # each query's documents by descending score at its last step
     for q in range(len(starts)):
-        by_score[starts[q] : starts[q] + lengths[q]] = np.arange(lengths[q])
+        for i in range(lengths[q]):
+            by_score[starts[q] + i] = i
     every = np.arange(most)
     rows = np.empty(most, np.int64)
     window, between = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
@@ -68,7 +69,8 @@ def passes(
     before = np.empty(F)
     total = 0.0
     for epoch in range(len(orders)):
-        before[:] = weights
+        for f in range(F):
+            before[f] = weights[f]
         total = 0.0
         for q in orders[epoch]:
             first, n, R = starts[q], lengths[q], fronts[q]

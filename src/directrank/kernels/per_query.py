@@ -184,6 +184,15 @@ def one_minus_ndcg(gains, ranks, discounts, cutoff, best):
 
 
 @inlined
+def differences(values):
+    """As ``np.diff(values)``, which would take long to compile."""
+    result = np.empty(len(values) - 1, values.dtype)
+    for i in range(len(result)):
+        result[i] = values[i + 1] - values[i]
+    return result
+
+
+@inlined
 def update(weights, gradients, rates):
     """Move ``weights`` ``[…, K]`` against ``gradients``, and set these to zero."""
     M = len(rates)
@@ -217,8 +226,8 @@ def epoch_by_lambdas(
             RankNet is its loss, and that of all others is 1 - NDCG@cutoff.
     """
     M, K = len(rates), len(bias)
-    longest = np.diff(offsets).max()
-    discounts = np.diff(sums)
+    longest = differences(offsets).max()
+    discounts = differences(sums)
     units = np.empty((longest, K), features.dtype)
     scores = np.empty((longest, M), features.dtype)
     score_gradients = np.empty((longest, M), features.dtype)
@@ -309,7 +318,7 @@ def epoch_by_documents(
         squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
-    longest = np.diff(offsets).max()
+    longest = differences(offsets).max()
     units = np.empty((longest, K), features.dtype)
     scores = np.empty((longest, M), features.dtype)
     score_gradients = np.empty((longest, M), features.dtype)
@@ -359,7 +368,7 @@ def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, outpu
         squash, weight, bias, output, rates, cost: the net, see above.
     """
     M, K = len(rates), len(bias)
-    longest = np.diff(offsets).max()
+    longest = differences(offsets).max()
     place, level_end = np.empty(longest, np.int64), np.empty(longest, np.int64)
     units = np.empty((2, K), features.dtype)
     scores = np.empty((2, M), features.dtype)
@@ -388,7 +397,8 @@ def epoch_by_pairs(features, labels, offsets, batch, squash, weight, bias, outpu
                     push[m] *= 1 if batch else -rates[m]
                     rise[m] = -push[m]
                 if not batch:
-                    through[:] = output
+                    for k in range(K):
+                        through[k] = output[k]
                 backward(x[i], through, squash, units[0], rise, pull, to_weight, to_bias, to_output)
                 backward(x[j], through, squash, units[1], push, pull, to_weight, to_bias, to_output)
                 if second % 500 == 0:  # 2^500 is far from the largest float64

@@ -88,18 +88,35 @@ def cut(lengths, most_runs):
 
 
 @inlined
+def widest(plan):
+    """The largest width of an input or output of a layer."""
+    most = 0
+    for layer in range(len(plan.layers)):
+        most = max(most, plan.layers[layer, 0], plan.layers[layer, 1])
+    return most
+
+
+@inlined
 def scratch_for(plan, begin, end, count):
     """Room for ``count`` matrices of documents of the longest list of the runs."""
     longest = 0
     for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         longest = max(longest, plan.lists[b, 2] - plan.lists[b, 1])
-    return np.empty((count, longest * np.max(plan.layers[:, :2])), plan.y.dtype)
+    return np.empty((count, longest * widest(plan)), plan.y.dtype)
 
 
 @inlined
 def matrix(numbers, height, width):
     """The first of some ``numbers`` as a matrix."""
     return numbers[: height * width].reshape((height, width))
+
+
+@inlined
+def copy(values, into):
+    """Copy a matrix; the assignment to a slice would take long to compile."""
+    for i in range(into.shape[0]):
+        for j in range(into.shape[1]):
+            into[i, j] = values[i, j]
 
 
 @inlined
@@ -183,7 +200,7 @@ def forward(begin, end, plan):
     """The scores of the lists of the runs from ``begin`` to ``end``."""
     kept = len(plan.standard) > 0
     scratch = scratch_for(plan, begin, end, 4)
-    mean = np.empty(np.max(plan.layers[:, 1]), plan.y.dtype)
+    mean = np.empty(widest(plan), plan.y.dtype)
     for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
         block = plan.lists[b]
         m, first, last = block
@@ -196,7 +213,7 @@ def forward(begin, end, plan):
             weight, scale, shift = parameters_of(plan, layer, m)
             if dropped >= 0:
                 own = matrix(scratch[1], n, width_in)
-                own[:] = x
+                copy(x, own)
                 drop(plan, layer, block, own)
                 x = own
             z, a = matrix(scratch[2], n, width), matrix(scratch[3], n, width)
@@ -261,9 +278,9 @@ def backward(begin, end, plan, of_runs):
     """
     runs = len(plan.runs)
     scratch = scratch_for(plan, begin, end, 3)
-    widest = np.max(plan.layers[:, :2])
-    sums = np.empty((2, widest), plan.y.dtype)
-    part = np.empty(widest * widest, plan.y.dtype)
+    most = widest(plan)
+    sums = np.empty((2, most), plan.y.dtype)
+    part = np.empty(most * most, plan.y.dtype)
     for run in range(begin, end):
         for b in range(plan.runs[run, 0], plan.runs[run, 1]):
             block = plan.lists[b]
@@ -294,7 +311,7 @@ def backward(begin, end, plan, of_runs):
                 elif dropped < 0:
                     x = of_layer(plan, plan.outputs, layer - 1, block)
                 else:
-                    x[:] = of_layer(plan, plan.outputs, layer - 1, block)
+                    copy(of_layer(plan, plan.outputs, layer - 1, block), x)
                     drop(plan, layer, block, x)
                 to_weight = pages(of_runs, at_weight, runs, width_in, width)[run]
                 add_product(x, g, anew, matrix(part, width_in, width), to_weight)
@@ -302,7 +319,7 @@ def backward(begin, end, plan, of_runs):
                     result = matrix(scratch[2], n, width_in)
                     np.dot(g, weight.T, result)
                     g = matrix(scratch[0], n, width_in)
-                    g[:] = result
+                    copy(result, g)
                     if dropped >= 0:
                         drop(plan, layer, block, g)
 
