@@ -66,11 +66,9 @@ def passes(
     room = np.empty((5, room_for(L)))
     scores, ordered, mantissa, power, push = room[0], room[1], room[2], room[3], room[4]
     ranks, counts, by_rank = np.empty(most), np.empty(most), np.empty(most)
-    before = np.empty(F)
     total = 0.0
     for epoch in range(len(orders)):
-        for f in range(F):
-            before[f] = weights[f]
+        before = weights.copy()
         total = 0.0
         for q in orders[epoch]:
             first, n, R = starts[q], lengths[q], fronts[q]

@@ -120,9 +120,11 @@ def order_with_noise(scores: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
     return torch.from_numpy(order.reshape(B, L))
 
 
-def _order(batch: Batch, noise: Tensor, order: np.ndarray) -> np.ndarray:
-    """``order``, filled by descending score and then noise, from each list's first document."""
+def _order(batch: Batch, noise: Tensor, order: np.ndarray | None = None) -> np.ndarray:
+    """Positions by descending score and then noise, from each list's first; ``order``, if given."""
     scores, drawn = batch.flat(batch.scores), batch.flat(noise)
+    if order is None:
+        order = np.empty(len(drawn), np.int64)
     batch.run(_sort, SORTING * batch.documents, scores, drawn, order)
     return order
 
@@ -180,7 +182,7 @@ class _Sorted:
     def order(self) -> np.ndarray:
         """Flat positions by descending score, ties in random order, from each list's first."""
         noise = uniform(self.batch.scores, self.mask, self.generator, torch.float32)
-        return _order(self.batch, noise, np.empty(len(self.batch.flat(noise)), np.int64))
+        return _order(self.batch, noise)
 
     def largest(self, values: Tensor, k: int | None) -> Tensor:
         """The k largest ``values [B, L]`` of each list, in their order; 0 behind the last."""

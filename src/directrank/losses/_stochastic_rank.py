@@ -10,7 +10,7 @@ from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.calls import ranking_loss
-from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.conventions import normalised_gains, rank_discounts, ranks_of
 from directrank.lists.draws import normal
 from directrank.lists.flat import Lists, counts, hidden, mask_of, spread, sums
 from directrank.lists.gradient import with_gradient
@@ -135,7 +135,7 @@ def _of_order(
 ) -> tuple[Tensor, Tensor]:
     """DCG@k ``[B]`` and the estimate ``[B, L]`` of documents in the order drawn."""
     L = drawn.shape[1]
-    ranks = torch.arange(1, L + 1, dtype=drawn.dtype, device=drawn.device)
+    ranks = ranks_of(drawn)
     theta = rank_discounts("log2", L, k, drawn.dtype, drawn.device)
     reached = L if k is None else k + 1
     steps = theta - torch.cat([theta[1:], theta.new_zeros(1)])

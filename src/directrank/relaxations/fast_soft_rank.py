@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.conventions import ranks_of
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order
 from directrank.relaxations.real_valued import RealValuedRanking
@@ -68,8 +69,7 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
         ``[B, L]``; without meaning at masked positions, but at least 1.
     """
     falling, real = values.gather(1, order), mask.gather(1, order)
-    L = values.shape[1]
-    places = torch.arange(1, L + 1, dtype=values.dtype, device=values.device).expand_as(values)
+    places = ranks_of(values).expand_as(values)
     if regularisation == "l2":
         blocks = _pooled(lambda blocks: blocks.means(-falling.detach() - places), real)
         ranks = blocks.spread(blocks.means(places)) + _BlockMeans.apply(falling, blocks) - falling

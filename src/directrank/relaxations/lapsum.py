@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.conventions import ranks_of
 from directrank.lists.sorting import descending_order
 from directrank.relaxations.real_valued import RealValuedRanking
 
@@ -54,7 +55,7 @@ def laplace_ranks(values: Tensor, order: Tensor, mask: Tensor) -> Tensor:
         ``[B, L]``; without meaning at masked positions, but at least 1.
     """
     falling, real = values.gather(1, order), mask.gather(1, order)
-    places = torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
+    places = ranks_of(values)
     lowest = torch.finfo(values.dtype).min
     ahead = _sums_before(-falling.masked_fill(~real, -lowest))
     behind = _sums_before(falling.masked_fill(~real, lowest).flip(1)).flip(1)

@@ -6,10 +6,12 @@ import contextlib
 import io
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Okabe and Ito's palette (2008), told apart with any of the common colour-vision deficiencies.
 BLACK = "#000000"
