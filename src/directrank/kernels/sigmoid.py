@@ -24,6 +24,7 @@ from directrank.kernels.pairs import (
 )
 from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
 from directrank.lists.flat import Lists
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import one_of
 
 #: The largest number of pairs of a list whose derivatives are kept from one pass to the next. They
@@ -47,7 +48,7 @@ class _SoftCounts(torch.autograd.Function):
         return batch.padded(counts)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
         batch = ctx.batch
         gradient = batch.zeros()

@@ -18,6 +18,7 @@ from directrank.kernels.soft_rank_parts import (
     project_gradient,
 )
 from directrank.lists.flat import Lists
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.sorting import descending_order
 
 #: The work that a document takes, in pairs.
@@ -45,7 +46,7 @@ class _LaplaceRanks(torch.autograd.Function):
         return ctx.batch.padded(ranks).masked_fill_(~mask, 1.0)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
         batch, gradient = ctx.batch, ctx.batch.zeros()
         outer = batch.flat(grad_output.contiguous())
@@ -66,7 +67,7 @@ class _ProjectedRanks(torch.autograd.Function):
         return ctx.batch.padded(ctx.ranks.copy()).masked_fill_(~mask, 1.0)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
         batch, gradient = ctx.batch, ctx.batch.zeros()
         outer = batch.flat(grad_output.contiguous())

@@ -21,6 +21,7 @@ from directrank.kernels import find
 from directrank.kernels.batch import array
 from directrank.kernels.threads import blas_on_one_thread, over_lists, threads_for
 from directrank.lists.documents import Documents, copied
+from directrank.lists.gradient import once_differentiable
 from directrank.models.plans import flattened, table_and_rows
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, unbiasing
 
@@ -138,7 +139,7 @@ class _Layers(torch.autograd.Function):
         return torch.from_numpy(plan.y)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         from directrank.kernels import layers as kernels
 

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from directrank.lists.buckets import buckets
 from directrank.lists.devices import on_device
+from directrank.lists.gradient import once_differentiable
 from directrank.models.stacked import StackedLinear, glorot_uniform
 
 CPU = torch.device("cpu")
@@ -142,7 +143,7 @@ class _Padded(torch.autograd.Function):
         return tuple(x.index_select(0, group.source) for group in groups)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, *gradients: Tensor) -> tuple[Tensor, None]:
         return _in_rows(ctx.shape[0], ctx.groups, gradients), None
 
@@ -156,7 +157,7 @@ class _Packed(torch.autograd.Function):
         return _in_rows(rows, groups, padded)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         padded = []
         for group in ctx.groups:
@@ -264,7 +265,7 @@ class _DroppedReLU(torch.autograd.Function):
         return result
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
         (result,) = ctx.saved_tensors
         gradient = torch.ops.aten.threshold_backward(grad_output, result, 0)

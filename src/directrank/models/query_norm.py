@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.devices import on_device
+from directrank.lists.gradient import once_differentiable
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class _Standardised(torch.autograd.Function):
         return standard
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:
         standard, scale = ctx.saved_tensors
         segments = ctx.segments

@@ -19,6 +19,7 @@ from directrank.kernels import find
 from directrank.kernels.batch import array
 from directrank.kernels.threads import blas_on_one_thread, over_lists
 from directrank.lists.documents import Documents
+from directrank.lists.gradient import once_differentiable
 from directrank.models.context_layers import Dropout
 
 
@@ -143,7 +144,7 @@ class ScoresOfPass(torch.autograd.Function):
         return passed.scores()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         counts = [shape.numel() for shape in ctx.shapes]
         parts = ctx.passed.gradient(gradient).split(counts)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from directrank.lists.gradient import once_differentiable
+
 
 class StackedLinear(nn.Module):
     """``y[m] = x[m] @ weight[m] + bias[m]``.
@@ -154,7 +156,7 @@ class _Normalised(torch.autograd.Function):
         return torch.addcmul(bias, standard, weight), mean, variance, count
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         standard, factor, mask, count = ctx.saved_tensors
         to_bias = gradient.sum(1, keepdim=True)

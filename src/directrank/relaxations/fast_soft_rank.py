@@ -10,6 +10,7 @@ from torch import Tensor
 
 from directrank.kernels import accelerated
 from directrank.lists.conventions import ranks_of
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order
 from directrank.relaxations.real_valued import RealValuedRanking
@@ -127,7 +128,7 @@ class _BlockMeans(torch.autograd.Function):
         return blocks.spread(blocks.means(values))
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
         return ctx.blocks.spread(ctx.blocks.means(grad_output)), None
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from directrank.kernels import accelerated
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.pairs import differences
 from directrank.relaxations.distribution import expected_cascade, expected_precisions
 from directrank.relaxations.protocol import no_cutoff
@@ -211,7 +212,7 @@ class _Rounds(torch.autograd.Function):
         return matrix * u.unsqueeze(2) * v.unsqueeze(1), len(ctx.rounds)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx, gradient: Tensor, _: None) -> tuple[Tensor, None, None]:
         (matrix,) = ctx.saved_tensors
         if not ctx.rounds:
