@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 from directrank import kernels
+from directrank.kernels.compiling import OPTIONS, inlined
 
 LOOPS = (ast.For, ast.While)
 
@@ -69,3 +75,47 @@ def kernel(B, n, x, y, tau):
 """
     assert constant_elements_as_divisors(loop) == ["tau[b]"]
     assert constant_elements_as_divisors(loop.replace("tau[b]", "tau[i]")) == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_compiled_functions_call_only_parts_that_are_inlined(module):
+    # A process may call another copy of a part that is not: see kernels/compiling.py.
+    names = vars(import_module(f"{kernels.__name__}.{module.stem}"))
+    compiled = {name: value for name, value in names.items() if isinstance(value, Dispatcher)}
+    called = {
+        name
+        for function in compiled.values()
+        for name in function.py_func.__code__.co_names
+        if name in compiled
+    }
+    assert [name for name in called if not compiled[name].targetoptions.get("forceinline")] == []
+
+
+def long_part(x, y):
+    """Long enough that the compiler would not inline it of its own accord."""
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(len(y)):
+            total += np.exp(x[i] - y[j]) * np.log(1 + x[i])
+    for i in range(1, len(x)):
+        if x[i] > x[i - 1]:
+            x[i] = np.sqrt(x[i - 1]) - total
+    return total
+
+
+def names_in_machine_code(mark):
+    """The functions in the machine code of a function that calls :func:`long_part` twice."""
+    part = mark(long_part)
+
+    def kernel(x, y):
+        return part(x, y) + part(y, x)
+
+    kernel = numba.njit(**OPTIONS)(kernel)
+    kernel(np.ones(3), np.ones(4))
+    (code,) = kernel.inspect_asm().values()
+    return re.findall(r"^(\w*long_part\w*):", code, re.MULTILINE)
+
+
+def test_an_inlined_part_is_no_function_in_the_machine_code():
+    assert names_in_machine_code(inlined) == []
+    assert len(names_in_machine_code(numba.njit(**OPTIONS))) > 0
