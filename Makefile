@@ -56,11 +56,13 @@ rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-
 	$(BIN)/python benchmarks/rehearsal_report.py config/rehearsal.yaml
 
 # The tests start dozens of processes, which would compile every module again without bytecode.
-test: $(READY)  ## run every test that takes seconds, on up to four cores
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test-long: $(READY)  ## run the tests that take minutes
-	$(BIN)/python -m pytest -q -m long
+test: $(READY)  ## run every test that takes seconds, on up to four cores
+	$(PYTEST)
+
+test-long: $(READY)  ## run the tests that take minutes, on up to four cores
+	$(PYTEST) -m long
 
 test-slurm: $(READY)  ## run an edition on a real Slurm on this machine and compare it with a local run (root, Debian)
 	tests/slurm/cluster.sh up
