@@ -2,7 +2,7 @@
 
 import os
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -220,11 +220,23 @@ def test_folders_are_those_of_the_files_wherever_storage_puts_them(tiny):
     assert tiny.figures_folder(None, files(figures=[])) == "figures/tiny"
 
 
-def test_what_comes_with_the_clone_is_read_from_it(tiny):
-    of_paper = tiny.published_values(SimpleNamespace(paper="bruch2019"))
-    assert of_paper
-    assert set(of_paper) < set(tiny.published_values())
-    assert all(name.startswith(shlex.quote(str(ROOT))) for name in tiny.report_templates())
+def test_published_values_and_templates_count_by_their_content(study, tiny, tmp_path):
+    for folder in ("paper_tables/published", "src/directrank/report/templates"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    table1 = SimpleNamespace(paper="bruch2019", product="table1")
+
+    def digests(root):
+        of = Workflow(study, root)
+        return of.product_code(table1), of.claims_code(table1), of.report_code()
+
+    before = digests(ROOT)
+    template = next((tmp_path / "src/directrank/report/templates").iterdir())
+    template.write_text(f"{template.read_text()}more")
+    assert [a == b for a, b in zip(before, digests(tmp_path), strict=True)] == [True, True, False]
+    published = tmp_path / "paper_tables/published/letor3_baselines.csv"
+    published.write_text(f"{published.read_text()}more\n")
+    workflow._digest.cache_clear()
+    assert not {*before} & {*digests(tmp_path)}
 
 
 def test_a_collections_part_is_its_own():

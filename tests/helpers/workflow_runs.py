@@ -26,16 +26,22 @@ PRELOADED = ["snakemake.cli", "snakemake_logger_plugin_rich", "directrank.editio
 
 
 def snakemake(
-    folder: Path, *arguments: str, config: Path = TINY, forked: bool = True, **variables: str
+    folder: Path,
+    *arguments: str,
+    config: Path = TINY,
+    forked: bool = True,
+    root: Path = ROOT,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run the workflow with ``folder`` as its working folder; the finished process.
 
-    Unless it is to be ``forked``, it is started as a user starts it.
+    Unless it is to be ``forked``, it is started as a user starts it. ``root`` is the clone whose
+    rules and package are used.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    command = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
+    command = ["--snakefile", str(root / "Snakefile"), "--directory", str(folder)]
     command += ["--configfile", str(config)]
-    command += ["--workflow-profile", str(ROOT / "workflow/profiles/default")]
+    command += ["--workflow-profile", str(root / "workflow/profiles/default")]
     command += arguments if "--cores" in arguments else ["--cores", "2", *arguments]
     environment = {**os.environ, **variables}
     environment.pop("DIRECTRANK_RAW", None) if "DIRECTRANK_RAW" not in variables else None
@@ -46,7 +52,7 @@ def snakemake(
         capture_output=True,
         text=True,
         env=environment,
-        cwd=ROOT,
+        cwd=root,
         timeout=600,
     )
 

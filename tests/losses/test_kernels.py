@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 
 from directrank import kernels, losses
 from directrank.kernels import compiling, threads
+from directrank.kernels.dispatch import find
 from directrank.kernels.neural_sort import LONG
 from directrank.relaxations.neural_sort import sorted_expectation
 from directrank.relaxations.sigmoid import soft_counts
@@ -103,7 +105,7 @@ def formula(monkeypatch):
 
     def call(function, *arguments, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(kernels, "find", lambda *arguments: None)
+            patch.setattr("directrank.kernels.dispatch.KERNELS", {})
             return function(*arguments, **options)
 
     return call
@@ -442,33 +444,32 @@ def test_derivatives_by_exact_ranks_are_those_of_pytorch_to_the_last_bit(
         return torch.autograd.grad((value * outer).sum(), leaf)[0]
 
     found = gradient()
-    monkeypatch.delitem(kernels.KERNELS, (metric["name"], "twin"))
+    monkeypatch.delitem(kernels.KERNELS, kernels_key(metric["name"], "twin"))
     assert torch.equal(found, gradient())
 
 
-@pytest.mark.parametrize(
-    ("name", "modules"),
-    [
-        ("approx_ndcg", ["kernels.sigmoid", "metrics._ndcg", "relaxations.sigmoid"]),
-        ("approx_ap", ["kernels.sigmoid", "metrics._average_precision"]),
-        ("twin_ndcg", ["kernels.twin", "kernels.pairs", "relaxations.twin"]),
-        ("lambdarank", ["kernels.lambdarank", "kernels.numbers"]),
-        ("neural_ndcg", ["kernels.neural_sort", "relaxations.neural_sort", "relaxations.gumbel"]),
-        ("listmle", ["kernels.listmle"]),
-        ("softrank", ["kernels.softrank", "relaxations.rank_binomial", "lists.conventions"]),
-        ("pl_rank", ["kernels.pl_rank", "kernels.draws", "relaxations.gumbel"]),
-    ],
-)
-def test_a_loss_depends_on_its_kernels(name, modules):
-    assert {f"directrank.{module}" for module in modules} <= set(losses.modules_of(name))
+def kernels_key(metric, relaxation):
+    """The key of a metric under a relaxation in the table of kernels."""
+    pairs = [key for key in kernels.KERNELS if isinstance(key, tuple)]
+    endings = f":{metric}_of", f":{relaxation}"
+    (key,) = [pair for pair in pairs if all(map(str.endswith, pair, endings))]
+    return key
+
+
+def function(name):
+    """What a name of the table of kernels stands for."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"directrank.{module}"), attribute)
 
 
 @pytest.mark.parametrize("key", kernels.KERNELS, ids=str)
-def test_every_kernel_is_found(key):
+def test_every_kernel_replaces_something_that_exists(key):
     scores = torch.zeros(2, 3)
-    assert callable(kernels.find(key, scores))
-    assert kernels.find("nothing", scores) is None
-    assert kernels.find(key, scores, [torch.zeros(1, requires_grad=True)]) is None
+    replaced = tuple(map(function, key)) if isinstance(key, tuple) else function(key)
+    assert find(replaced, scores) is function(kernels.KERNELS[key])
+    assert find(replaced, scores, [torch.zeros(1, requires_grad=True)]) is None
+    assert find(replaced, scores.int()) is None
+    assert find(function, scores) is None
 
 
 def expectation(function, scores, weights, mask, discounts, *settings):

@@ -49,50 +49,6 @@ def test_importing_losses_loads_no_loss_and_nothing_but_torch():
     assert out.stdout.split("\n")[:3] == [str(loaded), "[]", "False"]
 
 
-def test_modules_of_a_loss_are_those_its_value_depends_on():
-    modules = losses.modules_of("approx_ndcg")
-    assert "directrank.losses._approx_ndcg" in modules
-    assert "directrank.relaxations.sigmoid" in modules
-    assert "directrank.metrics._ndcg" in modules
-    assert "directrank.kernels.sigmoid" in modules
-    assert modules == sorted(modules)
-    assert losses.modules_of("rmse") == [
-        "directrank.lists.buckets",
-        "directrank.lists.calls",
-        "directrank.lists.compiled",
-        "directrank.lists.devices",
-        "directrank.lists.flat",
-        "directrank.lists.gradient",
-        "directrank.lists.inputs",
-        "directrank.losses._rmse",
-        "directrank.system.errors",
-    ]
-    with pytest.raises(ConfigError):
-        losses.modules_of("rsme")
-
-
-@pytest.mark.parametrize("name", losses.REGISTRY)
-def test_a_loss_depends_on_no_registry_and_on_no_other_loss(name):
-    modules = set(losses.modules_of(name))
-    packages = {f"directrank.{p}" for p in ("losses", "metrics", "relaxations", "kernels")}
-    assert not modules & packages
-    machinery = {f"directrank.losses.{m}" for m in ("_compose", "_composed", "_needs")}
-    own = losses.REGISTRY[name].split(":")[0]
-    assert own in modules
-    assert {m for m in modules if m.startswith("directrank.losses.")} <= {own, *machinery}
-
-
-def test_a_composition_depends_on_what_it_names():
-    one = losses.modules_of("approx_ap")
-    assert "directrank.metrics._err" not in one
-    assert "directrank.relaxations.neural_sort" not in one
-    settings = {"metric": {"name": "err", "k": 5}, "relaxation": "neural_sort"}
-    composed = set(losses.modules_of("composed", settings))
-    assert {"directrank.metrics._err", "directrank.kernels.neural_sort"} <= composed
-    assert "directrank.relaxations.sigmoid" not in composed
-    assert composed < set(losses.modules_of("composed"))
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "draws"),
     [

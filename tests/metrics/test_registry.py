@@ -75,9 +75,3 @@ def test_an_unknown_metric_names_the_nearest():
         metrics.label({"name": "map"})
     with pytest.raises(AttributeError):
         metrics.map  # noqa: B018
-
-
-def test_modules_of_a_metric():
-    assert "directrank.metrics._err" in metrics.modules_of("nerr")
-    assert "directrank.metrics._ndcg" not in metrics.modules_of("nerr")
-    assert "directrank.relaxations.exact" in metrics.modules_of("precision")

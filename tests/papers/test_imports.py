@@ -46,13 +46,13 @@ def modules_in(folder: Path) -> list[str]:
 def test_no_paper_imports_another_paper(paper: str) -> None:
     others = [f"directrank.papers.{other}" for other in PAPERS if other != paper]
     for module in modules_in(FOLDER / paper):
-        for name in sources.imports_of(module, everywhere=True):
+        for name in sources.imports_of(module):
             assert not any(f"{name}.".startswith(f"{other}.") for other in others), module
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_papers_tables_import_none_of_its_modules(paper: str) -> None:
-    imported = sources.imports_of(f"directrank.papers.{paper}", everywhere=True)
+    imported = sources.imports_of(f"directrank.papers.{paper}")
     assert all(name.startswith("directrank.papers.shared") for name in imported)
 
 

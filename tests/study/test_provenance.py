@@ -1,12 +1,15 @@
+import json
+import os
 import re
 import shutil
-from types import SimpleNamespace
+import subprocess
+import sys
 
 import pytest
 
-from directrank.edition.workflow import Workflow
+from directrank import losses
 from directrank.study import provenance
-from directrank.system import registry, sources
+from directrank.system import sources
 from studies import study_of
 from workflow_runs import ROOT
 
@@ -19,50 +22,98 @@ SPEC = {
 }
 
 
+#: Prints the result of an expression about the package that is found first on the path.
+PRINTED = """
+import json, sys
+from pathlib import Path
+from directrank.study import provenance
+from directrank.system import sources
+assert str(sources.PACKAGE.parent) == sys.argv[1]
+root, spec = Path(sys.argv[2]), json.loads(sys.argv[3])
+sys.path.append(str(root / "tests/helpers"))
+print(json.dumps(eval(sys.argv[4])))
+"""
+
+#: The digests of code of everything that the demo edition makes.
+OF_THE_DEMO = """(lambda workflow, study, of: {
+    **{name: workflow.run_code(of(run=name)) for name in study.runs},
+    **{key: workflow.data_code(of(key=key)) for key in study.data},
+    **{".".join(key): workflow.product_code(of(paper=key[0], product=key[1]))
+       for key in study.products},
+})(
+    __import__("directrank.edition.workflow").edition.workflow.Workflow(
+        __import__("studies").study_of("demo"), root),
+    __import__("studies").study_of("demo"), __import__("types").SimpleNamespace)
+"""
+
+
 @pytest.fixture
-def copied_package(tmp_path, monkeypatch):
+def copied_package(tmp_path):
     """A copy of the package's source, to be edited."""
     package = tmp_path / "directrank"
     shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "PACKAGE", package)
-    forget()
-    yield package
-    forget()
+    return package
 
 
-def forget():
-    for module in (sources, provenance, registry):
-        for value in vars(module).values():
-            if hasattr(value, "cache_clear"):
-                value.cache_clear()
+def printed(package, expression, spec=None):
+    """What an expression is with a copy of the package, in a new process."""
+    arguments = [str(package.parent), str(ROOT), json.dumps(spec), expression]
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTED, *arguments],
+        capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
+    return json.loads(done.stdout)
 
 
 def edit(path):
     path.write_text(path.read_text() + "\n# edited\n")
-    forget()
-
-
-def edited_digest(path, modules):
-    edit(path)
-    return provenance.code_digest(modules)
-
-
-def test_the_digest_follows_imports_in_turn(copied_package):
-    modules = ["directrank.learners.neural.fit"]
-    before = provenance.code_digest(modules)
-    assert edited_digest(copied_package / "lists/packed.py", modules) != before
-
-
-def test_the_digest_does_not_see_code_that_is_not_imported(copied_package):
-    modules = ["directrank.learners.neural.fit"]
-    before = provenance.code_digest(modules)
-    assert edited_digest(copied_package / "learners/trees/lightgbm.py", modules) == before
 
 
 def test_registries_do_not_tie_their_entries_together():
-    reached = sources.dependencies(["directrank.learners.neural.fit", "directrank.study.run"])
+    reached = provenance.dependencies(["directrank.learners.neural.fit", "directrank.study.run"])
     for name in ("learners", "losses", "metrics", "models", "kernels", "relaxations"):
         assert f"directrank.{name}" not in reached
+
+
+@pytest.mark.parametrize("name", losses.REGISTRY)
+def test_a_loss_depends_on_no_registry_and_on_no_other_loss(name):
+    own = losses.REGISTRY[name].split(":")[0]
+    modules = provenance.dependencies([own])
+    assert not modules & {
+        f"directrank.{p}" for p in ("losses", "metrics", "relaxations", "kernels")
+    }
+    machinery = {f"directrank.losses.{m}" for m in ("_compose", "_composed", "_needs")}
+    assert {m for m in modules if m.startswith("directrank.losses.")} <= {own, *machinery}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("approx_ndcg", ["kernels.sigmoid", "metrics._ndcg", "relaxations.sigmoid"]),
+        ("approx_ap", ["kernels.sigmoid", "metrics._average_precision"]),
+        ("twin_ndcg", ["kernels.twin", "kernels.pairs", "relaxations.twin"]),
+        ("lambdarank", ["kernels.lambdarank", "kernels.numbers"]),
+        ("neural_ndcg", ["kernels.neural_sort", "relaxations.neural_sort", "relaxations.gumbel"]),
+        ("listmle", ["kernels.listmle"]),
+        ("softrank", ["kernels.softrank", "relaxations.rank_binomial", "lists.conventions"]),
+        ("pl_rank", ["kernels.pl_rank", "kernels.draws", "relaxations.gumbel"]),
+        ("smooth_ndcg", ["kernels.smooth_i", "relaxations.soft_sorting"]),
+        ("lapsum_ndcg", ["kernels.soft_ndcg", "kernels.soft_ranks", "kernels.sigmoid"]),
+        ("blackbox_ndcg", ["kernels.blackbox", "relaxations.placed"]),
+    ],
+)
+def test_a_loss_depends_on_its_kernels_and_on_its_metric_and_relaxation(name, expected):
+    found = provenance.dependencies([losses.REGISTRY[name].split(":")[0]])
+    assert {f"directrank.{module}" for module in expected} <= found
+    assert "directrank.kernels.encoder" not in found
+
+
+def test_a_composition_in_a_configuration_depends_on_what_it_names():
+    loss = {"name": "composed", "metric": {"name": "err"}, "relaxation": "neural_sort"}
+    found = provenance.dependencies(provenance.modules_of({**SPEC, "loss": loss}))
+    assert {"directrank.metrics._err", "directrank.kernels.neural_sort"} <= found
+    assert "directrank.relaxations.sigmoid" not in found
 
 
 def test_the_environment_names_versions_machine_and_revision():
@@ -72,50 +123,27 @@ def test_the_environment_names_versions_machine_and_revision():
 
 
 def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
-    digest = provenance.run_digest(SPEC)
+    digest = printed(copied_package, "provenance.run_digest(spec)", SPEC)
+    assert digest == provenance.run_digest(SPEC)
     for other in ("losses/_listmle.py", "metrics/_err.py", "models/linear.py"):
         edit(copied_package / other)
-        assert provenance.run_digest(SPEC) == digest, other
-    for own in (
-        "losses/_listnet.py",
-        "metrics/_ndcg.py",
-        "models/tower.py",
-        "kernels/layers.py",
-        "metrics/packed.py",
-    ):
+    assert printed(copied_package, "provenance.run_digest(spec)", SPEC) == digest
+    for own in ("losses/_listnet.py", "metrics/packed.py", "kernels/optimisers.py"):
         edit(copied_package / own)
-        changed = provenance.run_digest(SPEC)
+        changed = printed(copied_package, "provenance.run_digest(spec)", SPEC)
         assert changed != digest, own
         digest = changed
 
 
-def test_what_is_monitored_is_part_of_a_run(copied_package):
+def test_what_is_monitored_is_part_of_a_run():
     monitored = {**SPEC, "training": {"monitor": {"quantities": [{"quantity": "tied_pairs"}]}}}
-    before = provenance.run_digest(SPEC), provenance.run_digest(monitored)
-    edit(copied_package / "learners/neural/monitor_pairs.py")
-    after = provenance.run_digest(SPEC), provenance.run_digest(monitored)
-    assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+    added = provenance.dependencies(provenance.modules_of(monitored))
+    added -= provenance.dependencies(provenance.modules_of(SPEC))
+    assert "directrank.learners.neural.monitor_pairs" in added
 
 
-@pytest.fixture(scope="module")
-def workflow():
-    return Workflow(study_of("demo"), ROOT)
-
-
-def digests(workflow):
-    """The digests of code of everything that the demo edition makes, by what it is."""
-    study = workflow.study
-    runs = {name: workflow.run_code(SimpleNamespace(run=name)) for name in study.runs}
-    data = {key: workflow.data_code(SimpleNamespace(key=key)) for key in study.data}
-    products = {
-        (paper, product): workflow.product_code(SimpleNamespace(paper=paper, product=product))
-        for paper, product in study.products
-    }
-    return {**runs, **data, **products}
-
-
-def test_something_new_changes_no_digest_of_what_exists(copied_package, workflow):
-    before = digests(workflow)
+def test_something_new_changes_no_digest_of_what_exists(copied_package):
+    before = printed(copied_package, OF_THE_DEMO)
     assert len(before) > 300
     for package in (
         "losses",
@@ -132,46 +160,27 @@ def test_something_new_changes_no_digest_of_what_exists(copied_package, workflow
         text = re.sub(r"(?m)^(\w+\b.*= \{\n)", rf"\1{line}", registry.read_text())
         registry.write_text(text + "\n# one more\n")
         (copied_package / package / "new.py").write_text("import directrank.lists.packed\n")
-    forget()
-    after = digests(workflow)
-    assert [name for name in before if after.get(name) != before[name]] == []
-    assert len(after) == len(before)
+    assert printed(copied_package, OF_THE_DEMO) == before
 
 
-def test_an_edit_changes_the_digests_of_what_uses_it_alone(copied_package, workflow):
-    before = digests(workflow)
+def test_an_edit_changes_the_digests_of_what_uses_it_alone(copied_package):
+    before = printed(copied_package, OF_THE_DEMO)
     edit(copied_package / "learners/trees/lightgbm.py")
-    changed = {name for name, digest in digests(workflow).items() if digest != before[name]}
-    runs = workflow.study.runs.items()
+    after = printed(copied_package, OF_THE_DEMO)
+    runs = study_of("demo").runs.items()
+    changed = {name for name, digest in after.items() if digest != before[name]}
     assert changed == {name for name, spec in runs if spec["learner"] == "lightgbm"} != set()
 
 
-def test_imports_are_told_apart_by_where_they_are(copied_package):
+def test_imports_for_type_checkers_do_not_count_and_those_inside_functions_do(copied_package):
     (copied_package / "made_up.py").write_text(
         "import directrank.system.io\n"
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from directrank.lists import packed\n"
-        "try:\n    from directrank.system.errors import ConfigError\n"
-        "except ImportError:\n    pass\n"
-        "class Holder:\n    from directrank.system import seeds\n"
-        "    def work(self):\n        from directrank.stats import means\n"
-        "from directrank import nothing_there\n"
+        "class Holder:\n    def work(self):\n        from directrank.stats import means\n"
     )
-    module = "directrank.made_up"
-    top = (
-        "directrank.system.io",
-        "directrank.system.errors",
-        "directrank.system",
-        "directrank.system.seeds",
-    )
-    assert sources.imports_of(module) == top
-    everywhere = set(sources.imports_of(module, everywhere=True))
-    assert everywhere - set(top) == {
-        "directrank.lists",
-        "directrank.lists.packed",
-        "directrank.stats",
-        "directrank.stats.means",
-    }
+    found = printed(copied_package, "sorted(sources.imports_of('directrank.made_up'))")
+    assert found == ["directrank.stats.means", "directrank.system.io"]
 
 
 def test_a_processor_is_named_with_its_family_and_model():

@@ -68,6 +68,23 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in output_of(process)
 
 
+def test_a_finished_folder_that_is_moved_with_its_clone_has_nothing_to_do(finished, tmp_path):
+    clone, folder = tmp_path / "clone", tmp_path / "elsewhere"
+    unneeded = shutil.ignore_patterns("__pycache__", "raw", "prepared")
+    for part in ("src", "workflow", "config", "data", "paper_tables/published"):
+        shutil.copytree(ROOT / part, clone / part, ignore=unneeded)
+    shutil.copy(ROOT / "Snakefile", clone)
+    shutil.copytree(finished, folder)
+    process = snakemake(folder, "-n", forked=False, root=clone)
+    assert process.returncode == 0, output_of(process)
+    assert "Nothing to be done" in output_of(process)
+    published = clone / "paper_tables/published/bruch2019_table1.csv"
+    published.write_text(published.read_text().replace("0.", "0.9", 1))
+    jobs = planned(snakemake(folder, "-n", forked=False, root=clone))
+    assert (jobs["table"], jobs["claims"]) == (1, 1)
+    assert "fit" not in jobs
+
+
 def test_another_number_of_cores_and_another_folder_give_a_run_the_same_bytes(finished, made_again):
     folder, run = made_again
     assert [path.name for path in folder.glob("results/tiny/runs/*")] == [run]

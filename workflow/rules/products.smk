@@ -29,7 +29,6 @@ rule figure:
         data=STUDY.product_data,
         claims=STUDY.product_claims,
         values=STUDY.product_values,
-        published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
         png=f"figures/{EDITION}/{{paper}}/{{product}}.png",
         pdf=f"figures/{EDITION}/{{paper}}/{{product}}.pdf",
@@ -82,7 +81,6 @@ use rule figure as times with:
         plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
         results=STUDY.product_runs,
         data=STUDY.product_data,
-        published=lambda wildcards: local(STUDY.published_values(wildcards)),
     output:
         csv=f"{{top}}/{EDITION}/{{paper}}/{{product}}{TIMES}",
     log:
@@ -120,7 +118,6 @@ rule claims:
     input:
         plans=lambda wildcards: STUDY.paper_plans(wildcards.paper),
         results=STUDY.paper_runs,
-        published=local(STUDY.published_values()),
     output:
         csv=f"paper_tables/{EDITION}/{{paper}}/claims.csv",
         times=f"paper_tables/{EDITION}/{{paper}}/claims{TIMES}",
@@ -150,7 +147,6 @@ rule claims_page:
     input:
         claims=STUDY.claims_of_papers(),
         times=STUDY.claims_of_papers(TIMES),
-        published=local(STUDY.published_values()),
     output:
         csv=f"paper_tables/{EDITION}/claims.csv",
         md=f"paper_tables/{EDITION}/claims.md",
@@ -164,7 +160,7 @@ rule claims_page:
         runtime=5,
     params:
         edition=EDITION,
-        code=edition.code("directrank.papers.shared.claims_page"),
+        code=STUDY.page_code("directrank.papers.shared.claims_page"),
     message:
         "Merging the verdicts on the papers' claims"
     shell:
@@ -177,7 +173,6 @@ rule claims_by_collection:
         values=STUDY.product_files("values"),
         claims=f"paper_tables/{EDITION}/claims.csv",
         times=f"paper_tables/{EDITION}/claims{TIMES}",
-        published=local(STUDY.published_values()),
     output:
         csv=f"paper_tables/{EDITION}/claims_by_collection.csv",
         md=f"paper_tables/{EDITION}/claims_by_collection.md",
@@ -190,7 +185,7 @@ rule claims_by_collection:
         runtime=20,
     params:
         margin=STUDY.config["margin"],
-        code=edition.code("directrank.papers.one_protocol.by_collection"),
+        code=STUDY.page_code("directrank.papers.one_protocol.by_collection"),
     message:
         "Testing claims on every collection"
     shell:
@@ -206,7 +201,6 @@ rule report_page:
         tables=STUDY.product_files("table", ".md"),
         claims=f"paper_tables/{EDITION}/claims.csv",
         claims_times=f"paper_tables/{EDITION}/claims{TIMES}",
-        templates=local(STUDY.report_templates()),
     output:
         f"report/{EDITION}/report.html",
     log:
@@ -221,7 +215,7 @@ rule report_page:
         results=edition.results_folder,
         tables=subpath(input.claims, parent=True),
         figures=STUDY.figures_folder,
-        code=edition.code("directrank.report.build"),
+        code=STUDY.report_code(),
     message:
         "Writing the report of this edition"
     shell:

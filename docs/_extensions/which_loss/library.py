@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank import losses, relaxations
+from directrank.study import provenance
 
 #: Where the plain versions are, and the test that compares them with the library.
 PLAIN = "tests/helpers/losses_references.py"
@@ -85,7 +86,7 @@ class Loss:
     @property
     def relaxations(self) -> list[str]:
         """The relaxations that it is made of, by name."""
-        modules = losses.modules_of(self.name)
+        modules = provenance.dependencies([losses.REGISTRY[self.name].split(":")[0]])
         return [
             name for name, target in relaxations.REGISTRY.items() if target.split(":")[0] in modules
         ]

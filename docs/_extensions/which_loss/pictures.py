@@ -19,7 +19,7 @@ from torch import Tensor
 from directrank import kernels, losses
 from directrank.papers.shared import figures, gallery
 from directrank.papers.shared.format import listed, minus
-from directrank.system import sources
+from directrank.study import provenance
 from directrank.system.io import atomic_path
 from directrank.system.look import saved
 
@@ -212,9 +212,9 @@ def draw(drawn: Sequence[Curve]) -> Figure:
 
 def _digest(name: str) -> str:
     """Of the code that decides what the picture of a loss shows."""
-    code = [sources.text_of(module) for module in losses.modules_of(name)]
-    code += [sources.text_of(figures.__name__), Path(__file__).read_bytes()]
-    return hashlib.sha256(b"\0".join(code)).hexdigest()
+    modules = losses.REGISTRY[name].split(":")[0], figures.__name__
+    code = provenance.code_digest(modules).encode() + Path(__file__).read_bytes()
+    return hashlib.sha256(code).hexdigest()
 
 
 def _panel(axes: Axes, drawn: Sequence[tuple[str, np.ndarray]], title: str) -> None:

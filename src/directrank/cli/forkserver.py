@@ -145,13 +145,12 @@ def _prepare() -> None:
 
         from directrank import losses
         from directrank.study import provenance
-        from directrank.system import blas, sources
+        from directrank.system import blas
 
         # The first compiled loop of a process sets up the compiler.
         losses.listnet(torch.zeros(1, 2), torch.ones(1, 2))
         # What a run's record says of code, versions and libraries.
-        for module in sources.modules():
-            sources.imports_of(module)
+        provenance.code_digest(["directrank.study.run"])
         provenance.versions()
         blas.libraries()
 

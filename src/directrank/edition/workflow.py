@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +22,7 @@ from directrank.papers.shared import product as papers
 from directrank.study import provenance, results
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import digest_of, json_text
+from directrank.system.io import digest_of, json_text, sha256_of
 from directrank.system.locks import Claim
 
 #: The folder of each kind of product.
@@ -381,29 +382,39 @@ class Workflow:
         return [f"paper_tables/{self.edition}/{wildcards.paper}/claims.csv"] if quotes else []
 
     def product_code(self, wildcards: Any) -> str:
-        """A digest of the code that draws a product, and of its entry in the paper's table."""
+        """A digest of the code that draws a product, of its entry in the paper's table, and of all
+        published values."""
         paper, name = wildcards.paper, wildcards.product
         digest = code(*papers.modules_of(paper, name))
-        return digest_of([digest, repr(papers.product(paper, name))])
+        return digest_of([digest, repr(papers.product(paper, name)), self._published()])
 
     def claims_code(self, wildcards: Any) -> str:
-        """A digest of the code that tests a paper's claims, and of the paper's list of claims."""
+        """A digest of the code that tests a paper's claims, of the paper's list of claims, and of
+        all published values."""
         paper = wildcards.paper
-        return digest_of([code(*claims.modules_of(paper)), repr(claims.claims_of(paper))])
+        digest = code(*claims.modules_of(paper))
+        return digest_of([digest, repr(claims.claims_of(paper)), self._published()])
 
-    def published_values(self, wildcards: Any = None) -> list[str]:
-        """The published values that are compared with a paper's results, or those of all papers."""
-        paper = "*" if wildcards is None else f"{wildcards.paper}_*"
-        return sorted(map(str, (self.root / "paper_tables/published").glob(f"{paper}.csv")))
+    def page_code(self, module: str) -> str:
+        """A digest of the code of a page that repeats published values, and of these."""
+        return digest_of([code(module), self._published()])
+
+    def report_code(self) -> str:
+        """A digest of the code of the report and of its templates."""
+        folder = self.root / "src/directrank/report/templates"
+        return digest_of([code("directrank.report.build"), _digests(folder.iterdir())])
+
+    def _published(self) -> dict[str, str]:
+        """The digests of the published values.
+
+        They are no input of a job: their paths differ where the repository lies elsewhere.
+        """
+        return _digests((self.root / "paper_tables/published").glob("*.csv"))
 
     def figures_folder(self, wildcards: Any, input: Any) -> str:
         """The folder of the figures, even if there are none."""
         figures = input.figures
         return str(Path(figures[0]).parents[1]) if figures else f"figures/{self.edition}"
-
-    def report_templates(self) -> list[str]:
-        """The templates of the report."""
-        return sorted(map(str, (self.root / "src/directrank/report/templates").iterdir()))
 
     def _splits(self, key: str) -> tuple[str, ...]:
         return tuple(catalog.get(self.study.data[key].name).split_names)
@@ -417,8 +428,18 @@ def choice(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in sorted(names)) or "none"
 
 
+def _digests(files: Iterable[Path]) -> dict[str, str]:
+    """The digests of files, by their names."""
+    return {path.name: _digest(path) for path in sorted(files)}
+
+
+@cache
+def _digest(path: Path) -> str:
+    return sha256_of(path)
+
+
 def code(*modules: str) -> str:
-    """A digest of ``modules`` and of the modules that they import."""
+    """A digest of ``modules`` and of the modules on which they depend."""
     return provenance.code_digest(modules)
 
 

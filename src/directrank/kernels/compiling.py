@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 
-from directrank.system import compiling, sources
+from directrank.system import compiling
 
 #: Arithmetic may be reordered, but NaN and infinity are respected. Division by zero gives infinity,
 #: because Python's check for it would prevent vectorisation.
@@ -54,12 +55,21 @@ def inlined(part: Callable) -> Callable:
     return njit(**options, nogil=True)(part)
 
 
-@cache
 def _code(module: str) -> str:
-    """A digest of the kernels' modules that a kernel's module imports."""
+    """A digest of what a module has taken from other modules of kernels when it defines a kernel.
 
-    def imports(name: str) -> list[str]:
-        return [other for other in sources.imports_of(name) if other.startswith(f"{__package__}.")]
-
-    modules = sorted(sources.reached([module], imports) - {module})
-    return sha256(b"".join(sources.text_of(name) for name in modules)).hexdigest()[:8]
+    It covers the source of those modules, of those from which they took something, and constants.
+    """
+    digest, found, waiting = sha256(), {module}, [module]
+    while waiting:
+        taken = sorted(vars(sys.modules[waiting.pop()]).items())
+        constants = [item for item in taken if isinstance(item[1], int | float | str | tuple)]
+        digest.update(repr([item for item in constants if not item[0].startswith("__")]).encode())
+        # Functions, classes, and numba's own objects, which bear the names of their functions.
+        origins = {getattr(value, "__module__", None) or "" for _, value in taken}
+        new = sorted(name for name in origins - found if name.startswith(f"{__package__}."))
+        for name in new:
+            digest.update(Path(str(sys.modules[name].__file__)).read_bytes())
+        found.update(new)
+        waiting += new
+    return digest.hexdigest()[:8]

@@ -6,17 +6,12 @@ others. It is a formula, or a metric under a relaxation (:func:`compose`).
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
 from importlib import import_module
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from directrank import kernels, metrics, relaxations
 from directrank.losses._needs import Needs
-from directrank.system import sources
-from directrank.system.registry import imported_modules, look_up, target_of
+from directrank.system.registry import look_up
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -101,7 +96,6 @@ __all__ = [
     "lapsum_ndcg",
     "listmle",
     "listnet",
-    "modules_of",
     "needs_of",
     "neural_ndcg",
     "neural_ndcg_transposed",
@@ -130,44 +124,6 @@ def get(name: str) -> Callable[..., Tensor]:
 def needs_of(name: str) -> Needs:
     """The needs that the loss ``name`` declares to learners."""
     return getattr(get(name), "needs", Needs())
-
-
-def modules_of(name: str, settings: Mapping[str, Any] | None = None) -> list[str]:
-    """The modules of directrank that the value of the loss ``name`` depends on, sorted.
-
-    They include the kernels of its formula and of the metrics and relaxations of which it is
-    composed. The ``settings`` of :func:`composed` name these; without settings, all are included.
-    """
-    module, _ = target_of(REGISTRY, name, "loss")
-    modules = {*kernels.with_kernels(imported_modules(module)), *kernels.modules_of(name)}
-    named = _composed_of(module)
-    if name == "composed":
-        named = {*metrics.REGISTRY, *relaxations.REGISTRY}
-        if settings is not None:
-            parts = [settings["metric"], settings["relaxation"]]
-            named = {part if isinstance(part, str) else part["name"] for part in parts}
-    pairs = [
-        sorted(named & registry.keys()) for registry in (metrics.REGISTRY, relaxations.REGISTRY)
-    ]
-    for metric in pairs[0]:
-        modules.update(metrics.modules_of(metric))
-    for relaxation in pairs[1]:
-        modules.update(relaxations.modules_of(relaxation))
-    for pair in product(pairs[0], pairs[1]):
-        modules.update(kernels.modules_of(pair))
-    return sorted(modules)
-
-
-@cache
-def _composed_of(module: str) -> set[str]:
-    """The metrics and relaxations that a module names in the form ``{"name": "ndcg", …}``."""
-    return {
-        str(value.value)
-        for node in ast.walk(ast.parse(sources.text_of(module)))
-        if isinstance(node, ast.Dict)
-        for key, value in zip(node.keys, node.values, strict=True)
-        if isinstance(key, ast.Constant) and key.value == "name" and isinstance(value, ast.Constant)
-    }
 
 
 def __getattr__(name: str) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
+from directrank.metrics._average_precision import average_precision_of
+from directrank.relaxations.sigmoid import sigmoid
 
 
 @ranking_loss
@@ -43,5 +47,5 @@ def approx_ap(
     >>> losses.approx_ap(scores, labels)
     tensor([-0.9194, -1.0000])
     """
-    metric = {"name": "average_precision", "k": k, "min_label": min_label}
-    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)
+    metric = partial(average_precision_of, k=k, min_label=min_label)
+    return compose(metric, partial(sigmoid, alpha=alpha, beta=beta))(scores, labels, mask)

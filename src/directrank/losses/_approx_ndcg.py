@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.sigmoid import sigmoid
 
 
 @ranking_loss
@@ -46,5 +50,5 @@ def approx_ndcg(
     >>> losses.approx_ndcg(scores, labels)
     tensor([-0.9528, -1.0000])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain, "discount": discount}
-    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)
+    metric = partial(ndcg_of, k=k, gain=gain, discount=discount)
+    return compose(metric, partial(sigmoid, alpha=alpha, beta=beta))(scores, labels, mask)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
+from directrank.metrics._precision import precision_of
+from directrank.relaxations.sigmoid import sigmoid
 
 
 @ranking_loss
@@ -40,5 +44,5 @@ def approx_precision(
     >>> losses.approx_precision(scores, labels, k=2)
     tensor([-0.9709, -0.5000])
     """
-    metric = {"name": "precision", "k": k, "min_label": min_label}
-    return compose(metric, {"name": "sigmoid", "alpha": alpha, "beta": beta})(scores, labels, mask)
+    metric = partial(precision_of, k=k, min_label=min_label)
+    return compose(metric, partial(sigmoid, alpha=alpha, beta=beta))(scores, labels, mask)

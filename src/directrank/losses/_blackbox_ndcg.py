@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.blackbox import blackbox
 
 
 @ranking_loss
@@ -47,6 +51,5 @@ def blackbox_ndcg(
     >>> losses.blackbox_ndcg(scores, labels)
     tensor([-1., -1.])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    ranks = {"name": "blackbox", "lam": lam, "margin": margin}
-    return compose(metric, ranks)(scores, labels, mask)
+    metric = partial(ndcg_of, k=k, gain=gain)
+    return compose(metric, partial(blackbox, lam=lam, margin=margin))(scores, labels, mask)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from directrank import kernels, metrics, relaxations
+from directrank import metrics, relaxations
+from directrank.kernels.dispatch import find
 from directrank.lists.calls import Numbers, called
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
@@ -20,13 +21,17 @@ from directrank.relaxations.protocol import ByScores
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
+#: A metric's formula or a relaxation, with its options bound by :class:`functools.partial`; or, in
+#: a configuration, its name, or a mapping with ``name`` and options.
+Part: TypeAlias = Callable[..., Any] | str | Mapping[str, Any]
+
 #: Parameters that are not options of a metric or a relaxation.
 _GIVEN = ("ranking", "judgements", "scores", "labels", "mask", "generator")
 
 
 def compose(
-    metric: str | Mapping[str, Any],
-    relaxation: str | Mapping[str, Any],
+    metric: Part,
+    relaxation: Part,
     *,
     samples: int = 0,
     noise: float = 1.0,
@@ -34,10 +39,12 @@ def compose(
     """Make a loss of a metric and a relaxation that supplies its ranks.
 
     Args:
-        metric: a name of :data:`directrank.metrics.REGISTRY`, or a mapping with ``name`` and the
-            metric's options (``k``, ``gain``, …).
-        relaxation: a name of :data:`directrank.relaxations.REGISTRY`, or a mapping with ``name``
-            and its options (``alpha``, ``tau``, …).
+        metric: a metric's formula, as :func:`directrank.metrics.formula` gives it, with its options
+            bound by :class:`functools.partial`; or a name of
+            :data:`directrank.metrics.REGISTRY`, or a mapping with ``name`` and the metric's options
+            (``k``, ``gain``, …).
+        relaxation: likewise a relaxation, or a name of :data:`directrank.relaxations.REGISTRY`, or
+            a mapping with ``name`` and its options (``alpha``, ``tau``, …).
         samples: 0 uses the scores as they are; otherwise the loss is the mean over that many draws
             of Gumbel noise added to them, which makes them log-weights of a Plackett-Luce model.
         noise: scale of the noise.
@@ -64,17 +71,10 @@ def compose(
 class _Composition:
     """The result of :func:`compose`, which can be pickled."""
 
-    def __init__(
-        self,
-        metric: str | Mapping[str, Any],
-        relaxation: str | Mapping[str, Any],
-        samples: int,
-        noise: float,
-    ) -> None:
+    def __init__(self, metric: Part, relaxation: Part, samples: int, noise: float) -> None:
         self.given = metric, relaxation, samples, noise
-        metric_name, self.formula, self.options = _resolved("metric", metric)
-        relaxation_name, self.relax, self.settings = _resolved("relaxation", relaxation)
-        self.names = metric_name, relaxation_name
+        self.formula, self.options = _resolved("metric", metric)
+        self.relax, self.settings = _resolved("relaxation", relaxation)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Composition, self.given
@@ -90,11 +90,13 @@ class _Composition:
         query_ids: Numbers | None = None,
         weights: Numbers | None = None,
     ) -> Tensor:
-        metric, relaxation, samples, noise = self.given
+        _, _, samples, noise = self.given
         lists = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
         if torch.compiler.is_compiling():
             from directrank.losses._composed import composed
 
+            metric = {"name": self.formula.__name__.removesuffix("_of"), **self.options}
+            relaxation = {"name": self.relax.__name__, **self.settings}
             return composed(scores, labels, mask, metric=metric, relaxation=relaxation,
                             samples=samples, noise=noise, generator=generator, **lists)  # fmt: skip
         values = self._drawn if samples else self._relaxed
@@ -108,7 +110,7 @@ class _Composition:
         generator: torch.Generator | None,
         **settings: Any,
     ) -> Tensor:
-        kernel = kernels.find(self.names, scores, settings.values())
+        kernel = find((self.formula, self.relax), scores, settings.values())
         if kernel is not None:
             drawn = {"generator": generator} if hasattr(self.relax, "draws_by") else {}
             result = kernel(scores, labels, lists, **self.options, **settings, **drawn)
@@ -135,24 +137,28 @@ class _Composition:
         return sum(values[1:], values[0]) / samples
 
 
-def _resolved(
-    kind: str, chosen: str | Mapping[str, Any]
-) -> tuple[str, Callable[..., Any], dict[str, Any]]:
-    """Name, function and options of a metric or relaxation."""
-    options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
-    name = options.pop("name", "")
-    return name, _function(kind, name, *options), options
+def _resolved(kind: str, chosen: Part) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Function and options of a metric or relaxation."""
+    if isinstance(chosen, partial):
+        function, options = chosen.func, dict(chosen.keywords)
+    elif callable(chosen):
+        function, options = chosen, {}
+    else:
+        options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
+        name = options.pop("name", "")
+        function = metrics.formula(name) if kind == "metric" else relaxations.get(name)
+    _check(kind, function, *options)
+    return function, options
 
 
 @cache
-def _function(kind: str, name: str, *options: str) -> Callable[..., Any]:
-    """The function of a metric or relaxation, checked to have these options."""
-    function = metrics.formula(name) if kind == "metric" else relaxations.get(name)
+def _check(kind: str, function: Callable[..., Any], *options: str) -> None:
+    """Raise ConfigError if a metric or relaxation lacks one of these options."""
     known = [key for key in inspect.signature(function).parameters if key not in _GIVEN]
     for option in options:
         if option not in known:
             remedy = nearest(option, known)
             if option in ("samples", "noise"):
                 remedy = "give it to the composition, beside metric and relaxation"
+            name = function.__name__.removesuffix("_of")
             raise ConfigError(f"{kind} '{name}' has no option '{option}'", remedy)
-    return function

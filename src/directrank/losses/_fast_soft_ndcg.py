@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.fast_soft_rank import fast_soft_rank
 
 
 @ranking_loss
@@ -48,11 +52,6 @@ def fast_soft_ndcg(
     >>> losses.fast_soft_ndcg(scores, labels, tau=0.3)
     tensor([-0.8804, -1.0000])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    projection = {
-        "name": "fast_soft_rank",
-        "tau": tau,
-        "regularisation": regularisation,
-        "beta": beta,
-    }
+    metric = partial(ndcg_of, k=k, gain=gain)
+    projection = partial(fast_soft_rank, tau=tau, regularisation=regularisation, beta=beta)
     return compose(metric, projection)(scores, labels, mask)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.sigmoid import sigmoid
 
 
 @ranking_loss
@@ -53,8 +57,7 @@ def gumbel_approx_ndcg(
     >>> losses.gumbel_approx_ndcg(scores, labels, noise=0.0)
     tensor([-0.9528, -1.0000])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    loss = compose(
-        metric, {"name": "sigmoid", "alpha": alpha, "beta": beta}, samples=samples, noise=noise
-    )
+    metric = partial(ndcg_of, k=k, gain=gain)
+    ranks = partial(sigmoid, alpha=alpha, beta=beta)
+    loss = compose(metric, ranks, samples=samples, noise=noise)
     return loss(scores, labels, mask, generator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.flat import Flat, Lists, counts, in_order, mask_of, spread

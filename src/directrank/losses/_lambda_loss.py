@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import discount, normalised_gains
 from directrank.lists.inputs import checked, one_of

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.neural_sort import neural_sort
 
 
 @ranking_loss
@@ -52,8 +56,8 @@ def neural_ndcg(
     >>> losses.neural_ndcg(scores, labels)
     tensor([-0.8388, -0.9070])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    sorting = {"name": "neural_sort", "tau": tau, "iterations": iterations, "tolerance": tolerance}
+    metric = partial(ndcg_of, k=k, gain=gain)
+    sorting = partial(neural_sort, tau=tau, iterations=iterations, tolerance=tolerance)
     loss = compose(metric, sorting, samples=samples, noise=noise)
     return loss(scores, labels, mask, generator)
 
@@ -86,13 +90,9 @@ def neural_ndcg_transposed(
     >>> losses.neural_ndcg_transposed(scores, labels)
     tensor([-0.8388, -0.9070])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    sorting = {
-        "name": "neural_sort",
-        "tau": tau,
-        "iterations": iterations,
-        "tolerance": tolerance,
-        "rows_first": True,
-    }
+    metric = partial(ndcg_of, k=k, gain=gain)
+    sorting = partial(
+        neural_sort, tau=tau, iterations=iterations, tolerance=tolerance, rows_first=True
+    )
     loss = compose(metric, sorting, samples=samples, noise=noise)
     return loss(scores, labels, mask, generator)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.pirank import pirank as pirank_ranks
 
 
 @ranking_loss
@@ -45,6 +49,6 @@ def pirank(
     >>> losses.pirank(scores, labels)
     tensor([-1., -1.])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    sorting = {"name": "pirank", "tau": tau, "straight_through": straight_through}
-    return compose(metric, sorting)(scores, labels, mask)
+    metric = partial(ndcg_of, k=k, gain=gain)
+    ranks = partial(pirank_ranks, tau=tau, straight_through=straight_through)
+    return compose(metric, ranks)(scores, labels, mask)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists, mask_of

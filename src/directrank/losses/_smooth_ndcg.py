@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.smooth_i import smooth_i
 
 
 @ranking_loss
@@ -49,11 +53,6 @@ def smooth_ndcg(
     >>> losses.smooth_ndcg(scores, labels)
     tensor([-0.8678, -1.0649])
     """
-    metric = {"name": "ndcg", "k": k, "gain": gain}
-    indicators = {
-        "name": "smooth_i",
-        "alpha": alpha,
-        "delta": delta,
-        "stop_gradient": stop_gradient,
-    }
+    metric = partial(ndcg_of, k=k, gain=gain)
+    indicators = partial(smooth_i, alpha=alpha, delta=delta, stop_gradient=stop_gradient)
     return compose(metric, indicators)(scores, labels, mask)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
+from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.rank_binomial import rank_binomial
 
 
 @ranking_loss
@@ -36,5 +40,5 @@ def softrank(
     >>> losses.softrank(scores, labels)
     tensor([-0.7988, -0.8870])
     """
-    metric = {"name": "ndcg", "k": k}
-    return compose(metric, {"name": "rank_binomial", "sigma": sigma})(scores, labels, mask)
+    ranks = partial(rank_binomial, sigma=sigma)
+    return compose(partial(ndcg_of, k=k), ranks)(scores, labels, mask)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts, ranks_of
 from directrank.lists.draws import normal

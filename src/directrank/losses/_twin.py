@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
+from directrank.metrics._average_precision import average_precision_of
+from directrank.metrics._err import nerr_of
+from directrank.metrics._ndcg import ndcg_of
+from directrank.metrics._precision import precision_of
+from directrank.relaxations.twin import twin
 
 
 @ranking_loss
@@ -50,9 +57,9 @@ def twin_precision(
     >>> losses.twin_precision(scores, labels, k=2)
     tensor([-0.5000, -0.0000])
     """
-    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    metric = {"name": "precision", "k": k, "min_label": min_label}
-    return compose(metric, twin)(scores, labels, mask, generator)
+    ranks = partial(twin, gradient=gradient, alpha_b=alpha_b, break_ties=break_ties)
+    metric = partial(precision_of, k=k, min_label=min_label)
+    return compose(metric, ranks)(scores, labels, mask, generator)
 
 
 @ranking_loss
@@ -79,9 +86,9 @@ def twin_ap(
     >>> losses.twin_ap(scores, labels)
     tensor([-0.5833, -0.3333])
     """
-    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    metric = {"name": "average_precision", "min_label": min_label}
-    return compose(metric, twin)(scores, labels, mask, generator)
+    ranks = partial(twin, gradient=gradient, alpha_b=alpha_b, break_ties=break_ties)
+    metric = partial(average_precision_of, min_label=min_label)
+    return compose(metric, ranks)(scores, labels, mask, generator)
 
 
 @ranking_loss
@@ -108,9 +115,9 @@ def twin_ndcg(
     >>> losses.twin_ndcg(scores, labels)
     tensor([-0.5869, -0.5000])
     """
-    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    metric = {"name": "ndcg", "k": k}
-    return compose(metric, twin)(scores, labels, mask, generator)
+    ranks = partial(twin, gradient=gradient, alpha_b=alpha_b, break_ties=break_ties)
+    metric = partial(ndcg_of, k=k)
+    return compose(metric, ranks)(scores, labels, mask, generator)
 
 
 @ranking_loss
@@ -139,6 +146,6 @@ def twin_nerr(
     >>> losses.twin_nerr(scores, labels)
     tensor([-0.4000, -0.3333])
     """
-    twin = {"name": "twin", "gradient": gradient, "alpha_b": alpha_b, "break_ties": break_ties}
-    metric = {"name": "nerr", "k": k, "max_label": max_label}
-    return compose(metric, twin)(scores, labels, mask, generator)
+    ranks = partial(twin, gradient=gradient, alpha_b=alpha_b, break_ties=break_ties)
+    metric = partial(nerr_of, k=k, max_label=max_label)
+    return compose(metric, ranks)(scores, labels, mask, generator)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank import kernels
-from directrank.system.registry import imported_modules, look_up, target_of
+from directrank.system.registry import look_up, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +45,6 @@ __all__ = [
     "get",
     "label",
     "mean",
-    "modules_of",
     "ndcg",
     "nerr",
     "precision",
@@ -170,12 +168,6 @@ def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclud
         given = given * known
     filled = with_empty(values, known, empty).masked_fill(given == 0, 0.0)
     return (given * filled).sum() / given.sum()
-
-
-def modules_of(name: str) -> list[str]:
-    """The modules of directrank that the value of the metric ``name`` depends on, sorted."""
-    module, _ = target_of(REGISTRY, name, "metric")
-    return kernels.with_kernels(imported_modules(module))
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from directrank.system.errors import ConfigError
-from directrank.system.registry import imported_modules, look_up, nearest, target_of
+from directrank.system.registry import look_up, nearest
 
 if TYPE_CHECKING:
     import torch
@@ -65,9 +65,3 @@ def build(
         return function(n_features, generators, **options)
     except TypeError as error:
         raise ConfigError(f"model '{name}': {error}", f"check its settings: {known}") from error
-
-
-def modules_of(name: str) -> list[str]:
-    """The modules of directrank that the scores of the scorer ``name`` depend on, sorted."""
-    module, _ = target_of(REGISTRY, name, "model")
-    return list(imported_modules(module))

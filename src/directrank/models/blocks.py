@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels import find
 from directrank.kernels.batch import array
+from directrank.kernels.dispatch import find
 from directrank.kernels.threads import blas_on_one_thread, over_lists, threads_for
 from directrank.lists.documents import Documents, copied
 from directrank.lists.gradient import once_differentiable
@@ -73,7 +73,7 @@ def in_blocks(layers: Sequence[tuple[StackedLinear, StackedBatchNorm]], document
     return (
         (len(weight) > 1 or documents >= LEAST)
         and weight.dtype in (torch.float32, torch.float64)
-        and find("layers", weight) is not None
+        and find(relu_layers, weight) is not None
         and all(layer.bias is None for layer, _ in layers)
     )
 

@@ -60,7 +60,7 @@ class Encoder(LayersInLoops):
         self.width = output.weight.shape[1]
         self.inner = blocks[0].widen.weight.shape[2] if blocks else 0
         # In the order of directrank.kernels.encoder.OF_HALF.
-        super().__init__("encoder", modules, max(self.width, self.inner) <= WIDEST)
+        super().__init__(modules, max(self.width, self.inner) <= WIDEST)
 
     def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
         """See :meth:`.LayersInLoops.begin`; documents that are in no list get zeros."""

@@ -50,7 +50,7 @@ class QueryLayers(LayersInLoops):
         output_activation: bool,
     ) -> None:
         narrow = max(layer.weight.shape[2] for layer in layers) <= WIDEST
-        super().__init__("query_layers", (*layers, *norms), narrow)
+        super().__init__((*layers, *norms), narrow)
         place = dict(zip(map(id, self.parameters), self.sizes[:, 0].tolist(), strict=True))
         rows, columns = [], 0
         for number, layer in enumerate(layers):

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.kernels import find
 from directrank.kernels.batch import array
+from directrank.kernels.dispatch import find
 from directrank.kernels.threads import blas_on_one_thread, over_lists
 from directrank.lists.documents import Documents
 from directrank.lists.gradient import once_differentiable
@@ -27,14 +27,12 @@ class LayersInLoops(ABC):
     """Layers that compiled loops can compute together.
 
     Args:
-        kernel: their key in :data:`directrank.kernels.KERNELS`.
         modules: the layers, in the order in which kernels take their parameters.
         narrow: whether they are narrow enough; PyTorch divides products of wide layers among
             threads.
     """
 
-    def __init__(self, kernel: str, modules: Sequence[nn.Module], narrow: bool) -> None:
-        self.kernel = kernel
+    def __init__(self, modules: Sequence[nn.Module], narrow: bool) -> None:
         self.narrow = narrow
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         counts = [parameter[0].numel() for parameter in self.parameters]
@@ -69,7 +67,7 @@ class LayersInLoops(ABC):
         weight = self.parameters[0]
         return (
             self.narrow
-            and find(self.kernel, weight) is not None
+            and find(type(self), weight) is not None
             and weight.dtype in (torch.float32, torch.float64)
         )
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank import kernels
-from directrank.system.registry import imported_modules, look_up, target_of
+from directrank.system.registry import look_up
 
 if TYPE_CHECKING:
     from directrank.relaxations.protocol import Ranking
@@ -30,7 +29,7 @@ REGISTRY: dict[str, str] = {
     "pirank": "directrank.relaxations.pirank:pirank",
 }
 
-__all__ = ["REGISTRY", "Ranking", "get", "modules_of", "random"]
+__all__ = ["REGISTRY", "Ranking", "get", "random"]
 
 
 def get(name: str) -> Callable[..., Ranking]:
@@ -45,12 +44,6 @@ def random(name: str, options: Mapping[str, Any]) -> bool:
     return option is not None and bool(
         options.get(option, inspect.signature(relaxation).parameters[option].default)
     )
-
-
-def modules_of(name: str) -> list[str]:
-    """The modules of directrank that the ranks of ``name`` depend on, sorted."""
-    module, _ = target_of(REGISTRY, name, "relaxation")
-    return kernels.with_kernels(imported_modules(module))
 
 
 def __getattr__(name: str) -> Any:

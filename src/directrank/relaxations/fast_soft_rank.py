@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.conventions import ranks_of
 from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import one_of

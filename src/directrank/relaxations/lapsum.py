@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.conventions import ranks_of
 from directrank.lists.sorting import descending_order
 from directrank.relaxations.real_valued import RealValuedRanking

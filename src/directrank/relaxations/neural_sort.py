@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.gradient import once_differentiable
 from directrank.lists.pairs import differences
 from directrank.relaxations.distribution import expected_cascade, expected_precisions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.kernels import accelerated
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.draws import Source, uniform
 from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences

@@ -12,9 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from directrank import learners, losses, metrics, models
+from directrank import learners, losses, metrics, models, relaxations
+from directrank.kernels.dispatch import kernels_of
 from directrank.learners import neural
 from directrank.system import sources
+from directrank.system.registry import target_of
 
 RECORDED = (
     *("torch", "numpy", "scipy", "pandas", "lightgbm", "xgboost-cpu", "xgboost", "catboost"),
@@ -23,19 +25,26 @@ RECORDED = (
 
 
 def code_digest(modules: Iterable[str]) -> str:
-    """A digest of the source of ``modules`` and of the directrank modules that they import,
-    directly or not.
-
-    Packages' ``__init__`` (the registries) and imports inside functions do not count, unless they
-    are among ``modules``: see :func:`directrank.system.sources.dependencies`.
-    """
+    """A digest of the source of ``modules`` and of those on which their results depend."""
     return _code_digest(frozenset(modules))
+
+
+def dependencies(modules: Iterable[str]) -> set[str]:
+    """``modules``, those that they import, directly or not, and the kernels that replace parts.
+
+    Packages' ``__init__`` count only if they are named: they list what there is, and a new entry
+    does not affect what uses another one.
+    """
+    found = sources.dependencies(modules)
+    while not (kernels := kernels_of(found)) <= found:
+        found = sources.dependencies(found | kernels)
+    return found
 
 
 @cache
 def _code_digest(modules: frozenset[str]) -> str:
     digest = hashlib.sha256()
-    for name in sorted(sources.dependencies(modules)):
+    for name in sorted(dependencies(modules)):
         digest.update(name.encode() + b"\0" + sources.text_of(name) + b"\0")
     return digest.hexdigest()[:16]
 
@@ -45,15 +54,26 @@ def run_digest(spec: Mapping[str, Any]) -> str:
 
     It covers only the learner, loss, scorer, metrics and monitored quantities that the run names.
     """
-    modules = ["directrank.study.run", "directrank.metrics.evaluation"]
-    modules.append(learners.get(spec["learner"]).module)
-    for metric in [spec["selection"], *spec["evaluation"]]:
-        modules += metrics.modules_of(metric["name"])
+    return code_digest(modules_of(spec))
+
+
+def modules_of(spec: Mapping[str, Any]) -> set[str]:
+    """The modules that a run names: those of its learner, loss, scorer, metrics, …"""
+    modules = {"directrank.study.run", learners.get(spec["learner"]).module}
+    named = [(metrics, metric) for metric in [spec["selection"], *spec["evaluation"]]]
     if "loss" in spec:
-        modules += losses.modules_of(spec["loss"]["name"], spec["loss"])
-        modules += models.modules_of(spec["model"]["name"])
-        modules += neural.modules_of(spec.get("training", {}).get("monitor"))
-    return code_digest(modules)
+        named += [(losses, spec["loss"]), (models, spec["model"])]
+        # The parts that a configuration composes.
+        named += [
+            (registry, spec["loss"][part])
+            for part, registry in (("metric", metrics), ("relaxation", relaxations))
+            if part in spec["loss"]
+        ]
+        modules |= neural.modules_of(spec.get("training", {}).get("monitor"))
+    for registry, item in named:
+        name = item if isinstance(item, str) else item["name"]
+        modules.add(target_of(registry.REGISTRY, name, registry.__name__)[0])
+    return modules
 
 
 @cache

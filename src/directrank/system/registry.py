@@ -1,14 +1,12 @@
-"""Functions that are looked up by name and imported on first use, and the modules they need."""
+"""Functions that are looked up by name and imported on first use."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from importlib import import_module
 from typing import Any
 
-from directrank.system import sources
 from directrank.system.errors import ConfigError
 
 
@@ -36,9 +34,3 @@ def nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     guess = f"did you mean '{near[0]}'? If not, " if near else ""
     return f"{guess}choose one of: {', '.join(known)}"
-
-
-@cache
-def imported_modules(module: str) -> tuple[str, ...]:
-    """``module`` and the modules of this package that it imports, directly or not, sorted."""
-    return tuple(sorted(sources.dependencies([module], everywhere=True)))

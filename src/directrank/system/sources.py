@@ -1,13 +1,12 @@
 """The package's modules as source text: their imports, constants and signatures.
 
-They are read without being imported, so that planning a study needs no PyTorch, and digests can
-follow the imports.
+They are read without being imported, so that planning a study needs no PyTorch.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -23,45 +22,38 @@ def text_of(module: str) -> bytes:
     return b"" if path is None else path.read_bytes()
 
 
-def modules() -> list[str]:
-    """The names of all modules of this package, including packages."""
-    files = (path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py"))
-    parts = (file.parent.parts if file.name == "__init__" else file.parts for file in files)
-    return sorted(".".join(names) for names in parts)
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """The modules of this package that a module imports anywhere, inside functions, too.
 
-
-def imports_of(module: str, everywhere: bool = False) -> tuple[str, ...]:
-    """The modules of this package that a module imports, in the order of its imports.
-
-    These are the imports at its top level and, with ``everywhere``, also those inside functions and
-    those for type checkers only.
+    Imports for type checkers only do not count.
     """
-    return tuple(name for name, at_top in _imports(module) if at_top or everywhere)
+    return frozenset(_graph().find_modules_directly_imported_by(module))
 
 
-def dependencies(modules: Iterable[str], everywhere: bool = False) -> set[str]:
+def dependencies(modules: Iterable[str]) -> set[str]:
     """``modules`` and the modules of this package that they import, directly or not.
 
-    A package's ``__init__`` is left out unless it is named: it lists what others may import, and a
-    new entry does not affect modules that use another one.
+    They include what the ``__init__`` of a package imports, but that file itself only if it is
+    named: it lists what others may import, and a new entry does not affect modules that use another
+    one.
     """
-
-    def imports(name: str) -> list[str]:
-        return [other for other in imports_of(name, everywhere) if not _is_package(other)]
-
-    return reached(modules, imports)
-
-
-def reached(modules: Iterable[str], imports: Callable[[str], Iterable[str]]) -> set[str]:
-    """``modules`` and everything that they import, directly or not."""
-    result: set[str] = set()
-    waiting = list(modules)
+    named = set(modules)
+    found: set[str] = set()
+    waiting = set(named)
     while waiting:
-        name = waiting.pop()
-        if name not in result:
-            result.add(name)
-            waiting += imports(name)
-    return result
+        found |= waiting
+        packages = {name.rpartition(".")[0] for name in waiting} - {""}
+        waiting = packages.union(*map(imports_of, waiting)) - found
+    return {name for name in found if name in named or not _graph().find_children(name)}
+
+
+@cache
+def _graph() -> Any:
+    """The imports among the modules of this package."""
+    import grimp
+
+    return grimp.build_graph(PACKAGE.name, exclude_type_checking_imports=True, cache_dir=None)
 
 
 @cache
@@ -138,43 +130,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
         yield Parameter(arguments.kwarg.arg, Parameter.VAR_KEYWORD)
 
 
-@cache
-def _imports(module: str) -> tuple[tuple[str, bool], ...]:
-    """The modules of this package that a module imports, each with whether at its top level."""
-    names: list[tuple[str, bool]] = []
-    for node, at_top in _import_statements(_tree(module).body):
-        if isinstance(node, ast.Import):
-            names += [(alias.name, at_top) for alias in node.names]
-        elif node.module and not node.level:
-            names.append((node.module, at_top))
-            names += [(f"{node.module}.{alias.name}", at_top) for alias in node.names]
-    ours = f"{PACKAGE.name}."
-    return tuple(item for item in names if item[0].startswith(ours) and _path(item[0]) is not None)
-
-
-def _import_statements(
-    body: Sequence[ast.AST], at_top: bool = True
-) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Imports among statements and nested in them, each with whether it is at the top level."""
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node, at_top
-            continue
-        later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        )
-        # Expressions contain no imports and make up most of a syntax tree.
-        nested = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
-        yield from _import_statements(nested, at_top and not later)
-
-
 def _tree(module: str) -> ast.Module:
     return ast.parse(text_of(module))
-
-
-def _is_package(module: str) -> bool:
-    path = _path(module)
-    return path is not None and path.name == "__init__.py"
 
 
 @cache

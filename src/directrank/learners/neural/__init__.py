@@ -11,7 +11,7 @@ QUANTITIES: dict[str, str] = {
 }
 
 
-def modules_of(monitor: Mapping[str, Any] | None) -> list[str]:
-    """The modules of the quantities that a run's ``monitor`` names, sorted."""
+def modules_of(monitor: Mapping[str, Any] | None) -> set[str]:
+    """The modules of the quantities that a run's ``monitor`` names."""
     names = [quantity["quantity"] for quantity in (monitor or {}).get("quantities", [])]
-    return sorted({QUANTITIES[name].split(":")[0] for name in names if name in QUANTITIES})
+    return {QUANTITIES[name].split(":")[0] for name in names if name in QUANTITIES}

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels import find
 from directrank.kernels.batch import array
+from directrank.kernels.dispatch import find
 from directrank.lists.devices import on_device
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
@@ -100,7 +100,7 @@ class Adagrad(SGD):
         super().__init__(parameters, weight_decay=weight_decay)
         self.start = initial_accumulator_value
         self.sums = torch.full_like(self.weights, self.start)
-        self.loops = _Loops.over(self.weights, self.shapes, [self.sums])
+        self.loops = Loops.over(self.weights, self.shapes, [self.sums])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         if self.loops is not None:
@@ -139,7 +139,7 @@ class Adam(SGD):
         self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64)
         #: The same numbers, because operations on small tensors take longer.
         self._taken = self.steps.numpy()
-        self.loops = _Loops.over(self.weights, self.shapes, [self.means, self.squares])
+        self.loops = Loops.over(self.weights, self.shapes, [self.means, self.squares])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         keep, keep_square = self.BETAS
@@ -175,7 +175,7 @@ class Adam(SGD):
             value[model] = 0
 
 
-class _Loops:
+class Loops:
     """Compiled loops over the vector of all parameters; :mod:`directrank.kernels.optimisers`.
 
     Args:
@@ -200,9 +200,9 @@ class _Loops:
     @classmethod
     def over(
         cls, weights: Tensor, shapes: Sequence[torch.Size], state: Sequence[Tensor]
-    ) -> _Loops | None:
+    ) -> Loops | None:
         """Loops over these vectors; None where PyTorch has to update them."""
-        if not find("optimisers", weights) or weights.dtype not in (torch.float32, torch.float64):
+        if not find(cls, weights) or weights.dtype not in (torch.float32, torch.float64):
             return None
         return cls(weights, shapes, state)
 

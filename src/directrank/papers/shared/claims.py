@@ -30,7 +30,6 @@ from directrank.papers.shared.product import (
 from directrank.papers.shared.verdicts import STANDIN_GROUP, UNMEASURED
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
-from directrank.system.registry import imported_modules
 
 #: The published lists of claims, in the order of the page.
 LISTS = ("claims", "more_claims")
@@ -328,14 +327,15 @@ def read_claims(path: str | Path) -> pd.DataFrame:
     return claims.assign(timed=measured["_merge"].eq("both"))
 
 
-def modules_of(paper: str) -> list[str]:
-    """The modules of directrank that the verdicts on the claims of ``paper`` depend on, sorted."""
+def modules_of(paper: str) -> set[str]:
+    """The modules of directrank that make the verdicts on the claims of ``paper``."""
     measured = claims_of(paper).values()
-    modules = set(imported_modules(__name__))
-    modules |= code_behind(paper, (claim.function for claim in measured if claim.function))
+    modules = {__name__} | code_behind(
+        paper, (claim.function for claim in measured if claim.function)
+    )
     for name in {name for claim in measured for name in (*claim.needs, *claim.optional)}:
         modules |= computed_by(product(paper, name))
-    return sorted(modules)
+    return modules
 
 
 def claims_of(paper: str) -> Mapping[str, Claim]:

@@ -21,7 +21,7 @@ from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from directrank.study import published
 from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
-from directrank.system.registry import imported_modules
+from directrank.system.registry import target_of
 from directrank.system.schema import suggest
 
 if TYPE_CHECKING:
@@ -226,33 +226,29 @@ def call(paper: str, function: str, *arguments: Any, **options: Any) -> Any:
     return getattr(import_module(module), name)(*arguments, **options)
 
 
-def modules_of(paper: str, name: str) -> list[str]:
-    """The modules of directrank that the files of a product depend on, sorted.
+def modules_of(paper: str, name: str) -> set[str]:
+    """The modules of directrank that make the files of a product.
 
     The paper's lists of products and claims are not among them, because an entry affects only its
     own product.
     """
     item = product(paper, name)
     shown = [item, *(product(paper, other) for other in item.repeats)]
-    modules = {*imported_modules(__name__), *imported_modules(RENDERING)}
-    modules |= code_behind(paper, (part.function for part in shown))
-    return sorted(modules.union(*(computed_by(part) for part in shown)))
+    modules = {__name__, RENDERING} | code_behind(paper, (part.function for part in shown))
+    return modules.union(*(computed_by(part) for part in shown))
 
 
 def code_behind(paper: str, functions: Iterable[str]) -> set[str]:
-    """The modules of a paper's functions, and all modules that they import."""
-    return {
-        module for function in functions for module in imported_modules(target(paper, function)[0])
-    }
+    """The modules of a paper's functions."""
+    return {target(paper, function)[0] for function in functions}
 
 
 def computed_by(item: Product) -> set[str]:
     """The modules of the losses and metrics that a product evaluates by name."""
     pairs = [name.split(".") for name in item.computes]
     return {
-        module
-        for registry, name in pairs
-        for module in import_module(f"directrank.{registry}").modules_of(name)
+        target_of(import_module(f"directrank.{kind}").REGISTRY, name, kind)[0]
+        for kind, name in pairs
     }
 
 

@@ -1,0 +1,88 @@
+"""The choice between a formula and its kernel, the same for all of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from directrank.kernels import KERNELS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGE = __package__.partition(".")[0]
+
+
+def find(
+    replaced: Callable[..., Any] | tuple[Callable[..., Any], Callable[..., Any]],
+    values: Tensor,
+    options: Iterable[Any] = (),
+) -> Callable[..., Any] | None:
+    """The kernel that replaces a function if it can be used on ``values``, else None.
+
+    Args:
+        replaced: a function or class that :data:`directrank.kernels.KERNELS` names, or a metric's
+            formula and a relaxation; None is returned for any other.
+        values: the first argument, which may require a gradient.
+        options: the other arguments; if one requires a gradient, PyTorch is needed.
+    """
+    if values.device.type != "cpu" or not values.is_floating_point():
+        return None
+    for option in options:
+        if getattr(option, "requires_grad", False):
+            return None
+    key = tuple(map(_name, replaced)) if isinstance(replaced, tuple) else _name(replaced)
+    return _load(KERNELS[key]) if key in KERNELS else None
+
+
+def accelerated(formula: Function) -> Function:
+    """Make a function that calls the kernel of the ``formula`` if possible, otherwise the formula.
+
+    The formula is its attribute ``__wrapped__``.
+    """
+
+    @wraps(formula)
+    def fastest(values: Tensor, *arguments: Any, **options: Any) -> Any:
+        kernel = find(formula, values, (*arguments, *options.values()))
+        if kernel is not None:
+            result = kernel(values, *arguments, **options)
+            if result is not NotImplemented:
+                return result
+        return formula(values, *arguments, **options)
+
+    return fastest  # type: ignore[return-value]
+
+
+def kernels_of(modules: Collection[str]) -> set[str]:
+    """The modules of the kernels that replace something in ``modules``, of a pair in two of them.
+
+    >>> sorted(kernels_of(["directrank.losses._listnet"]))
+    ['directrank.kernels.listnet']
+    >>> pair = ["directrank.metrics._ndcg", "directrank.relaxations.smooth_i"]
+    >>> kernels_of(pair[:1]), kernels_of(pair)
+    (set(), {'directrank.kernels.smooth_i'})
+    """
+    return {
+        _module(kernel)
+        for key, kernel in KERNELS.items()
+        if all(_module(name) in modules for name in (key if isinstance(key, tuple) else (key,)))
+    }
+
+
+def _module(target: str) -> str:
+    return f"{_PACKAGE}.{target.partition(':')[0]}"
+
+
+@cache
+def _name(function: Callable[..., Any]) -> str:
+    """A function's name in the table."""
+    return f"{function.__module__.removeprefix(f'{_PACKAGE}.')}:{function.__qualname__}"
+
+
+@cache
+def _load(target: str) -> Callable[..., Any]:
+    return getattr(import_module(_module(target)), target.partition(":")[2])
