@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -217,3 +218,32 @@ def test_a_product_that_quotes_claims_asks_for_their_file(tmp_path, capsys):
     arguments = ["product", str(path), "--results", str(tmp_path), "--out", str(tmp_path / "f")]
     assert main(arguments) != 0
     assert "--claims paper_tables/<edition>/<paper>/claims.csv" in capsys.readouterr().err
+
+
+def test_a_failure_is_recorded_only_on_request(data, tmp_path, capsys):
+    spec = {key: value for key, value in SPEC.items() if key not in ("loss", "training", "tune")}
+    spec |= {"learner": "lightgbm", "model": {"min_data_in_leaf": 1000}, "trials": 1}
+    path, out = tmp_path / "run.json", tmp_path / "out"
+    path.write_text(json.dumps(spec))
+    command = ["fit", str(path), "--data", str(data), "--out", str(out)]
+    assert main(command) == 2
+    assert not (out / "run.json").exists()
+    assert main([*command, "--record-failure"]) == 0
+    assert "no tree found a split" in capsys.readouterr().err
+    record = json.loads((out / "run.json").read_text())
+    assert record["failed"].startswith("no tree found a split")
+    assert not (tmp_path / "out.checkpoint").exists()
+    assert main(["evaluate", str(out)]) == 2
+    assert "failed: no tree found a split" in capsys.readouterr().err
+    assert main(["export", str(out), "--data", str(data), "--out", str(tmp_path / "trec")]) == 2
+    assert "failed: no tree found a split" in capsys.readouterr().err
+
+
+def test_data_that_are_damaged_are_no_failure_of_the_method(data, tmp_path):
+    damaged = tmp_path / "data"
+    shutil.copytree(data, damaged)
+    (damaged / "store/features.npy").write_bytes(b"")
+    out = tmp_path / "out"
+    command = ["fit", run_file(tmp_path), "--data", str(damaged), "--out", str(out)]
+    assert main([*command, "--record-failure"]) == 2
+    assert not (out / "run.json").exists()

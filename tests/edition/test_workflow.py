@@ -261,3 +261,30 @@ def test_what_is_drawn_from_published_values_reads_those_of_every_collection():
         f"{collection}.parquet" for collection in real.collections()
     ]
     assert real.product_values(SimpleNamespace(paper="qin2010", product="table4")) == []
+
+
+def test_a_product_that_is_not_made_is_named_beside_those_that_are():
+    workflow = Workflow(study_of("demo"), ROOT)
+    pattern = workflow.wildcard_constraints()["product"]
+    for product in ("figure1", "figure11", "table9b"):
+        assert re.fullmatch(pattern, product)
+        with pytest.raises(ConfigError, match=rf"no '{product}' of 'yu2020'\n.*figure1a, figure1b"):
+            workflow.product_runs(SimpleNamespace(paper="yu2020", product=product))
+
+
+def test_an_edition_without_claims_has_no_file_of_them(study, tiny):
+    assert len(tiny.claims_files()) == 3
+    products = {
+        key: plan
+        for key, plan in study_of("demo").products.items()
+        if key[0] == "one_protocol" and "trees" not in key[1]
+    }
+    alone = Workflow(plan.Study(study.config, products=products), ROOT)
+    assert alone.claims_files() == []
+    assert "claims" not in alone.closing_words()
+
+
+def test_failures_are_recorded_if_the_edition_says_so(study, tiny):
+    assert tiny.job_environment()["DIRECTRANK_RECORD_FAILURE"] == ""
+    recording = changed(study, record_failures=True)
+    assert recording.job_environment()["DIRECTRANK_RECORD_FAILURE"] == "1"

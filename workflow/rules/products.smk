@@ -199,8 +199,7 @@ rule report_page:
         results=STUDY.all_run_files(),
         figures=STUDY.product_files("figure", ".svg"),
         tables=STUDY.product_files("table", ".md"),
-        claims=f"paper_tables/{EDITION}/claims.csv",
-        claims_times=f"paper_tables/{EDITION}/claims{TIMES}",
+        claims=STUDY.claims_files(),
     output:
         f"report/{EDITION}/report.html",
     log:
@@ -213,7 +212,7 @@ rule report_page:
         runtime=10,
     params:
         results=edition.results_folder,
-        tables=subpath(input.claims, parent=True),
+        tables=f"paper_tables/{EDITION}",
         figures=STUDY.figures_folder,
         code=STUDY.report_code(),
     message:

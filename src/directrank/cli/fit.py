@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import time
+import traceback
 from pathlib import Path
 
 from directrank.cli.collection import uncollected
+from directrank.system.errors import DirectrankError
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -67,6 +71,16 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
             "the queue"
         ),
     )
+    fit.add_argument(
+        "--record-failure",
+        action="store_true",
+        default=bool(os.environ.get("DIRECTRANK_RECORD_FAILURE")),
+        help=(
+            "if the model cannot be trained, write the reason in the place of results and succeed, "
+            "so that other runs are compared without this one (default: only if "
+            "$DIRECTRANK_RECORD_FAILURE is set)"
+        ),
+    )
     fit.set_defaults(run=_fit)
 
     evaluate = subparsers.add_parser(
@@ -91,6 +105,7 @@ def _fit(options: argparse.Namespace) -> None:
     with uncollected():
         from directrank.data.staging import staged
         from directrank.learners.neural.checkpoints import StoppedError, signalled
+        from directrank.study.failures import write_failure
         from directrank.study.run import execute
         from directrank.study.specification import validate
         from directrank.system import nodes
@@ -104,6 +119,7 @@ def _fit(options: argparse.Namespace) -> None:
         nodes.take_gpu(options.fits_per_gpu)
     if options.stage:
         data = staged(data, os.path.expandvars(options.stage), spec)
+    began = time.monotonic()
     with Progress(options.out.name) as progress, signalled() as stop:
         try:
             execute(
@@ -120,14 +136,25 @@ def _fit(options: argparse.Namespace) -> None:
             if options.requeue:
                 nodes.requeue()
             raise
+        except (OSError, MemoryError):
+            raise  # not the method's fault: another try may succeed
+        except Exception as error:
+            # An error that names a file is about the prepared data, which other runs read as well.
+            if not options.record_failure or getattr(error, "file", None) is not None:
+                raise
+            if isinstance(error, DirectrankError):
+                print(f"error: {error}", file=sys.stderr)
+            else:
+                traceback.print_exc()
+            write_failure(options.out, spec, data, error, time.monotonic() - began)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
     from directrank.stats.intervals import mean_interval
     from directrank.stats.means import mean_metric
-    from directrank.study.results import load_run
+    from directrank.study.failures import load_trained
 
-    run = load_run(options.folder)
+    run = load_trained(options.folder)
     columns = list(run.per_query.columns[5:])
     print(f"{run.name}, {options.split}, empty queries: {options.empty}")
     for label in columns:

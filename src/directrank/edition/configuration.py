@@ -11,8 +11,26 @@ from directrank.study.specification import plain_copy
 from directrank.system.errors import ConfigError
 from directrank.system.schema import check, complete, read_yaml, suggest
 
+#: The file by which a clone of the repository is recognised.
+_SNAKEFILE = "workflow/Snakefile"
+
 #: The source of a data set that is not available: what needs it is left out.
 NONE = "none"
+
+
+def repository() -> Path:
+    """The clone of the repository to which this package belongs, or else the working folder's.
+
+    Raises:
+        ConfigError: the package was installed without a clone, and the working folder is not one.
+    """
+    for root in (Path(__file__).resolve().parents[3], Path.cwd()):
+        if (root / _SNAKEFILE).is_file():
+            return root
+    raise ConfigError(
+        "the installed package does not include the workflow",
+        "clone the repository, run `make setup` there, and use its .venv/bin/directrank",
+    )
 
 
 def edition_with_defaults(config: Mapping[str, Any], root: Path) -> dict[str, Any]:

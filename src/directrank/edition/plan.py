@@ -10,7 +10,12 @@ from typing import Any
 
 from directrank import learners
 from directrank.data import catalog
-from directrank.edition.configuration import NONE, edition_with_defaults, is_available
+from directrank.edition.configuration import (
+    NONE,
+    edition_with_defaults,
+    is_available,
+    repository,
+)
 from directrank.edition.experiments import experiments_of, label, merged, variants_of
 from directrank.papers.shared import product as papers
 from directrank.study.specification import (
@@ -76,18 +81,18 @@ def runs_behind(plans: Iterable[Mapping[str, Any]]) -> set[str]:
     return {cell["run"] for cells in experiments for cell in cells}
 
 
-def load(config: Mapping[str, Any], root: str | Path = ".") -> Study:
+def load(config: Mapping[str, Any], root: str | Path | None = None) -> Study:
     """Plan an edition.
 
     Args:
         config: the edition's configuration, as read from ``config/<edition>.yaml``.
-        root: the repository's folder.
+        root: the repository's folder; the default is the clone that this package belongs to.
 
     Raises:
         ConfigError: a setting is not valid; the message names the file, the key and the known
             values.
     """
-    root = Path(root)
+    root = repository() if root is None else Path(root)
     config = edition_with_defaults(config, root)
     for name in config["accept_licences"]:
         catalog.get(name)
@@ -133,7 +138,18 @@ def _of_collections(
         if item.collection == collection
     ]
     names += [name for name, item in made.items() if item.across and len(collections) > 1]
-    return [name for name in names if _has_pair(paper, made, name, collections, experiments)]
+    return [
+        name
+        for name in names
+        if _has_methods(made[name], experiments)
+        and _has_pair(paper, made, name, collections, experiments)
+    ]
+
+
+def _has_methods(item: papers.Product, experiments: Mapping[str, Any]) -> bool:
+    """Whether as many methods are run as a product compares."""
+    methods = sum(len(variants_of(experiments[need])) for need in item.needs)
+    return not item.needs or methods >= item.least
 
 
 def _has_pair(

@@ -24,6 +24,7 @@ from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text, sha256_of
 from directrank.system.locks import Claim
+from directrank.system.schema import suggest
 
 #: The folder of each kind of product.
 FOLDERS: Mapping[papers.Kind, str] = {
@@ -65,6 +66,7 @@ class Workflow:
             "DIRECTRANK_RAW": str(Path(self.config["raw_dir"]).absolute()),
             "DIRECTRANK_FITS_PER_GPU": str(self.config["fits_per_gpu"]),
             "DIRECTRANK_STAGE": self.config["stage_dir"],
+            "DIRECTRANK_RECORD_FAILURE": "1" if self.config["record_failures"] else "",
         }
         return variables | arithmetic.variables(self.config["arithmetic"])
 
@@ -94,7 +96,9 @@ class Workflow:
             # job.
             "run": r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}",
             "paper": choice({paper for paper, _ in self.study.products}),
-            "product": choice({product for _, product in self.study.products}),
+            # Any number of a figure or table, so that a message names those that are made.
+            "product": choice({product for _, product in self.study.products})
+            + r"|(?:figure|table)\d+[a-z]?",
             "top": choice(FOLDERS.values()),
         }
 
@@ -156,7 +160,9 @@ class Workflow:
             f"  report   report/{self.edition}/report.html\n"
             f"  figures  figures/{self.edition}/\n"
             f"  tables   paper_tables/{self.edition}/\n"
-            f"  claims   paper_tables/{self.edition}/claims.md\n"
+            + "".join(
+                f"  claims   {name}\n" for name in self.claims_files() if name.endswith(".md")
+            )
         )
 
     # Data
@@ -271,8 +277,10 @@ class Workflow:
         return [f"figures/{self.edition}/README.md"] if self.product_files("figure") else []
 
     def claims_files(self) -> list[str]:
-        """The verdicts on the papers' claims."""
-        return [f"paper_tables/{self.edition}/claims.{form}" for form in ("csv", "md")]
+        """The verdicts on claims; empty without papers that have any or collections to compare."""
+        if not self.papers_with_claims() and len(self.product_files("values")) < 2:
+            return []
+        return [f"paper_tables/{self.edition}/claims{end}" for end in (".csv", ".md", papers.TIMES)]
 
     def claims_by_collection(self) -> list[str]:
         """The verdicts on every collection side by side; empty unless there are several."""
@@ -420,7 +428,14 @@ class Workflow:
         return tuple(catalog.get(self.study.data[key].name).split_names)
 
     def _plan(self, wildcards: Any) -> Mapping[str, Any]:
-        return self.study.products[wildcards.paper, wildcards.product]
+        paper, product = wildcards.paper, wildcards.product
+        if (paper, product) not in self.study.products:
+            made = [name for of, name in self.study.products if of == paper]
+            raise ConfigError(
+                f"edition '{self.edition}' makes no '{product}' of '{paper}'",
+                suggest(product, made),
+            )
+        return self.study.products[paper, product]
 
 
 def choice(names: Iterable[str]) -> str:

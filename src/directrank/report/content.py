@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from directrank.edition.configuration import repository
 from directrank.papers.shared import gallery
+from directrank.papers.shared.claims import claims_of
 from directrank.papers.shared.product import paper_module, product
 from directrank.papers.shared.verdicts import GROUPS, RAN, UNMEASURED
 from directrank.report.products import ProductSection, anchor, cells, product_section
 from directrank.report.runs import RunSection, Use, run_section
 from directrank.report.verdicts import Verdict, read_verdicts
+from directrank.study.failures import FAILED
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError
 from directrank.system.io import read_json
@@ -30,13 +34,12 @@ class PaperSection:
     products: Sequence[ProductSection]
 
     @property
-    def by_kind(self) -> Mapping[str, Sequence[ProductSection]]:
-        """Its products of each kind that it has."""
-        return {
-            kind: listed
-            for kind in KINDS
-            if (listed := [product for product in self.products if product.kind == kind])
-        }
+    def groups(self) -> list[tuple[str, list[ProductSection]]]:
+        """Its products in their order, neighbours of one kind together under their kind."""
+        return [
+            (kind, list(listed))
+            for kind, listed in itertools.groupby(self.products, lambda product: product.kind)
+        ]
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,14 @@ class Report:
 
     Attributes:
         edition: its name.
-        verdicts: on every claim.
+        verdicts: on every claim; empty if the edition makes no paper that has claims.
         tally: group of data → how many claims have which verdict on it.
         ran: how many claims ran only on stand-ins.
         unmeasured: how many were not measured.
         citations: name of a paper → its authors and year.
         papers: with their products.
         runs: with their results.
+        failed: the names of runs that could not be trained, and why.
         seconds: of training, together.
         environments: that runs were made in.
         standins: what the data sets stand in for that are stand-ins.
@@ -65,6 +69,7 @@ class Report:
     citations: Mapping[str, str]
     papers: Sequence[PaperSection]
     runs: Sequence[RunSection]
+    failed: Mapping[str, str]
     seconds: float
     environments: Sequence[Mapping[str, Any]]
     standins: Sequence[str]
@@ -97,7 +102,7 @@ def gather(
     Args:
         plan_files: the plans of the edition's products (JSON).
         results: the edition's results, such as ``results/demo``.
-        claims_csv: the verdicts.
+        claims_csv: the verdicts; not read if the edition makes no paper that has claims.
         figures_folder, tables_folder: the edition's, such as ``figures/demo``.
         out: where the report will lie; links are relative to its folder.
 
@@ -110,6 +115,9 @@ def gather(
         raise ConfigError(f"plans of one edition are needed, not {sorted(editions)}", "plan again")
     edition = editions.pop()
     command = f"snakemake --cores 2 --configfile config/{edition}.yaml --force"
+    if Path("edition.yaml").is_file():  # a folder of `directrank compare`
+        snakefile = repository() / "workflow/Snakefile"
+        command = f"snakemake --snakefile {snakefile} --cores 2 --configfile edition.yaml --force"
     names = sorted({cell["run"] for plan in plans for cell in cells(plan)})
     loaded = {name: load_run(Path(results) / "runs" / name) for name in names}
     seconds = {name: run.record["seconds"] for name, run in loaded.items()}
@@ -125,10 +133,13 @@ def gather(
                 uses[cell["run"]].append(
                     Use(section.address, section.title, plan["paper"], experiment, cell["settings"])
                 )
-    verdicts = read_verdicts(
-        claims_csv,
-        {paper: [product.name for product in products] for paper, products in made.items()},
-    )
+    verdicts = []
+    if any(map(claims_of, made)):
+        verdicts = read_verdicts(
+            claims_csv,
+            {paper: [product.name for product in products] for paper, products in made.items()},
+        )
+    failed = {name: run.record[FAILED] for name, run in loaded.items() if FAILED in run.record}
     words = [verdict.claim["verdict"] for verdict in verdicts]
     return Report(
         edition=edition,
@@ -144,7 +155,9 @@ def gather(
         runs=[
             run_section(run, f"{command} results/{edition}/runs/{name}/run.json", uses[name])
             for name, run in loaded.items()
+            if name not in failed
         ],
+        failed=failed,
         seconds=sum(seconds.values()),
         environments=_environments(loaded.values()),
         standins=sorted(
@@ -158,10 +171,11 @@ def gather(
 
 
 def _place(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | str]]:
-    """Sorts products by paper, kind and number, after the picture of all of a paper."""
-    kind = product(plan["paper"], plan["product"]).kind
-    name = plan["product"]
-    return plan["paper"], name != "summary", KINDS.index(kind), gallery.natural(name)
+    """Sorts products by paper, kind and number, after the picture of all of a paper, or the table
+    of all methods of a collection."""
+    item, name = product(plan["paper"], plan["product"]), plan["product"]
+    first = name in ("summary", f"table_{item.collection}")
+    return plan["paper"], not first, KINDS.index(item.kind), gallery.natural(name)
 
 
 def _title(paper: str) -> str:

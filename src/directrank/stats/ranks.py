@@ -38,6 +38,15 @@ class Friedman:
     blocks: int
 
 
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """The mean over blocks of each method's rank, float64 ``[k]``; 1 is the best.
+
+    Args:
+        values: ``[n, k]``, one row per block, one column per method; more is better.
+    """
+    return np.asarray(scipy.stats.rankdata(-values, axis=1).mean(axis=0))
+
+
 def friedman(values: np.ndarray) -> Friedman:
     """Friedman's test over blocks; tied methods of a block share the mean of their ranks.
 
@@ -56,12 +65,12 @@ def friedman(values: np.ndarray) -> Friedman:
         raise ValueError("Friedman's test needs at least two blocks of at least three methods")
     if not np.isfinite(values).all():
         raise ValueError("Friedman's test needs finite values: leave out blocks without a value")
-    ranks = scipy.stats.rankdata(-values, axis=1)
+    ranks = mean_ranks(values)
     if (np.ptp(values, axis=1) == 0).all():
         # If all values are tied, SciPy's correction divides by zero.
-        return Friedman(ranks.mean(axis=0), 0.0, 1.0, len(values))
+        return Friedman(ranks, 0.0, 1.0, len(values))
     result = scipy.stats.friedmanchisquare(*values.T)
-    return Friedman(ranks.mean(axis=0), float(result.statistic), float(result.pvalue), len(values))
+    return Friedman(ranks, float(result.statistic), float(result.pvalue), len(values))
 
 
 def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float:

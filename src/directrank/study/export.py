@@ -14,8 +14,9 @@ from directrank.data import catalog, prepared
 from directrank.learners.saved import score_saved
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
+from directrank.study.failures import load_trained
 from directrank.study.ir_metadata import header
-from directrank.study.results import MODELS, RunResult, load_run
+from directrank.study.results import MODELS, RunResult
 from directrank.study.run import load_splits
 from directrank.study.specification import candidates, run_name
 from directrank.study.trec import write_qrels, write_run
@@ -55,7 +56,7 @@ def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> 
         ConfigError: the runs differ in more than their fold.
         DataError: a run is not complete, or was trained on other data.
     """
-    runs = [load_run(folder) for folder in folders]
+    runs = [load_trained(folder) for folder in folders]
     name = _name(runs)
     tests = [_test_set(run, data) for run in runs]
     qrels = Path(out) / f"{name}.qrels"

@@ -23,7 +23,7 @@ from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build_times, products
 from directrank.stats.clusters import clustered_mean
 from directrank.system.errors import DataError
-from directrank.system.io import read_json, write_csv
+from directrank.system.io import read_json, write_csv, write_json
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
 from studies import study_of
 
@@ -237,10 +237,87 @@ def test_a_method_that_lacks_a_fold_is_refused(tmp_path: Path):
     assert not list(tmp_path.glob("table.*"))
 
 
-def test_two_methods_are_not_enough(tmp_path: Path):
+@pytest.mark.parametrize("number", [1, 2])
+def test_few_methods_have_a_table_without_tests_of_ranks(tmp_path: Path, number: int):
+    levels = dict(itertools.islice(LEVELS.items(), number))
+    for product in ("table_ohsumed", "table_ohsumed_empty"):
+        data, _ = built(tmp_path, plan_of(tmp_path, product, levels=levels))
+        assert data["method"].nunique() * data["scorer"].nunique() == number
+    built(tmp_path, plan_of(tmp_path, "figure_ohsumed_time", levels=levels))
+    text = (tmp_path / "table_ohsumed.md").read_text("utf-8")
+    assert "Ranks, with their figures and tests, need at least 3 methods" in text
+    assert "Friedman" not in text
+    said = ["is the only method, with NDCG@10", "The difference is not significant"]
+    assert (said[0] in text, said[1] in text) == (number == 1, number == 2)
+
+
+def test_two_methods_are_a_pair(tmp_path: Path):
     levels = dict(itertools.islice(LEVELS.items(), 2))
-    with pytest.raises(DataError, match="fewer than three methods"):
-        built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
+    data, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", levels=levels))
+    assert data["verdict"].isin(["equivalent", "cannot tell"]).tolist() == [True]
+
+
+def test_a_diagram_has_all_methods_if_no_scorer_has_three(tmp_path: Path):
+    two_by_two = {
+        (scorer, name): LEVELS[scorer, name]
+        for scorer in ("linear", "tower")
+        for name in ("RankNet", "RMSE")
+    }
+    panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=two_by_two))
+    assert panels["panel"].tolist() == ["all methods"] * 4
+    assert "boosted trees" not in gallery.caption(stem.with_suffix(".svg"))[1]
+    trees = {("trees", name): 0.5 for name in ("LambdaMART", "XGBoost", "YetiRank", "QueryRMSE")}
+    panels, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=trees))
+    assert panels["scorer"].tolist() == ["trees"] * 4
+
+
+def failing(folder: Path, plan: Path, *methods: str) -> Path:
+    """Let the first run of methods of a plan fail."""
+    for cells in read_json(plan)["experiments"].values():
+        for method in methods:
+            of_method = [cell["run"] for cell in cells if cell["settings"]["method"] == method]
+            for run in of_method[:1]:
+                record = read_json(folder / "runs" / run / "run.json")
+                write_json(folder / "runs" / run / "run.json", {**record, "failed": "no split"})
+    return plan
+
+
+def test_a_method_that_failed_is_a_row_that_says_so(tmp_path: Path):
+    plan = failing(tmp_path, plan_of(tmp_path, "table_ohsumed"), "LambdaMART")
+    data, stem = built(tmp_path, plan)
+    (failed,) = data[data["failed"].notna()].to_dict("records")
+    assert (failed["method"], failed["failed"]) == ("LambdaMART", "no split (1 of 2 folds)")
+    assert data["mean"].notna().sum() == 9 * 4
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "## Boosted trees" in text
+    assert "| LambdaMART" in text
+    assert "**Training failed.** LambdaMART: no split (1 of 2 folds)." in text
+    pairs, _ = built(
+        tmp_path, failing(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"), "LambdaMART")
+    )
+    assert len(pairs) == 9 * 8 / 2
+
+
+def test_what_failures_leave_too_few_methods_for_says_so(tmp_path: Path):
+    levels = {key: level for key, level in LEVELS.items() if key[0] == "linear"}
+    for product in ("figure_ohsumed", "figure_ohsumed_ranks"):
+        plan = failing(tmp_path, plan_of(tmp_path, product, levels=levels), "RankNet")
+        data, stem = built(tmp_path, plan)
+        assert "fewer than 3 methods could be trained" in data["left_out"].item()
+        assert stem.with_suffix(".png").is_file()
+    trees = {("trees", name): 0.5 for name in ("LambdaMART", "XGBoost", "QueryRMSE")}
+    plan = failing(tmp_path, plan_of(tmp_path, "table_ohsumed_trees", levels=trees), "LambdaMART")
+    data, _ = built(tmp_path, plan)
+    assert "no two methods of trees" in data["left_out"].item()
+    times = build_times(plan, tmp_path / "runs", tmp_path / "t.csv", published_folder=PUBLISHED)
+    assert times.is_file()
+
+
+def test_without_a_single_method_nothing_is_made(tmp_path: Path):
+    levels = {("linear", "RankNet"): 0.5}
+    plan = failing(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels), "RankNet")
+    with pytest.raises(DataError, match="no method was trained"):
+        built(tmp_path, plan)
 
 
 def test_a_comparison_has_no_claims_to_measure():

@@ -10,19 +10,30 @@ from directrank.papers.shared.product import Kind, Product
 #: The heading of its part of a report.
 TITLE = "One protocol: every loss with every scorer, and trees, at the same budget"
 
-#: The products of each collection: kind, suffix of the name, subject, and function.
-_PARTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("figure", "", "critical differences of the losses", "ranks:figure_difference"),
-    ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks"),
-    ("figure", "_time", "quality against training time", "time:figure_time"),
-    ("table", "", "every loss with every scorer, and trees", "quality:table_quality"),
-    ("table", "_empty", "the effect of queries without a relevant document", "quality:table_empty"),
-    ("table", "_pairs", "every pair of methods", "ranks:table_pairs"),
+#: Ranks are compared only among at least this many methods.
+LEAST_RANKED = 3
+
+#: The products of each collection: kind, suffix of the name, subject, function, and the least
+#: number of methods.
+_PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
+    ("figure", "", "critical differences of the losses", "ranks:figure_difference", LEAST_RANKED),
+    ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks", LEAST_RANKED),
+    ("figure", "_time", "quality against training time", "time:figure_time", 1),
+    ("table", "", "every loss with every scorer, and trees", "quality:table_quality", 1),
+    (
+        "table",
+        "_empty",
+        "the effect of queries without a relevant document",
+        "quality:table_empty",
+        1,
+    ),
+    ("table", "_pairs", "every pair of methods", "ranks:table_pairs", 2),
     (
         "table",
         "_settings",
         "the effect of settings on the validation set",
         "settings:table_settings",
+        1,
     ),
 )
 
@@ -48,8 +59,9 @@ PRODUCTS: dict[str, Product] = (
             function,
             {"dataset": "{collection}"},
             timed=ending == "_time",
+            least=least,
         )
-        for kind, ending, what, function in _PARTS
+        for kind, ending, what, function, least in _PARTS
     }
     | {
         VALUES: Product(

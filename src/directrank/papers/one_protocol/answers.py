@@ -24,10 +24,10 @@ from directrank.papers.one_protocol.methods import (
 from directrank.papers.one_protocol.questions import QUESTIONS, Question
 from directrank.papers.shared import cells
 from directrank.papers.shared.format import listed
+from directrank.papers.shared.product import NothingToCompareError
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
 from directrank.stats.tests import holm
-from directrank.system.errors import DataError
 
 MARGIN = MARGINS[0]
 
@@ -164,9 +164,9 @@ def answer_rows(study: Comparison, answers: Mapping[Question, Answer]) -> Iterat
             yield answer_row(answers[question], heading, estimate) | {"queries": estimate.n}
 
 
-def nothing_to_ask(where: str) -> DataError:
+def nothing_to_ask(where: str) -> NothingToCompareError:
     """The error of a table without a single question."""
-    return DataError(
+    return NothingToCompareError(
         f"no two methods of trees that are compared were run {where}",
         "add variants to the experiment trees, or leave this product out",
     )

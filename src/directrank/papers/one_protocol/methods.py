@@ -31,7 +31,7 @@ from directrank.papers.shared.methods import (
 from directrank.papers.shared.training import training_sentence
 from directrank.stats.group_signs import GroupSigns
 from directrank.stats.intervals import Interval
-from directrank.stats.ranks import all_pairs, equivalence
+from directrank.stats.ranks import all_pairs, equivalence, mean_ranks
 from directrank.system.errors import DataError
 
 #: The part of the experiments' names that says what is trained → its name in print.
@@ -151,8 +151,13 @@ class Comparison(ABC):
         return GroupSigns(self.values.to_numpy(dtype=np.float64), self.groups)
 
     @cached_property
+    def mean_ranks(self) -> np.ndarray:
+        """The mean over the blocks of each method's rank, ``[k]``."""
+        return mean_ranks(self.blocks.to_numpy())
+
+    @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Every pair of methods; see :func:`directrank.stats.ranks.all_pairs`."""
+        """Every pair of at least two methods; see :func:`directrank.stats.ranks.all_pairs`."""
         return all_pairs(self.values, self.groups, self.signs)
 
     def equivalent(self, margin: float) -> np.ndarray:
@@ -187,6 +192,8 @@ class Comparison(ABC):
         where it is worse, 0 where that cannot be told."""
         k = len(self.labels)
         verdicts = np.zeros((k, k), dtype=int)
+        if k < 2:
+            return verdicts
         sure = self.pairs[self.pairs["p_corrected"] < SIGNIFICANT]
         signs = self.ahead(sure)
         verdicts[sure["a"], sure["b"]] = signs
@@ -252,8 +259,24 @@ class Protocol(Comparison):
             f"Every method has {trials} with {budget} each, chosen by validation NDCG@10.",
             training_sentence(runs),
             self.evidence.sources(self.methods[0].runs, part),
+            self.left_out,
         ]
         return " ".join(filter(None, sentences))
+
+    def failed(self, *scorers: str) -> dict[str, str]:
+        """The methods of these scorers that could not be trained, by their labels, and why."""
+        return {
+            _label(one.name, scorer): one.reason
+            for scorer in scorers
+            for one in self.evidence.failed
+            if one.experiment.endswith(f"_{scorer}")
+        }
+
+    @property
+    def left_out(self) -> str:
+        """A sentence that names the methods that could not be trained; empty if there are none."""
+        names = list(self.failed(*SCORERS))
+        return f"Left out, because training failed: {'; '.join(names)}." if names else ""
 
     @property
     def trees_beside_losses(self) -> list[int]:
@@ -277,12 +300,12 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
     """The methods that were run on ``dataset``.
 
     Raises:
-        DataError: there are fewer than three methods, or one lacks a fold that another has.
+        DataError: there is none, or one lacks a fold that another has.
     """
     methods = [method for scorer in SCORERS for method in methods_of(evidence, dataset, scorer)]
-    if len(methods) < 3:
+    if not methods:
         raise DataError(
-            f"fewer than three methods were run on {dataset}", "add variants to its experiments"
+            f"no method was trained on {dataset}", "see the logs of the fits, or run other methods"
         )
     require_equal_folds(methods)
     return Protocol(evidence, methods)
@@ -290,9 +313,13 @@ def protocol(evidence: Evidence, dataset: str) -> Protocol:
 
 def methods_of(evidence: Evidence, dataset: str, scorer: str) -> list[Method]:
     """The methods of a scorer that were run on ``dataset``, in the order of its experiment."""
-    suffix = "" if scorer == "trees" else f", {SCORERS[scorer]}"
+    suffix = _label("", scorer)
     runs = evidence.runs(f"{dataset}_{scorer}")
     return list(by_method(runs, "exclude", variant=scorer, suffix=suffix).values())
+
+
+def _label(name: str, scorer: str) -> str:
+    return name + ("" if scorer == "trees" else f", {SCORERS[scorer]}")
 
 
 def p_text(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from directrank.papers.one_protocol import LEAST_RANKED
 from directrank.papers.one_protocol.methods import (
     METRICS,
     NEURAL,
@@ -28,19 +29,23 @@ from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
-from directrank.stats.ranks import Friedman, all_pairs, friedman
+from directrank.stats.ranks import all_pairs, friedman
 
 
 def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     """The mean of every metric for every method, and which methods differ significantly."""
     study = protocol(evidence, dataset)
-    test = friedman(study.blocks.to_numpy())
     rows = [
         study.about | {"scorer": SCORERS[method.variant], "method": method.name} | numbers
         for number, method in enumerate(study.methods)
         for numbers in _metrics(
-            study, method, float(test.mean_ranks[number]), study.verdicts[number]
+            study, method, float(study.mean_ranks[number]), study.verdicts[number]
         )
+    ]
+    rows += [
+        study.about | {"scorer": SCORERS[scorer], "method": name, "failed": reason}
+        for scorer in SCORERS
+        for name, reason in study.failed(scorer).items()
     ]
     data = pd.DataFrame(rows)
     best = data.groupby("metric")["mean"].max()
@@ -50,6 +55,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
             _line(data, study.methods[number], best, study.verdicts[number])
             for number in study.of(scorer)
         ]
+        lines += [[name, "failed", *[""] * (len(METRICS) + 2)] for name in study.failed(scorer)]
         if lines:
             sections.append(Section(TITLES[scorer], lines))
     fold_means = "mean of the fold means" if study.folds > 1 else "mean over the queries"
@@ -66,7 +72,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     columns = ["Method", *METRICS, "rank", "better", "worse"]
     means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
     start = _winner(study, means, range(len(study.methods)), "all methods")
-    notes = _sentences(study, data, means, test)
+    notes = _sentences(study, data, means)
     return TableResult(data, Layout(start, caption, columns, sections, notes))
 
 
@@ -105,14 +111,16 @@ def _line(data: pd.DataFrame, method: Method, best: pd.Series, verdicts: np.ndar
     return [*cells, f"{rank:.1f}", str((verdicts > 0).sum()), str((verdicts < 0).sum())]
 
 
-def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray, test: Friedman) -> list[str]:
+def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray) -> list[str]:
+    failed = "; ".join(f"{name}: {why}" for name, why in study.failed(*SCORERS).items())
     return [
+        *([f"**Training failed.** {failed}."] if failed else []),
         *(
             _winner(study, means, study.of(scorer), f"the losses with the {TITLES[scorer].lower()}")
             for scorer in NEURAL
             if len(study.of(scorer)) > 1
         ),
-        _significance(study, data, test),
+        _significance(study, data),
         _losses(study),
         _scorers(study),
     ]
@@ -120,6 +128,9 @@ def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray, test: Fri
 
 def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str) -> str:
     """Which has the highest mean, and whether that can be said of other queries as well."""
+    if len(among) == 1:
+        only = study.methods[among[0]].label
+        return f"{only} is the only method, with NDCG@10 {measured(means[0])}."
     order = sorted(among, key=lambda number: -means[number])
     first, second = (study.methods[number] for number in order[:2])
     lead = means[order[0]] - means[order[1]]
@@ -128,10 +139,13 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     gap = "less than 0.001" if lead < 0.001 else measured(lead)
     text = (
         f"Of {what}, {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} above "
-        f"{names[1]}. It is significantly better than "
+        f"{names[1]}. "
     )
     others = len(order) - 1
     against = study.verdicts[order[0], order[1:]].tolist()
+    if others == 1:
+        return f"{text}The difference is {'' if any(against) else 'not '}significant."
+    text += "It is significantly better than "
     behind, ahead = against.count(1), against.count(-1)
     if behind == others:
         return f"{text}{share(behind, others)} others."
@@ -141,26 +155,36 @@ def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str)
     return f"{text}; the other differences are not significant."
 
 
-def _significance(study: Protocol, data: pd.DataFrame, test: Friedman) -> str:
-    pairs = study.pairs
-    sure = int((pairs["p_corrected"] < SIGNIFICANT).sum())
+def _significance(study: Protocol, data: pd.DataFrame) -> str:
     primary = data[data["metric"] == "NDCG@10"]
     widths = primary[["half_width", "half_width_over_trials"]].median()
-    alike = (
-        "Friedman's test rejects that all methods perform equally "
-        f"(χ² = {test.statistic:.1f}, p {p_text(test.p_value)})"
-        if test.p_value < SIGNIFICANT
-        else "Friedman's test does not even reject that all methods perform equally "
-        f"(p {p_text(test.p_value)})"
-    )
-    text = (
-        f"**How much can be told.** {sure} of {len(pairs)} pairs of methods differ significantly; "
-        f"{alike}. Intervals of means have half widths of {widths['half_width']:.3f} over the "
-        f"{study.size}"
+    text = "**How much can be told.** "
+    if len(study.methods) > 1:
+        pairs = study.pairs
+        sure = int((pairs["p_corrected"] < SIGNIFICANT).sum())
+        text += f"{sure} of {len(pairs)} pairs of methods differ significantly"
+        text += f"; {_alike(study)}. " if len(study.methods) >= LEAST_RANKED else ". "
+    if len(study.methods) < LEAST_RANKED:
+        text += f"Ranks, with their figures and tests, need at least {LEAST_RANKED} methods. "
+    text += (
+        f"Intervals of means have half widths of {widths['half_width']:.3f} over the {study.size}"
     )
     if not np.isnan(widths["half_width_over_trials"]):
         text += f" and of {widths['half_width_over_trials']:.3f} over trials"
     return text + " (medians over the methods)."
+
+
+def _alike(study: Protocol) -> str:
+    test = friedman(study.blocks.to_numpy())
+    if test.p_value < SIGNIFICANT:
+        return (
+            "Friedman's test rejects that all methods perform equally "
+            f"(χ² = {test.statistic:.1f}, p {p_text(test.p_value)})"
+        )
+    return (
+        "Friedman's test does not even reject that all methods perform equally "
+        f"(p {p_text(test.p_value)})"
+    )
 
 
 def _losses(study: Protocol) -> str:
@@ -172,7 +196,7 @@ def _losses(study: Protocol) -> str:
         own = [n for n in study.of(*NEURAL) if study.methods[n].name == name]
         if len(own) == len(scorers):
             columns[name] = study.values[own].mean(axis=1)
-    if len(columns) < 3:
+    if len(columns) < LEAST_RANKED:
         return "**Which loss, whatever the scorer?** Too few losses were run with every scorer."
     values = pd.DataFrame(columns)
     test, pairs = friedman(study.blocked(values).to_numpy()), all_pairs(values, study.groups)
@@ -208,8 +232,8 @@ def _scorers(study: Protocol) -> str:
             f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, and better for "
             f"{verdicts.count(1)} of {len(both)} losses, worse for {verdicts.count(-1)}"
         )
-    for number in study.trees_beside_losses:
-        others = study.of(*NEURAL)
+    others = study.of(*NEURAL)
+    for number in study.trees_beside_losses if len(others) > 1 else ():
         verdicts = study.verdicts[number, others].tolist()
         texts.append(
             f"{study.methods[number].name} against the {len(others)} losses with a scorer: better "
@@ -271,6 +295,8 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
 
 def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> str:
     """Whether the convention changes the order of the methods, and how much it moves the levels."""
+    if len(study.methods) < 2:
+        return ""
     if not empty:
         return "No test query is empty, so the conventions agree."
     texts = []

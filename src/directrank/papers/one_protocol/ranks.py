@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from directrank.papers.one_protocol import LEAST_RANKED
 from directrank.papers.one_protocol.methods import (
     MARGINS,
     NEURAL,
@@ -17,6 +18,7 @@ from directrank.papers.one_protocol.methods import (
     SIGNIFICANT,
     TITLES,
     Protocol,
+    labels_of,
     p_text,
     protocol,
 )
@@ -29,7 +31,6 @@ from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.estimates import Estimate
 from directrank.stats.ranks import cliques, critical_difference, friedman
-from directrank.system.errors import DataError
 
 #: How a scorer's methods are drawn: colour and marker, each tells them apart.
 LOOKS = {
@@ -38,6 +39,9 @@ LOOKS = {
     "context": {"color": figures.GREEN, "marker": "^"},
     "trees": {"color": figures.BLACK, "marker": "D"},
 }
+
+#: The panel of all methods, where no scorer has enough to rank.
+ALL = "all methods"
 
 #: Pairs that the table of pairs lists at most.
 SHOWN = 40
@@ -61,14 +65,7 @@ def scorer_legend(figure: Figure) -> None:
 def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     """Critical-difference diagrams, one panel per scorer, trees in each (Demšar 2006, figure 1)."""
     study = protocol(evidence, dataset)
-    trees = study.trees_beside_losses
-    panels = {scorer: study.of(scorer) + trees for scorer in NEURAL if study.of(scorer)}
-    panels = {scorer: numbers for scorer, numbers in panels.items() if len(numbers) > 2}
-    if not panels:
-        raise DataError(
-            "no scorer has three methods to rank, trees included",
-            "add variants to the experiments of a scorer",
-        )
+    panels = _panels(study)
     frames, bars = [], {}
     for scorer, numbers in panels.items():
         frames.append(_panel_data(study, scorer, numbers))
@@ -86,21 +83,32 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     )
     texts = []
     for scorer, frame, height, ax in zip(panels, frames, heights, axes[:, 0], strict=True):
-        _draw_panel(ax, frame, bars[scorer], height, SCORERS[scorer].capitalize())
+        _draw_panel(ax, frame, bars[scorer], height, SCORERS.get(scorer, scorer).capitalize())
         first = frame.iloc[0]
         texts.append(
-            f"{TITLES[scorer].lower()}: χ² = {first['friedman']:.1f}, p {p_text(first['p_value'])}"
+            f"{TITLES.get(scorer, scorer).lower()}: χ² = {first['friedman']:.1f}, "
+            f"p {p_text(first['p_value'])}"
         )
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
+    trees = ", which include boosted trees (italic)" if study.of("trees") else ""
+    elsewhere = "" if ALL in panels else study.elsewhere
     caption = (
-        "Mean rank of each loss in NDCG@10 over the test queries, among the methods of a panel, "
-        "which include boosted trees (italic); 1 is the best. A bar joins methods that do not "
+        "Mean rank of each loss in NDCG@10 over the test queries, among the methods of a panel"
+        f"{trees}; 1 is the best. A bar joins methods that do not "
         f"differ by Nemenyi's test (CD is the critical difference at {SIGNIFICANT}). Friedman's "
         f"test of equal performance gives, by panel: {'; '.join(texts)}. {study.kind_of_blocks} "
         "are the blocks, and their values are means over trials. Queries without a relevant "
-        f"document are left out. {study.elsewhere}{study.scale()}"
+        f"document are left out. {elsewhere}{study.scale()}"
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def _panels(study: Protocol) -> dict[str, list[int]]:
+    """The methods of each scorer with trees; all together if no scorer has enough to rank."""
+    trees = study.trees_beside_losses
+    panels = {scorer: study.of(scorer) + trees for scorer in NEURAL if study.of(scorer)}
+    enough = {name: numbers for name, numbers in panels.items() if len(numbers) >= LEAST_RANKED}
+    return enough or {ALL: study.of(*SCORERS)}
 
 
 def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.DataFrame:
@@ -108,7 +116,7 @@ def _panel_data(study: Protocol, scorer: str, numbers: Sequence[int]) -> pd.Data
     test = friedman(study.blocks[list(numbers)].to_numpy())
     frame = pd.DataFrame(
         {
-            "panel": SCORERS[scorer],
+            "panel": SCORERS.get(scorer, scorer),
             **study.names.iloc[list(numbers)].to_dict("list"),
             "mean_rank": test.mean_ranks,
             "critical_difference": critical_difference(len(numbers), test.blocks, SIGNIFICANT),
@@ -128,7 +136,8 @@ def _draw_panel(
     difference = float(frame["critical_difference"].iloc[0])
     low, high = int(np.floor(ranks[0])), int(np.ceil(ranks[-1]))
     high = max(high, low + int(np.ceil(difference)), low + 1)
-    margin = 0.62 * (high - low)  # labels take as much of the width as they need on either side
+    # Labels take as much of the width as they need on either side.
+    margin = (1.1 if frame["panel"].iloc[0] == ALL else 0.62) * (high - low)
     axes.set(xlim=(low - margin, high + margin), ylim=(height - 0.42, -0.42))
     axes.axis("off")
     axes.text(low - margin, -0.36, title, ha="left", va="center", fontsize=7, weight="bold")
@@ -151,6 +160,7 @@ def _draw_panel(
             solid_capstyle="butt",
             zorder=3,
         )
+    names = labels_of(frame) if frame["panel"].iloc[0] == ALL else frame["method"].tolist()
     below = 0.05 + _BAR * len(groups) + 0.06
     half = (len(ranks) + 1) // 2
     for number, row in enumerate(frame.itertuples()):
@@ -158,7 +168,8 @@ def _draw_panel(
         y = below + _LABEL * (number if left else len(ranks) - 1 - number)
         end = low - 0.02 * margin if left else high + 0.02 * margin
         axes.plot([row.mean_rank] * 2 + [end], [0, y, y], color="#777777", linewidth=0.5)
-        text = f"{row.method} {row.mean_rank:.1f}" if left else f"{row.mean_rank:.1f} {row.method}"
+        name = names[number]
+        text = f"{name} {row.mean_rank:.1f}" if left else f"{row.mean_rank:.1f} {name}"
         axes.text(
             end,
             y,
@@ -224,7 +235,7 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
 def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     """Every pair of methods: all in the CSV file, those that differ to be read."""
     study = protocol(evidence, dataset)
-    ranks = friedman(study.blocks.to_numpy()).mean_ranks
+    ranks = study.mean_ranks
     critical = critical_difference(len(study.methods), len(study.blocks), SIGNIFICANT)
     pairs = study.pairs
     data = pd.DataFrame(

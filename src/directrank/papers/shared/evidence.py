@@ -14,6 +14,7 @@ import pandas as pd
 from directrank.data.prepared import read_record
 from directrank.papers.shared.format import count
 from directrank.stats.means import mean_metric
+from directrank.study.failures import FAILED
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError, DataError
 
@@ -160,6 +161,23 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
+class FailedMethod:
+    """A method that could not be trained, on one fold at least.
+
+    Attributes:
+        experiment: the name of its experiment.
+        name: the method's name.
+        reason: what its first run that failed says, and how many did if not all.
+        run: the name of that run.
+    """
+
+    experiment: str
+    name: str
+    reason: str
+    run: str
+
+
+@dataclass(frozen=True)
 class Scale:
     """Size of a split.
 
@@ -199,6 +217,7 @@ class Evidence:
             sets that the product describes and the edition prepares.
         repeats: those of the edition's products whose cells this one shows again.
         values_files: files of published values per query from which it is made.
+        failed: the methods that could not be trained; ``experiments`` has none of their runs.
     """
 
     edition: str
@@ -209,6 +228,12 @@ class Evidence:
     prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     repeats: Sequence[str] = ()
     values_files: Sequence[Path] = ()
+    failed: Sequence[FailedMethod] = ()
+
+    @property
+    def n_methods(self) -> int:
+        """The number of methods, in all experiments together."""
+        return sum(len(_by_method(runs)) for runs in self.experiments.values())
 
     def runs(self, experiment: str) -> Sequence[PlannedRun]:
         """The runs of ``experiment``; raises :class:`ConfigError` if the plan lacks it."""
@@ -295,10 +320,11 @@ def gather(
         ConfigError: the plan is not complete. DataError: a run's results are not complete.
     """
     try:
-        experiments = {
-            name: tuple(_planned_run(entry, Path(runs_folder)) for entry in entries)
-            for name, entries in plan["experiments"].items()
-        }
+        experiments, failed = {}, []
+        for name, entries in plan["experiments"].items():
+            planned = [_planned_run(entry, Path(runs_folder)) for entry in entries]
+            experiments[name], lost = _without_failed(name, planned)
+            failed += lost
         return Evidence(
             edition=plan["edition"],
             paper=plan["paper"],
@@ -311,6 +337,7 @@ def gather(
             },
             repeats=tuple(plan.get("repeats", ())),
             values_files=tuple(map(Path, values_files)),
+            failed=failed,
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error
@@ -322,6 +349,30 @@ def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
     place = entry.get("in_place_of")
     dataset = Dataset(facts["name"], facts["title"], facts["origin"], place)
     return PlannedRun(entry["settings"], dataset, result)
+
+
+def _by_method(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
+    """The runs of each method, which differ in their fold alone."""
+    methods: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        values = [str(value) for name, value in run.settings.items() if name != "fold"]
+        methods.setdefault(", ".join(values), []).append(run)
+    return methods
+
+
+def _without_failed(
+    experiment: str, runs: Sequence[PlannedRun]
+) -> tuple[tuple[PlannedRun, ...], list[FailedMethod]]:
+    """The runs of the methods that were trained on every fold, and the methods that were not."""
+    lost, failed = [], []
+    for name, of_method in _by_method(runs).items():
+        found = [run.result for run in of_method if FAILED in run.result.record]
+        if found:
+            lost += of_method
+            some = f" ({len(found)} of {len(of_method)} folds)"
+            reason = found[0].record[FAILED] + (some if len(found) < len(of_method) else "")
+            failed.append(FailedMethod(experiment, name, reason, found[0].name))
+    return tuple(run for run in runs if run not in lost), failed
 
 
 _KINDS = {

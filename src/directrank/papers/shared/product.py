@@ -19,7 +19,7 @@ from directrank.papers.shared.evidence import OTHER_REAL, PREPARED, PUBLISHED, E
 from directrank.papers.shared.quotes import quoted
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from directrank.study import published
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import atomic_path, read_json, write_csv, write_text
 from directrank.system.registry import target_of
 from directrank.system.schema import suggest
@@ -58,6 +58,10 @@ class FigureResult:
     data: pd.DataFrame
     caption: str
     times: pd.DataFrame | None = None
+
+
+class NothingToCompareError(DataError):
+    """None of the methods that a product compares with each other were run."""
 
 
 Kind = Literal["figure", "table", "values"]
@@ -121,6 +125,8 @@ class Product:
             made from each one's product :attr:`reads`, not from runs.
         reads: the product of kind ``values`` from which it is made, with ``{collection}`` for each
             one's name.
+        least: the least number of methods that it compares. If an edition does not name its
+            products, it is made only if as many are run.
         compares: ``module:function`` that returns the pairs of variants that a product of
             collections compares. If an edition does not name its products, it is made if both
             variants of a pair are run, on at least two collections if it is ``across``.
@@ -139,6 +145,7 @@ class Product:
     collection: str | None = None
     across: bool = False
     reads: str | None = None
+    least: int = 1
     compares: str | None = None
 
     def reads_of(self, collections: Sequence[str]) -> list[str]:
@@ -255,10 +262,34 @@ def computed_by(item: Product) -> set[str]:
 def draw(evidence: Evidence, name: str | None = None) -> FigureResult | TableResult:
     """Make the product of ``evidence``, or another one of its paper, from the same evidence.
 
-    Call it within the figures' style.
+    If methods failed and the others are too few, what is made says so. Call it within the figures'
+    style.
+
+    Raises:
+        DirectrankError: what the product needs is missing.
     """
     item = product(evidence.paper, name or evidence.product)
-    return call(evidence.paper, item.function, evidence, **item.options)
+    if evidence.failed and 0 < evidence.n_methods < item.least:
+        return _left_out(item, f"fewer than {item.least} methods could be trained")
+    try:
+        return call(evidence.paper, item.function, evidence, **item.options)
+    except NothingToCompareError as error:
+        if not evidence.failed:
+            raise
+        return _left_out(item, error.what)
+
+
+def _left_out(item: Product, why: str) -> FigureResult | TableResult:
+    """What stands in the place of a product that cannot be made because methods failed."""
+    said = f"Left out, because {why}; the table of all methods says which failed."
+    data = pd.DataFrame({"left_out": [said]})
+    if item.kind == "table":
+        rows = [tables.Section("", [["left out", why]])]
+        return TableResult(data, tables.Layout(said, "", ["Table", "Reason"], rows), data)
+    figure, axes = import_module(RENDERING).new_figure(height=0.6)
+    axes.axis("off")
+    axes.text(0.5, 0.5, said, ha="center", va="center", wrap=True)
+    return FigureResult(figure, data, said, data)
 
 
 def build(
