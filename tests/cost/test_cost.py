@@ -28,7 +28,7 @@ from directrank.losses import REGISTRY
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from studies import study_of
-from workflow_runs import TINY
+from workflow_runs import ROOT, TINY
 
 SPEC = {
     "data": {"name": "web30k", "settings": {}},
@@ -666,6 +666,23 @@ def test_an_edition_is_predicted_with_rates_of_its_own_arithmetic(rates, tmp_pat
     own_rates(3, "native")
     assert measured == [("avx2", "3"), (None, "3")]
     assert len(list((tmp_path / "directrank").iterdir())) == 2
+
+
+@pytest.mark.parametrize("home", ["/proc", "~"])
+def test_a_home_that_cannot_be_written_stops_no_prediction(rates, home, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda _: home)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("directrank.cli.cost._measured", lambda path, *_: rates.write(path))
+    monkeypatch.setattr("directrank.system.arithmetic.of_this_process", lambda: "portable")
+    assert own_rates(3, "portable").note == rates.note
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_edition_is_predicted_from_any_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["cost", str(ROOT / "config/demo.yaml"), "--quick"]) == 0
+    assert "Cost of edition 'demo'" in capsys.readouterr().out
 
 
 def test_a_process_knows_its_arithmetic(monkeypatch):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,8 +165,7 @@ def own_rates(threads: int, arithmetic: str, measuring: bool = True) -> Rates:
     from directrank.system.arithmetic import environment, of_this_process
     from directrank.system.errors import ConfigError
 
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = cache / "directrank" / f"rates-cpu-{threads}-{arithmetic}.json"
+    path = user_cache() / "directrank" / f"rates-cpu-{threads}-{arithmetic}.json"
     if path.is_file():
         try:
             rates = Rates.read(path)
@@ -174,17 +175,29 @@ def own_rates(threads: int, arithmetic: str, measuring: bool = True) -> Rates:
             return rates
     if not measuring:
         return of_another_machine()
-    if arithmetic == of_this_process():
-        return _measured(path, "cpu", threads)
-    # Libraries choose their instructions when they are loaded, so another process measures.
-    command = [sys.executable, "-m", "directrank", "cost", "--measure", str(path)]
-    subprocess.run(
-        [*command, "--threads", str(threads)],
-        env=environment(arithmetic),
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    return Rates.read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        measured = Path(folder) / path.name
+        if arithmetic == of_this_process():
+            _measured(measured, "cpu", threads)
+        else:
+            # Libraries choose their instructions when they are loaded, so another process measures.
+            command = [sys.executable, "-m", "directrank", "cost", "--measure", str(measured)]
+            subprocess.run(
+                [*command, "--threads", str(threads)],
+                env=environment(arithmetic),
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+        rates = Rates.read(measured)
+    with contextlib.suppress(OSError):  # without a cache, the next call measures again
+        rates.write(path)
+    return rates
+
+
+def user_cache() -> Path:
+    """The user's cache folder, which may not be writable; below /dev/null without a home."""
+    home = os.path.expanduser("~")
+    return Path(os.environ.get("XDG_CACHE_HOME") or f"{os.devnull if home == '~' else home}/.cache")
 
 
 def _measured(path: Path, device: str, threads: int) -> Rates:
