@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,15 +31,28 @@ def test_a_dry_run_says_what_it_would_take(
     clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(clicks.parent)
-    monkeypatch.setattr(own_data, "_predicted", lambda repository: (6, 3600.0))
-    options = ["--losses", "RankNet", "ListNet", "--cores", "2", "--dry-run"]
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
+    options = ["--losses", "RankNet", "ListNet", "--scorers", "linear", "--cores", "2", "--dry-run"]
     assert main(["compare", "clicks.csv", *options]) == 0
     said = capsys.readouterr().out
     assert "30 queries, 360 documents, 4 features, labels 0 to 2.\n" in said
-    assert "The 6 runs take at most about 30 min on 2 cores" in said
+    assert "The 10 runs, their tables and figures take about 30 min on 2 cores" in said
+    assert "2 methods are too few to rank, so figures of ranks are left out.\n" in said
     assert "Nothing was run" in said
     made = {path.name for path in (clicks.parent / "compare_clicks").iterdir()}
     assert made == {"data", "edition.yaml"}
+
+
+def test_a_cache_is_provided_where_the_users_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path / "mine"))
+    own_data._provide_cache(tmp_path)
+    assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / "mine")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/mine")
+    own_data._provide_cache(tmp_path)
+    assert os.environ["XDG_CACHE_HOME"] == os.environ["MPLCONFIGDIR"] == str(tmp_path / ".cache")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +63,8 @@ def test_a_dry_run_says_what_it_would_take(
         (["--run", "mine.run"], "needs published values"),
         (["clicks.csv", "--query-column", "session"], "--query-column NAME"),
         (["other.csv"], "does not exist"),
-        (["clicks.csv", "--losses", "RankNet", "--scorers", "linear"], "too few to compare"),
+        (["clicks.csv", "--losses", "RankNets"], "did you mean 'RankNet'"),
+        (["clicks.csv", "--ensembles", "LambdaMARTS"], "did you mean 'LambdaMART'"),
     ],
 )
 def test_what_cannot_be_meant_is_said(
@@ -79,3 +95,35 @@ def test_one_s_own_data_are_compared_from_a_file_to_a_report(clicks: Path) -> No
     assert Path(named["Report"]).stat().st_size > 10_000
     after = subprocess.run(["git", "status", "--short"], cwd=ROOT, capture_output=True).stdout
     assert after == before
+
+
+@pytest.mark.long
+def test_a_method_that_fails_costs_neither_the_report_nor_the_others(clicks: Path) -> None:
+    frame = pd.read_csv(clicks)
+    frame[frame["query"] < 12].to_csv(clicks, index=False)  # LightGBM needs more documents
+    command = [sys.executable, "-m", "directrank", "compare", clicks, "--budget", "quick"]
+    chosen = ["--losses", "RankNet", "ListNet", "--scorers", "linear", "--cores", "2"]
+    chosen += ["--ensembles", "LambdaMART"]
+    home = os.environ | {"HOME": "/proc"}  # whose cache cannot be written
+    home.pop("XDG_CACHE_HOME", None)
+    done = subprocess.run(
+        [*command, *chosen], cwd=clicks.parent, capture_output=True, text=True, env=home
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "1 of 3 methods could not be trained" in done.stderr
+    assert "LambdaMART (trees): no tree found a split" in done.stderr
+    (log,) = re.findall("log: (.*)", done.stderr)
+    assert "no tree found a split" in Path(log).read_text(encoding="utf-8")
+    named = dict(line.split(": ", 1) for line in done.stdout.splitlines()[-3:])
+    table = pd.read_csv(Path(named["Table"]).with_suffix(".csv"))
+    assert table.loc[table["failed"].notna(), "method"].tolist() == ["LambdaMART"]
+    report = Path(named["Report"]).read_text(encoding="utf-8")
+    assert "<h1>A comparison on clicks</h1>" in report
+    assert 'id="verdicts"' not in report
+    first = re.search(r"<article id=\"([^\"]*)", report)
+    assert first is not None
+    assert first[1] == "one_protocol-table_clicks"
+    assert "Runs that could not be trained" in report
+    linked = set(re.findall(r'href="#([^"]*)"', report))
+    assert linked <= set(re.findall(r'id="([^"]*)"', report))
+    assert not list(Path(named["Report"]).parents[2].glob("paper_tables/*/claims.*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from directrank.data.prepare import prepare
 from directrank.data.prepared import open_dataset
 from directrank.data.tables import Columns
 from directrank.edition.plan import Study, load
-from directrank.edition.workspace import Request, make, name_of
+from directrank.edition.workspace import SLOW, Request, make, name_of
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT
@@ -114,9 +115,144 @@ def test_losses_and_scorers_are_chosen(tmp_path: Path) -> None:
     runs = plan_in(tmp_path).runs.values()
     assert {spec["loss"]["name"] for spec in runs} == {"ranknet", "listnet", "rmse"}
     assert {spec["fold"] for spec in runs} == {1, 2, 3, 4}
-    make(request_of(tmp_path / "mine.csv", losses=["RankNets"]), tmp_path)
-    with pytest.raises(ConfigError, match="RankNet"):
-        plan_in(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["web30k", "yahoo1", "msrd", "ohsumed", "cubic"])
+def test_a_name_of_the_study_selects_none_of_its_settings(tmp_path: Path, name: str) -> None:
+    plans = {}
+    for own in (name, "plain"):
+        clicks().to_csv(tmp_path / f"{own}.csv", index=False)
+        make(request_of(tmp_path / f"{own}.csv", budget="quick"), tmp_path / own)
+        specs = plan_in(tmp_path / own).runs.values()
+        plans[own] = [{**spec, "data": None} for spec in specs]
+    assert plans[name] == plans["plain"]
+    assert name_of(Path(f"{name}.csv")) == f"own_{name}"
+    assert name_of(Path("shop_standin.csv")) == "own_shop_standin"
+    assert name_of(Path("collections.csv")) == "own_collections"
+
+
+def test_ensembles_are_chosen_and_left_out(tmp_path: Path) -> None:
+    clicks().to_csv(tmp_path / "mine.csv", index=False)
+
+    def trained(number: int, **chosen) -> set[str]:
+        make(request_of(tmp_path / "mine.csv", folds=3, **chosen), tmp_path / str(number))
+        cells = plan_in(tmp_path / str(number)).products["one_protocol", "table_mine"]
+        return {
+            cell["settings"]["method"] for runs in cells["experiments"].values() for cell in runs
+        }
+
+    quick = {"budget": "quick", "scorers": ["trees"]}
+    few = ["LambdaMART", "YetiRankPairwise"]
+    assert trained(1, **quick, ensembles=few) == set(few)
+    assert not trained(2, **quick) & set(SLOW)
+    assert trained(3, scorers=["trees"], budget="full") > set(SLOW)
+    without = trained(4, **quick, without=["YetiRank"])
+    assert "YetiRank NDCG@10" in without
+    assert "YetiRank" not in without
+    chosen = {"scorers": ["linear"], "losses": ["RankNet", "RMSE"], "ensembles": ["XGBoost"]}
+    assert trained(5, **chosen) == {"RankNet", "RMSE", "XGBoost"}
+    assert trained(6, **chosen, without=["RMSE"]) == {"RankNet", "XGBoost"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"losses": ["RankNets"]}, "did you mean 'RankNet'"),
+        ({"losses": ["Bogus"], "scorers": ["trees"]}, "--losses names 'Bogus'"),
+        ({"losses": ["RankNet"], "scorers": ["trees"]}, "the only scorer is trees"),
+        ({"ensembles": ["LambdaMar"]}, "did you mean 'LambdaMART'"),
+        ({"ensembles": ["RankNet"]}, "--ensembles names 'RankNet'"),
+        ({"without": ["YetiRang"]}, "did you mean 'YetiRank'"),
+        ({"losses": ["RMSE"], "without": ["RMSE"], "scorers": ["linear"]}, "every method"),
+    ],
+)
+def test_methods_that_cannot_be_meant_are_refused(tmp_path: Path, chosen, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make(request_of(tmp_path / "never_read.csv", **chosen), tmp_path)
+
+
+def test_what_a_budget_leaves_out_and_what_cannot_be_ranked_is_said(tmp_path: Path) -> None:
+    clicks().to_csv(tmp_path / "mine.csv", index=False)
+    quick = {"budget": "quick", "scorers": ["trees"]}
+    said = make(request_of(tmp_path / "mine.csv", **quick), tmp_path)
+    assert "the budget quick leaves out YetiRankPairwise and CatBoost StochasticRank" in said[-1]
+    one = {"budget": "quick", "scorers": ["linear"], "losses": ["RankNet"]}
+    said = make(request_of(tmp_path / "mine.csv", **one), tmp_path)
+    assert said[-1] == "1 method is too few to rank, so figures of ranks are left out"
+    products = {product for _, product in plan_in(tmp_path).products}
+    assert {"table_mine", "per_query_mine", "figure_mine_time"} <= products
+    assert not {"figure_mine", "figure_mine_ranks", "table_mine_pairs"} & products
+
+
+def test_an_edited_edition_is_kept_or_refused_but_never_overwritten(tmp_path: Path) -> None:
+    clicks().to_csv(tmp_path / "mine.csv", index=False)
+    path, request = tmp_path / "edition.yaml", request_of(tmp_path / "mine.csv", budget="quick")
+    make(request, tmp_path)
+    written = path.read_text(encoding="utf-8")
+    edited = written.replace("max_epochs: 10", "max_epochs: 2")
+    assert edited != written
+    path.write_text(edited, encoding="utf-8")
+    assert make(request, tmp_path)[-1].startswith("edition.yaml was changed by hand")
+    assert path.read_text(encoding="utf-8") == edited
+    with pytest.raises(ConfigError, match="changed by hand, and the options differ"):
+        make(request_of(tmp_path / "mine.csv"), tmp_path)
+    assert path.read_text(encoding="utf-8") == edited
+    path.write_text(written, encoding="utf-8")
+    make(request_of(tmp_path / "mine.csv"), tmp_path)  # other options, nothing edited
+    assert path.read_text(encoding="utf-8") != written
+
+
+def graded(queries: Sequence[Sequence[int]]) -> pd.DataFrame:
+    """Queries with these labels, in columns that :func:`request_of` names."""
+    rows = [(f"s{q}", label) for q, labels in enumerate(queries) for label in labels]
+    frame = pd.DataFrame(rows, columns=["session", "label"])
+    return frame.assign(f=np.arange(len(frame)) % 7, user=frame["session"])
+
+
+@pytest.mark.parametrize(
+    ("queries", "options", "message"),
+    [
+        ([[0, 1]], {}, "has 1 query, which is too few for 3 folds\n.*give at least 3 queries"),
+        ([[0, 1]] * 2, {}, "has 2 queries, which are too few for 3 folds"),
+        ([[0, 1]] * 3, {"folds": 5}, "has 3 queries, which are too few for 5 folds.*\n.*--folds"),
+        ([[0, 0]] * 9, {}, "no query of the training set of fold 1 has a relevant document"),
+        ([[0, 1]] + [[0, 0]] * 8, {}, "no query of the .* set of fold . has a relevant document"),
+        ([[1, 1]] * 9, {}, "no query of the training set of fold 1 has documents of different"),
+        ([[0], [1]] * 9, {}, "no query of the training set of fold 1 has documents of different"),
+        ([[0, 1]] + [[0, 0]] * 990, {}, "drawn from more by the budget; --budget full takes all"),
+    ],
+)
+def test_data_that_leave_nothing_to_learn_or_compare_are_refused(
+    tmp_path: Path, queries, options, message
+) -> None:
+    graded(queries).to_csv(tmp_path / "mine.csv", index=False)
+    with pytest.raises(DataError, match=message):
+        make(request_of(tmp_path / "mine.csv", budget="quick", **options), tmp_path / "work")
+    assert not list((tmp_path / "work").rglob("*.txt"))
+
+
+def test_too_few_groups_are_refused(tmp_path: Path) -> None:
+    graded([[0, 1]] * 9).assign(user=lambda frame: frame["session"] < "s4").to_csv(
+        tmp_path / "mine.csv", index=False
+    )
+    with pytest.raises(DataError, match="has 2 groups of queries, which are too few for 3 folds"):
+        make(request_of(tmp_path / "mine.csv", budget="quick"), tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ([[0, 1]] * 9, [[0, 0]] * 4, "no query of the test set has a relevant document"),
+        ([[0, 1]] * 9, [[0, 0], [0, 1]], "has 1 test query"),
+        ([[0, 1]] * 8 + [[0, 0]] * 2, [[0, 1]] * 4, "no query of the validation set has"),
+        ([[0, 1]], [[0, 1]] * 4, "has no query for the validation set"),
+    ],
+)
+def test_splits_that_cannot_work_are_refused(tmp_path: Path, train, test, message) -> None:
+    graded(train).to_csv(tmp_path / "train.csv", index=False)
+    graded(test).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=message):
+        make(request_of(tmp_path), tmp_path / "work")
 
 
 def test_the_workspaces_data_are_meant_wherever_other_archives_lie(tmp_path, monkeypatch) -> None:

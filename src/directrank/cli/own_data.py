@@ -7,9 +7,17 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from directrank.edition.plan import Study
+    from directrank.papers.shared.evidence import FailedMethod
+
+#: Seconds of the command besides fits: before the first of them and after the last; per run and per
+#: product, with what Snakemake does for a job; and per pair of methods, for tests and drawing.
+START, RUN, PRODUCT, PAIR = 20.0, 0.15, 1.0, 0.012
 
 
 def add_options(compare: argparse.ArgumentParser) -> None:
@@ -31,6 +39,17 @@ def add_options(compare: argparse.ArgumentParser) -> None:
         choices=["linear", "tower", "context", "trees"],
         default=[],
         help="the scorers to train (default: linear and tower if quick, otherwise all)",
+    )
+    own.add_argument(
+        "--ensembles",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="the tree ensembles to train, such as LambdaMART (default: all, unless quick or "
+        "standard, which leave out the two slowest)",
+    )
+    own.add_argument(
+        "--without", metavar="NAME", nargs="+", default=[], help="losses and ensembles to leave out"
     )
     own.add_argument(
         "--folds",
@@ -68,64 +87,104 @@ def add_options(compare: argparse.ArgumentParser) -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Write the workspace, predict the time, and run the workflow in it."""
+    from directrank.edition.configuration import repository
+    from directrank.edition.plan import load
     from directrank.edition.workspace import make
     from directrank.system.errors import DirectrankError
+    from directrank.system.schema import read_yaml
 
-    repository = _repository()
+    root = repository()
     request = _request(options)
     folder = Path(options.out or f"compare_{request.name}").resolve()
     for sentence in make(request, folder):
         print(f"{sentence}.", flush=True)
+    _provide_cache(folder)
     with contextlib.chdir(folder):
-        runs, seconds = _predicted(repository)
+        plan = load(read_yaml("edition.yaml"), root)
+        seconds = _predicted(plan, options.cores)
     print(
-        f"The {runs} runs take at most about {_duration(seconds / options.cores)} on "
-        f"{options.cores} cores. Everything is kept in {folder}; to resume after an interruption, "
-        "give the same command again.",
+        f"The {len(plan.runs)} runs, their tables and figures take about {_duration(seconds)} on "
+        f"{options.cores} core{'s' * (options.cores > 1)}. Everything is kept in {folder}; to "
+        "resume after an interruption, give the same command again.",
         flush=True,
     )
     command = [
-        *(sys.executable, "-m", "snakemake", "--snakefile", str(repository / "workflow/Snakefile")),
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(root / "workflow/Snakefile")),
         *("--directory", str(folder), "--configfile", str(folder / "edition.yaml")),
         *("--cores", str(options.cores)),
     ]
     if options.dry_run:
         print(f"Nothing was run. Without --dry-run, this is run: {' '.join(command)}")
         return
-    if subprocess.run(command).returncode:
+    completed = subprocess.run(command).returncode == 0
+    failed, trained = _outcome(plan, request.name, folder)
+    logs = folder / "logs" / plan.edition / "fit"
+    if failed and not trained:
+        raise DirectrankError(
+            f"none of the {len(failed)} methods could be trained:\n{_reasons(failed, logs)}",
+            "name others with --losses, --scorers or --ensembles, or give more queries",
+        )
+    if not completed:
         raise DirectrankError(
             "the comparison was not completed",
             f"see the output above and {folder}/logs, then give the same command again",
         )
-    for what, path in _results(request.name).items():
+    for what, path in _results(plan.edition, request.name).items():
         print(f"{what}: {folder / path}")
+    if failed:
+        raise DirectrankError(
+            f"{len(failed)} of {len(failed) + trained} methods could not be trained, and the "
+            f"report compares the others:\n{_reasons(failed, logs)}",
+            "leave them out with --without NAME …, or give more queries",
+        )
 
 
-def _results(name: str) -> Mapping[str, str]:
+def _provide_cache(folder: Path) -> None:
+    """Let this process and the workflow keep their caches in ``folder`` if the user's cache, which
+    Snakemake and Matplotlib need, cannot be written."""
+    from directrank.cli.cost import user_cache
+
+    cache = user_cache()
+    with contextlib.suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+    if not os.access(cache, os.W_OK):
+        os.environ["XDG_CACHE_HOME"] = os.environ["MPLCONFIGDIR"] = str(folder / ".cache")
+
+
+def _outcome(plan: Study, name: str, folder: Path) -> tuple[Sequence[FailedMethod], int]:
+    """The methods that could not be trained, and the number of the others; none if runs are
+    missing."""
+    from directrank.edition.workspace import PAPER
+    from directrank.papers.shared.evidence import gather
+    from directrank.system.errors import DataError
+
+    values = plan.products.get((PAPER, f"per_query_{name}"))
+    if values is None:  # the edition was changed by hand
+        return [], len(plan.runs)
+    try:
+        evidence = gather(values, folder / "results" / plan.edition / "runs")
+    except DataError:
+        return [], 0
+    return evidence.failed, evidence.n_methods
+
+
+def _reasons(failed: Sequence[FailedMethod], logs: Path) -> str:
+    """A line for each method that could not be trained."""
+    return "\n".join(
+        f"  {method.name} ({method.experiment.rpartition('_')[2]}): {method.reason}\n"
+        f"    log: {logs}/{method.run}.log"
+        for method in failed
+    )
+
+
+def _results(edition: str, name: str) -> Mapping[str, str]:
     """The files that the comparison produces, by their descriptions."""
-    tables = f"paper_tables/{name}/one_protocol"
+    tables = f"paper_tables/{edition}/one_protocol"
     return {
-        "Report": f"report/{name}/report.html",
+        "Report": f"report/{edition}/report.html",
         "Table": f"{tables}/table_{name}.md",
         "Values per query": f"{tables}/per_query_{name}.parquet",
     }
-
-
-def _repository() -> Path:
-    """The clone of the repository to which this package belongs.
-
-    Raises:
-        ConfigError: the package was installed without one.
-    """
-    from directrank.system.errors import ConfigError
-
-    root = Path(__file__).resolve().parents[3]
-    if not (root / "workflow/Snakefile").is_file():
-        raise ConfigError(
-            "the installed package does not include the workflow",
-            "clone the repository, run `make setup` there, and use its .venv/bin/directrank",
-        )
-    return root
 
 
 def _request(options: argparse.Namespace) -> Any:
@@ -141,19 +200,25 @@ def _request(options: argparse.Namespace) -> Any:
         folds=options.folds,
         scorers=options.scorers,
         losses=options.losses,
+        ensembles=options.ensembles,
+        without=options.without,
     )
 
 
-def _predicted(repository: Path) -> tuple[int, float]:
-    """The number of runs of the working folder's edition, and their seconds in a single process."""
+def _predicted(plan: Study, cores: int) -> float:
+    """The seconds that the command takes on ``cores`` cores, at most."""
     from directrank.cli.cost import own_rates
     from directrank.cost.estimate import estimate
-    from directrank.edition.plan import load
-    from directrank.system.schema import read_yaml
 
-    plan = load(read_yaml("edition.yaml"), repository)
     runs = estimate(plan, own_rates(1, plan.config["arithmetic"])).runs
-    return len(runs), float(runs["seconds"].sum())
+    products = [product["experiments"].items() for product in plan.products.values()]
+    methods = max(
+        len({(name, cell["settings"].get("method")) for name, cells in shown for cell in cells})
+        for shown in products
+    )
+    work = float(runs["seconds"].sum()) + len(runs) * RUN
+    work += len(products) * PRODUCT + methods * (methods - 1) / 2 * PAIR
+    return START + work / cores
 
 
 def _duration(seconds: float) -> str:

@@ -18,6 +18,8 @@ from directrank.system.schema import check, package_schema, read_yaml, suggest
 
 #: The suffix of the name of a generated data set in the shape of a real one.
 STANDIN = "_standin"
+#: The repository's catalogue; in its package this is a link to the file in the folder `data`.
+PACKAGED = Path(__file__).with_name("datasets.yaml")
 #: The name of the split if one file contains all queries.
 ALL = "all"
 
@@ -109,8 +111,7 @@ def load(path: str | Path | None = None) -> dict[str, Entry]:
 def default_path() -> Path:
     """The path of the default catalogue."""
     here = Path.cwd() / "data/datasets.yaml"
-    # In the package of a repository this is a link to the file in the folder `data`.
-    return _resolved(here if here.is_file() else Path(__file__).with_name("datasets.yaml"))
+    return _resolved(here if here.is_file() else PACKAGED)
 
 
 @cache

@@ -18,11 +18,17 @@ import pyarrow as pa
 import yaml
 from pyarrow import csv
 
+from directrank.data import catalog
 from directrank.data.catalog import ALL
 from directrank.data.prepared import SPLITS
 from directrank.data.tables import LETOR, PARQUET, SEPARATORS, Columns, Table, grades, read
+from directrank.edition.configuration import repository
+from directrank.edition.experiments import label, paper_experiments
+from directrank.edition.usable import Queries, refuse_unusable
+from directrank.papers.one_protocol import LEAST_RANKED
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import atomic_folder, sha256_of, write_text
+from directrank.system.io import atomic_folder, digest_of, sha256_of, write_text
+from directrank.system.schema import suggest
 
 #: The names that a split's file may have.
 SPLIT_NAMES = {
@@ -31,11 +37,14 @@ SPLIT_NAMES = {
     "test": ("test",),
 }
 
+#: The paper whose experiments compare methods under one protocol.
+PAPER = "one_protocol"
+
 #: The experiments of one protocol, by what ranks.
 SCORERS = ("linear", "tower", "context", "trees")
 
-#: Ranks are compared only among at least this many methods.
-LEAST_METHODS = 3
+#: The objectives of trees that take as long as all other methods together.
+SLOW = ("YetiRankPairwise", "CatBoost StochasticRank")
 
 #: The share of training queries that validate if a folder has no validation set.
 VALI_FROM_TRAIN = 0.2
@@ -52,13 +61,13 @@ BUDGETS: dict[str, dict[str, Any]] = {
             "training.max_epochs": 10,
             "training.patience": 3,
         },
+        "without": SLOW,
     },
     "standard": {
         "folds": 5,
         "scorers": SCORERS,
         "set": {"train_queries": 2000, "vali_queries": 1000, "training.patience": 5},
-        # These take as long as all other methods together.
-        "without": ["YetiRankPairwise", "CatBoost StochasticRank"],
+        "without": SLOW,
     },
     "full": {"folds": 5, "scorers": SCORERS, "set": {}},
 }
@@ -76,7 +85,9 @@ class Request:
         budget: a key of :data:`BUDGETS`.
         folds: into how many folds to divide queries that come without splits; None uses the
             budget's number.
-        scorers, losses: which to compare; if empty, the budget's scorers and all losses.
+        scorers, losses, ensembles: which to compare; if empty, the budget's scorers, all losses,
+            and if trees are among the scorers, the ensembles that the budget does not leave out.
+        without: losses and ensembles to leave out.
     """
 
     data: Path
@@ -87,16 +98,23 @@ class Request:
     folds: int | None = None
     scorers: Sequence[str] = ()
     losses: Sequence[str] = ()
+    ensembles: Sequence[str] = ()
+    without: Sequence[str] = ()
 
 
 def name_of(data: Path) -> str:
     """A name for the data in a file or folder.
 
-    >>> name_of(Path("logs/Shop Search-2026.csv"))
-    'shop_search_2026'
+    It is none that the study itself knows, so that no setting for a collection applies.
+
+    >>> name_of(Path("logs/Shop Search-2026.csv")), name_of(Path("web30k.csv"))
+    ('shop_search_2026', 'own_web30k')
     """
     name = re.sub(r"[^a-z0-9]+", "_", data.stem.lower()).strip("_")
-    return name if re.match(r"[a-z]", name) else f"data_{name}".rstrip("_")
+    if not re.match(r"[a-z]", name):
+        return f"data_{name}".rstrip("_")
+    known = {*catalog.load(catalog.PACKAGED), "collections"}  # the latter names tables of several
+    return f"own_{name}" if name in known or name.endswith(catalog.STANDIN) else name
 
 
 def make(request: Request, folder: Path) -> list[str]:
@@ -106,8 +124,10 @@ def make(request: Request, folder: Path) -> list[str]:
         Sentences that say what was found in the data and what was done with them.
 
     Raises:
-        ConfigError: there are fewer than three folds or methods, or fewer than two grades.
-        DataError: the data cannot be read; see :func:`directrank.data.tables.read`.
+        ConfigError: there are fewer than three folds or two grades, a method is unknown, or the
+            edition was edited for other options.
+        DataError: the data cannot be read (see :func:`directrank.data.tables.read`), or methods
+            cannot be compared on them (see :mod:`directrank.edition.usable`).
     """
     if request.levels < 2:
         raise ConfigError(f"{request.levels} grades are too few", "choose 2 or more")
@@ -116,38 +136,113 @@ def make(request: Request, folder: Path) -> list[str]:
             f"{request.folds} folds are too few",
             "choose 3 or more: in each fold, one part validates and one tests",
         )
-    planned = edition(request)
+    planned, chosen = edition(request)
+    written = _edition_file(folder / "edition.yaml", _yaml(planned))
     tables = _tables(request)
     with atomic_folder(folder / "data/raw" / request.name) as temporary:
         entry, said = _write_data(request, tables, temporary)
     write_text(folder / "data/datasets.yaml", _yaml({"datasets": {request.name: entry}}))
-    write_text(folder / "edition.yaml", _yaml(planned))
-    return said
+    if written is None:
+        chosen = [
+            "edition.yaml was changed by hand and is used as it is; delete it to have it rewritten"
+        ]
+    else:
+        write_text(folder / "edition.yaml", written)
+    return said + chosen
 
 
-def edition(request: Request) -> dict[str, Any]:
-    """The edition that compares the data."""
+def edition(request: Request) -> tuple[dict[str, Any], list[str]]:
+    """The edition that compares the data, and sentences about the methods.
+
+    Raises:
+        ConfigError: a loss or an ensemble is unknown, cannot be trained by the scorers, or none is
+            left.
+    """
     budget = BUDGETS[request.budget]
+    losses, ensembles = _methods("linear"), _methods("trees")
+    for option, names, known in (
+        ("--losses", request.losses, losses),
+        ("--ensembles", request.ensembles, ensembles),
+        ("--without", request.without, [*losses, *ensembles]),
+    ):
+        for name in names:
+            if name not in known:
+                raise ConfigError(f"{option} names '{name}'", suggest(name, known))
     scorers = list(request.scorers or budget["scorers"])
-    made: dict[str, Any] = {"collections": [request.name], "experiments": scorers}
+    if request.ensembles and "trees" not in scorers:
+        scorers.append("trees")
     neural = [name for name in scorers if name != "trees"]
-    if request.losses and neural:
-        if len(request.losses) * len(neural) < LEAST_METHODS and "trees" not in scorers:
-            raise ConfigError(
-                f"{len(request.losses)} losses with {len(neural)} scorers are too few to compare",
-                f"name more of either: at least {LEAST_METHODS} methods",
-            )
-        made["variants"] = {name: list(request.losses) for name in neural}
-    if "trees" in scorers and "without" in budget:
-        made["without"] = budget["without"]
+    if request.losses and not neural:
+        raise ConfigError(
+            "--losses names losses, but the only scorer is trees, whose objectives are their own",
+            "name a scorer that takes a loss, such as linear, or choose with --ensembles",
+        )
+    slow = [] if request.ensembles or "trees" not in scorers else budget.get("without", [])
+    without = list(dict.fromkeys([*slow, *request.without]))
+    losses = [name for name in request.losses or losses if name not in without]
+    ensembles = [name for name in request.ensembles or ensembles if name not in without]
+    scorers = [name for name in scorers if (ensembles if name == "trees" else losses)]
+    if not scorers:
+        raise ConfigError("--without leaves out every method", "leave out fewer")
+    variants = {name: list(request.losses) for name in neural if request.losses}
+    if request.ensembles:
+        variants["trees"] = list(request.ensembles)
+    made: dict[str, Any] = {"collections": [request.name], "experiments": scorers}
+    if variants:
+        made["variants"] = {name: variants[name] for name in scorers if name in variants}
+    if without:
+        made["without"] = without
     overrides = [{"set": budget["set"]}] if budget["set"] else []
+    methods = sum(len(ensembles if name == "trees" else losses) for name in scorers)
+    said = []
+    if slow:
+        said.append(
+            f"the budget {request.budget} leaves out {' and '.join(slow)}, which take as long as "
+            "all other methods together; --ensembles can name them"
+        )
+    if methods < LEAST_RANKED:
+        said.append(
+            f"{methods} {'method is' if methods == 1 else 'methods are'} too few to rank, so "
+            "figures of ranks are left out"
+        )
     return {
         "edition": request.name,
         "raw_dir": "data/raw",  # that of the workspace, even if DIRECTRANK_RAW is set
+        "record_failures": True,
         "datasets": {},
-        "papers": {"one_protocol": made},
+        "papers": {PAPER: made},
         "overrides": overrides,
-    }
+    }, said
+
+
+def _methods(scorer: str) -> list[str]:
+    """The methods of a scorer under one protocol."""
+    template = paper_experiments(PAPER, repository())["for_each_collection"][scorer]
+    variants = template.get("variants") or template["sizes"]["small"]["variants"]
+    return [str(label(variant)) for variant in variants]
+
+
+def _edition_file(path: Path, content: str) -> str | None:
+    """The text of the edition's file, which begins with a digest of its own content; None if the
+    file was changed by hand and the options are the same.
+
+    Raises:
+        ConfigError: it was changed by hand, and the options have changed as well.
+    """
+
+    def marked(text: str) -> str:
+        return f"# Written by directrank compare ({digest_of(text)[:16]}).\n{text}"
+
+    if path.is_file():
+        first, _, old = path.read_text(encoding="utf-8").partition("\n")
+        if f"{first}\n{old}" not in (marked(old), marked(content)):
+            if marked(content).startswith(first):
+                return None
+            raise ConfigError(
+                f"{path} was changed by hand, and the options differ from those it was written for",
+                "delete it, give the same options as before, or name another folder with --out",
+            )
+    return marked(content)
 
 
 def _tables(request: Request) -> dict[str, Table]:
@@ -196,6 +291,8 @@ def _write_data(
         tables.items(), documents[:-1], documents[1:], strict=True
     ):
         _write_lists(folder / f"{split}.txt", graded[begin:end], numbers[begin:end], table.features)
+    folds = (request.folds or BUDGETS[request.budget]["folds"]) if ALL in tables else None
+    _refuse_unusable(request, tables, graded, numbers, folds)
     entry: dict[str, Any] = {
         "features": len(first.names),
         "label_levels": max(2, int(graded.max()) + 1),
@@ -207,8 +304,7 @@ def _write_data(
         f"{len(queries)} queries, {len(labels)} documents, {len(first.names)} features, labels "
         f"{labels.min():g} to {labels.max():g}"
     ]
-    if ALL in tables:
-        folds = request.folds or BUDGETS[request.budget]["folds"]
+    if folds is not None:
         entry |= {"one_file": f"{ALL}.txt", "folds": folds}
         said.append(f"the queries are divided into {folds} parts, each of which is tested once")
     elif "vali" not in tables:
@@ -228,6 +324,22 @@ def _write_data(
     write_text(folder / "features.csv", names.to_csv(index=False))
     write_text(folder / "queries.csv", queries.to_csv(index=False))
     return entry, said
+
+
+def _refuse_unusable(
+    request: Request,
+    tables: Mapping[str, Table],
+    graded: np.ndarray,
+    numbers: np.ndarray,
+    folds: int | None,
+) -> None:
+    files, begin = {}, 0
+    for split, table in tables.items():
+        rows = slice(begin, begin := begin + len(table.labels))
+        groups = None if table.groups is None else _numbered(np.asarray(table.groups))[0]
+        files[split] = Queries.of(graded[rows], numbers[rows], groups)
+    changes = BUDGETS[request.budget]["set"]
+    refuse_unusable(request.data, request.name, files, folds, VALI_FROM_TRAIN, changes)
 
 
 def _remarks(tables: Sequence[Table], labels: np.ndarray, graded: np.ndarray) -> list[str]:
