@@ -19,15 +19,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.arrays import tensor_of
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
-from directrank.lists.flat import Flat, PaddingNeededError, flat_lists
+from directrank.lists.flat import (
+    Flat,
+    Lists,
+    PaddingNeededError,
+    flat_lists,
+    hidden,
+    spread,
+    sums,
+)
+from directrank.lists.inputs import are_examined, examine, examined_before
+from directrank.lists.parameters import check_options
 from directrank.system.errors import DirectrankError
 
 Own = ParamSpec("Own")
 
-#: Numbers as a tensor, an array or a list.
-Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float]
+#: Numbers or ids as a tensor, an array, a series of pandas or a list.
+Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float] | Sequence[str] | Any
 
 _within_transform = torch._C._functorch.is_functorch_wrapped_tensor
 
@@ -152,30 +163,44 @@ def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
                 f"take the weighted mean: metrics.mean(metrics.{metric.__name__}(…), weights)",
             )
         return called(metric, scores, labels, mask, *positional, lengths=lengths,
-                      query_ids=query_ids, **options)  # fmt: skip
+                      query_ids=query_ids, is_metric=True, **options)  # fmt: skip
 
     return _documented(call, metric, _LISTS)
 
 
 def called(
     function: Callable[..., Tensor],
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor | None,
+    scores: Numbers,
+    labels: Numbers,
+    mask: Numbers | Flat | None,
     *positional: Any,
     lengths: Numbers | None = None,
     query_ids: Numbers | None = None,
     weights: Numbers | None = None,
+    is_metric: bool = False,
     **options: Any,
 ) -> Tensor:
     """Call ``function(scores, labels, mask, …)`` for padded or flat lists, and weigh its values.
 
-    Autocasting is disabled here, because sums over a list need full precision.
+    Autocasting is disabled here, because sums over a list need full precision. Arrays become
+    tensors. On a CPU the values of real documents are examined: a loss of a list with a score that
+    is NaN or infinite is NaN, and a metric refuses scores that are NaN, but ranks infinite ones. On
+    a GPU, which would have to be waited for, labels are not examined; a metric of NaN is NaN there,
+    and a loss is what its formula gives.
 
     Raises:
-        DirectrankError: as for :func:`directrank.lists.flat.flat_lists`; flat lists have a mask;
-            weights are not ``[B]`` or negative; scores are within a transform of ``torch.func``.
+        DirectrankError: as for :func:`directrank.lists.flat.flat_lists` and
+            :func:`directrank.lists.inputs.examine`; flat lists have a mask; weights are not ``[B]``
+            or negative; scores are within a transform of ``torch.func``, or of a metric and NaN.
+        ConfigError: an option is outside of its range.
     """
+    if isinstance(mask, Flat):  # a loss passes on its own lists
+        return function(scores, labels, mask, *positional, **options)
+    if not isinstance(scores, Tensor):
+        scores = tensor_of(scores, "scores")
+        scores = scores if scores.is_floating_point() else scores.double()
+    labels = tensor_of(labels, "labels", scores.device)
+    mask = None if mask is None else tensor_of(mask, "mask", scores.device)
     if _within_transform(scores):
         raise DirectrankError(
             "losses and metrics cannot be transformed by torch.func (vmap, grad, …)",
@@ -185,20 +210,75 @@ def called(
     if torch.is_autocast_enabled(scores.device.type):
         with torch.autocast(scores.device.type, enabled=False):
             return called(function, scores, labels, mask, *positional, lengths=lengths,
-                          query_ids=query_ids, weights=weights, **options)  # fmt: skip
-    if lengths is None and query_ids is None:
-        values = function(scores, labels, mask, *positional, **options)
-    elif mask is not None:
-        raise DirectrankError(
-            "flat lists have no mask, but one is given", "leave it out, because nothing is padded"
-        )
-    else:
+                          query_ids=query_ids, weights=weights, is_metric=is_metric,
+                          **options)  # fmt: skip
+    lists: Lists | None = mask
+    if lengths is not None or query_ids is not None:
+        if mask is not None:
+            raise DirectrankError(
+                "flat lists have no mask, but one is given",
+                "leave it out, because nothing is padded",
+            )
         lists = flat_lists(scores, labels, lengths, query_ids)
-        try:
-            values = function(scores, labels, lists, *positional, **options)
-        except PaddingNeededError:
-            values = _in_groups(function, scores, labels, lists, positional, options)
-    return values if weights is None else values * of_queries(weights, values)
+    if are_examined():
+        values = _of_lists(function, scores, labels, lists, positional, options)
+    else:
+        check_options(options)
+        known = examine(scores, labels, lists)
+        unknown = known.unknown
+        if is_metric and unknown is not None:
+            _refuse_nan(scores[unknown])
+            unknown = None
+        elif unknown is not None and weights is not None:
+            # A query that is left out gets no gradient, whatever its scores are.
+            queries = len(lists.lengths) if isinstance(lists, Flat) else len(scores)
+            left_out = spread(of_queries(weights, queries, scores) == 0, lists)
+            scores = scores.masked_fill(unknown & left_out, 0.0)
+            unknown = unknown & ~left_out
+        with examined_before(known):
+            values = _of_lists(function, scores, labels, lists, positional, options)
+        if is_metric and scores.device.type != "cpu":
+            unknown = hidden(scores.isnan(), lists)
+        if unknown is not None:
+            nan = _nan_of(scores, unknown, lists)
+            values = values + (nan if values.ndim == 1 else nan.unsqueeze(1))
+    if weights is None:
+        return values
+    given = of_queries(weights, len(values), values)
+    return torch.where(given > 0, values * given, 0.0)
+
+
+def _refuse_nan(scores: Tensor) -> None:
+    """Raise DirectrankError if a score is NaN; infinite ones can be ranked."""
+    if bool(scores.isnan().any()):
+        raise DirectrankError(
+            "a score is NaN, which has no rank",
+            "find out where scores become NaN: the model may have diverged, or its features may "
+            "contain NaN",
+        )
+
+
+def _nan_of(scores: Tensor, unknown: Tensor, lists: Lists | None) -> Tensor:
+    """NaN for lists with unknown scores and 0 for others, ``[B]``; so is the gradient of scores."""
+    factors = torch.zeros_like(scores).masked_fill(unknown, torch.nan)
+    return sums(scores.masked_fill(~unknown, 0.0) * factors, lists)
+
+
+def _of_lists(
+    function: Callable[..., Tensor],
+    scores: Tensor,
+    labels: Tensor,
+    lists: Lists | None,
+    positional: Sequence[Any],
+    options: Mapping[str, Any],
+) -> Tensor:
+    """Call the function for padded lists, or for flat ones as it accepts them."""
+    if not isinstance(lists, Flat):
+        return function(scores, labels, lists, *positional, **options)
+    try:
+        return function(scores, labels, lists, *positional, **options)
+    except PaddingNeededError:
+        return _in_groups(function, scores, labels, lists, positional, options)
 
 
 def _in_groups(
@@ -243,16 +323,16 @@ def _padded(values: Tensor, index: Tensor) -> Tensor:
     return values.index_select(0, index.flatten()).view(index.shape)
 
 
-def of_queries(weights: Numbers, values: Tensor) -> Tensor:
-    """Weights as a tensor like the ``values [B]``."""
-    given = torch.as_tensor(weights).to(values)
-    if given.shape != values.shape:
+def of_queries(weights: Numbers, queries: int, like: Tensor) -> Tensor:
+    """Weights ``[B]`` of queries as a tensor of the type and on the device of another."""
+    given = tensor_of(weights, "weights").to(like)
+    if given.shape != (queries,):
         raise DirectrankError(
-            f"weights {tuple(given.shape)} must be [{len(values)}], one for each query",
+            f"weights {tuple(given.shape)} must be [{queries}], one for each query",
             "repeat one weight for all, or give weights of documents as document_weights",
         )
-    if given.device.type == "cpu" and bool((given < 0).any()):
-        raise DirectrankError("a weight is negative", "use 0 to leave a query out")
+    if given.device.type == "cpu" and not bool(((given >= 0) & (given < torch.inf)).all()):
+        raise DirectrankError("a weight is negative, NaN or infinite", "use 0 to leave a query out")
     return given
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.flat import Flat, Lists, in_order, spread, sums
-from directrank.lists.inputs import one_of
+from directrank.lists.inputs import check_powers, check_scale, one_of
 from directrank.lists.sorting import descending_order
 
 GAINS = ("exp2", "linear", "burges2006")
@@ -21,14 +21,27 @@ def gains(labels: Tensor, kind: str) -> Tensor:
 
     The latter (``burges2006``) are 0, 3, 7, 15, 31 for the labels 0 to 4, contrary to the paper's
     equation 1: ``2^(y+1) - 1``, and 0 for 0.
+
+    Raises:
+        DirectrankError: the kind is unknown, or :func:`powers` overflow.
     """
     one_of(kind, GAINS, "gain")
     if kind == "linear":
         return labels
-    exponential = torch.exp2(labels).sub_(1)
+    exponential = powers(labels).sub_(1)
     if kind == "exp2":
         return exponential
     return torch.where(exponential > 0, 2 * exponential + 1, exponential)
+
+
+def powers(labels: Tensor) -> Tensor:
+    """``2^y``, ``[B, L]``.
+
+    Raises:
+        DirectrankError: their sum is too large for the type of the labels.
+    """
+    check_powers(labels.dtype)
+    return torch.exp2(labels)
 
 
 def discount(kind: str, ranks: Tensor) -> Tensor:
@@ -77,9 +90,13 @@ def stopping(labels: Tensor, mask: Tensor, max_label: float | None) -> Tensor:
     """``(2^y - 1) / 2^max``, the probability that a document satisfies the user, ``[B, L]``.
 
     Labels must be 0 at masked positions. ``max_label`` None means the largest label of each query.
+
+    Raises:
+        DirectrankError: a label is above ``max_label``, or :func:`powers` overflow.
     """
     if max_label is not None:
-        return (torch.exp2(labels) - 1) / 2**max_label
+        check_scale(max_label)
+        return (powers(labels) - 1) / 2.0**max_label
     if labels.shape[1] == 0:
         return labels
     top = labels.amax(1, keepdim=True)

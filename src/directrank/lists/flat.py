@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.lists.arrays import array_of
 from directrank.lists.devices import on_device
 from directrank.system.errors import DirectrankError
 
@@ -65,13 +66,14 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
 
     Args:
         scores, labels: ``[N]``.
-        lengths: int ``[B]``, documents per list, or None: a tensor, an array or a sequence.
-        query_ids: ``[N]``, the query of each document, or None; equal neighbours form a query.
+        lengths: int ``[B]``, documents per list, or None: a tensor, an array, a series or a list.
+        query_ids: ``[N]``, the query of each document, or None: likewise, of numbers or text; equal
+            neighbours form a query.
 
     Raises:
         DirectrankError: the shapes are wrong; both or neither of lengths and query ids are given;
             lengths are negative, not whole numbers, or do not add up to N; a query is in two
-            places.
+            places, or a document has none.
     """
     if scores.shape != labels.shape or scores.ndim != 1:
         raise DirectrankError(
@@ -85,8 +87,8 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
         )
     N = len(scores)
     if lengths is None:
-        return Flat(_runs(torch.as_tensor(query_ids).detach(), N), scores.device)
-    sizes = torch.as_tensor(lengths).detach().cpu().numpy()
+        return Flat(_runs(array_of(query_ids, "query_ids"), N), scores.device)
+    sizes = array_of(lengths, "lengths")
     if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
         raise DirectrankError(
             f"lengths {sizes.shape} of {sizes.dtype} must be whole numbers [B]",
@@ -105,20 +107,33 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
     return Flat(sizes.astype(np.int64), scores.device)
 
 
-def _runs(query_ids: Tensor, documents: int) -> np.ndarray:
-    """The length of each run of equal numbers, int64."""
+def _runs(query_ids: np.ndarray, documents: int) -> np.ndarray:
+    """The length of each run of equal ids, int64."""
     if query_ids.shape != (documents,):
         raise DirectrankError(
-            f"query_ids {tuple(query_ids.shape)} must be [{documents}], as the scores",
-            "give every document the number of its query",
+            f"query_ids {query_ids.shape} must be [{documents}], as the scores",
+            "give every document the id of its query",
         )
-    ids, counts = torch.unique_consecutive(query_ids, return_counts=True)
-    if len(ids) > len(torch.unique(ids)):
+    if query_ids.dtype == object:
+        missing = any(not isinstance(id, str | int) and _is_missing(id) for id in query_ids)
+    else:
+        missing = bool((query_ids != query_ids).any())
+    if missing:
+        raise DirectrankError(
+            "query_ids has missing values (NaN)", "give every document the id of its query"
+        )
+    starts = np.flatnonzero(np.concatenate([[True], query_ids[1:] != query_ids[:-1]])[:documents])
+    if len(set(query_ids[starts].tolist())) < len(starts):
         raise DirectrankError(
             "the documents of a query are not contiguous in query_ids",
             "sort the documents by query, or give lengths if the query is meant to occur twice",
         )
-    return counts.cpu().numpy()
+    return np.diff(starts, append=documents)
+
+
+def _is_missing(id: Any) -> bool:
+    """Whether an id is None, NaN or the missing value of pandas, which is equal to nothing."""
+    return id is None or (id == id) is not True
 
 
 def mask_of(lists: Lists) -> Tensor:

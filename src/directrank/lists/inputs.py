@@ -2,13 +2,146 @@
 
 from __future__ import annotations
 
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from directrank.lists.flat import Flat, Lists, PaddingNeededError, hidden, mask_of
 from directrank.system.errors import DirectrankError
+
+#: What to do about labels whose gain overflows.
+LINEAR = 'choose gain="linear" where it is an option, or map the labels to grades such as 0 to 4'
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the values of a call.
+
+    Attributes:
+        labels: those that were examined, ``[B, L]`` or flat ``[N]``; none if that is impossible.
+        bound: the largest of them, at masked positions too.
+        real: bool ``[B, L]``, where documents are real; None if all are.
+        unknown: bool in the shape of the scores, True where real documents have scores that are NaN
+            or infinite; None if none have, or if they were not examined.
+    """
+
+    labels: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bound: float = 0.0
+    real: np.ndarray | None = None
+    unknown: Tensor | None = None
+
+    def greatest(self) -> float:
+        """The largest label of a real document."""
+        labels = self.labels if self.real is None else self.labels[self.real]
+        return float(labels.max(initial=0))
+
+    def bits(self, base: float) -> float:
+        """The binary logarithm of the sum of ``base^y`` over all real documents."""
+        labels = (self.labels if self.real is None else self.labels[self.real]).astype(np.float64)
+        powers = labels * math.log2(base)
+        most = powers.max(initial=0)
+        return float(most + np.log2(np.exp2(powers - most).sum())) if labels.size else 0.0
+
+
+NOTHING = Known()
+
+
+class _Running(threading.local):
+    """What is known of the call that is running in a thread; None outside of calls."""
+
+    known: Known | None = None
+
+
+_running = _Running()
+
+
+@contextmanager
+def examined_before(known: Known = NOTHING) -> Iterator[None]:
+    """Losses and metrics do not examine their options and values within this context.
+
+    They are called by a loss or metric that did, or with data that were examined when they were
+    prepared.
+    """
+    before, _running.known = _running.known, known
+    try:
+        yield
+    finally:
+        _running.known = before
+
+
+def are_examined() -> bool:
+    """Whether there is nothing to examine: it was done before, or a graph is being traced."""
+    return torch.compiler.is_compiling() or _running.known is not None
+
+
+def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
+    """Look at the values of real documents. Nothing is known of those on a GPU, which would have to
+    be waited for, nor of arguments that are not valid, which a loss or metric refuses by itself.
+
+    Raises:
+        DirectrankError: a label is NaN, infinite or below 0.
+    """
+    mask = lists if isinstance(lists, Tensor) else None
+    valid = scores.shape == labels.shape and scores.is_floating_point() and scores.numel() > 0
+    if mask is not None:
+        valid = valid and mask.shape == labels.shape and mask.dtype == torch.bool
+    if not valid or {scores.device.type, labels.device.type} != {"cpu"}:
+        return NOTHING
+    real = None if mask is None else mask.numpy()
+    grades = widened(labels.detach()).numpy()
+    least, greatest = grades.min(), grades.max()
+    if not (least >= 0 and greatest < math.inf) and real is not None:
+        shown = grades[real]  # masked positions may hold anything
+        if not shown.size:
+            return NOTHING
+        least, greatest = shown.min(), shown.max()
+    if not greatest < math.inf or math.isnan(least):
+        raise DirectrankError(
+            "a label is NaN or infinite", "leave documents without a label out, or mask them"
+        )
+    if least < 0:
+        raise DirectrankError(
+            f"a label is {least:g}, below 0",
+            "give mask=labels >= 0 if such labels mark padding; of flat lists, leave it out",
+        )
+    unknown = None
+    finite = np.isfinite(widened(scores.detach()).numpy())
+    if not finite.all():
+        unknown = torch.from_numpy(~finite if real is None else ~finite & real)
+        unknown = unknown if bool(unknown.any()) else None
+    return Known(grades, float(greatest), real, unknown)
+
+
+def check_powers(dtype: torch.dtype, base: float = 2.0, remedy: str = LINEAR) -> None:
+    """Raise DirectrankError if ``base^y`` of the labels of the running call add up to too much."""
+    known, room = _known(), math.log2(torch.finfo(dtype).max)
+    # No batch has 2^32 documents, so powers far below the limit need not be added up.
+    if known.bound * math.log2(base) > room - 32 and known.bits(base) >= room:
+        raise DirectrankError(
+            f"labels up to {known.greatest():g} are too large: {base:g}^y exceeds {dtype}", remedy
+        )
+
+
+def check_scale(max_label: float) -> None:
+    """Raise DirectrankError if a label of the running call is above the largest of its scale."""
+    known = _known()
+    if known.bound > max_label and known.greatest() > max_label:
+        raise DirectrankError(
+            f"a label is {known.greatest():g}, above max_label {max_label:g}",
+            "give the largest label of the scale, or None for each query's own",
+        )
+
+
+def _known() -> Known:
+    """What is known of the call that is running."""
+    return NOTHING if torch.compiler.is_compiling() else _running.known or NOTHING
 
 
 def checked(scores: Tensor, labels: Tensor, lists: Lists | None) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,6 +15,7 @@ from directrank.kernels.dispatch import find
 from directrank.lists.calls import Numbers, called
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
+from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
 from directrank.relaxations.protocol import ByScores
@@ -55,8 +56,8 @@ def compose(
         ``lengths`` or ``query_ids`` of flat lists, and ``weights``, as every loss does.
 
     Raises:
-        ConfigError: a name or option is unknown; or, when the loss is called, the metric does not
-            depend on the scores because it lacks a cut-off.
+        ConfigError: a name or option is unknown, or an option is outside of its range; or, when
+            the loss is called, the metric does not depend on the scores because it lacks a cut-off.
 
     >>> import torch
     >>> from directrank import losses
@@ -75,6 +76,7 @@ class _Composition:
         self.given = metric, relaxation, samples, noise
         self.formula, self.options = _resolved("metric", metric)
         self.relax, self.settings = _resolved("relaxation", relaxation)
+        check_options({**self.options, **self.settings, "samples": samples, "noise": noise})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Composition, self.given
@@ -91,7 +93,7 @@ class _Composition:
         weights: Numbers | None = None,
     ) -> Tensor:
         _, _, samples, noise = self.given
-        lists = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
+        lists: dict[str, Any] = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
         if torch.compiler.is_compiling():
             from directrank.losses._composed import composed
 

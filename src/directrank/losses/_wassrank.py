@@ -9,7 +9,8 @@ from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.gradient import with_gradient
-from directrank.lists.inputs import checked, nothing_masked, one_of
+from directrank.lists.inputs import check_powers, checked, nothing_masked, one_of
+from directrank.system.errors import ConfigError
 
 GRADIENTS = ("dual", "autograd")
 
@@ -50,6 +51,9 @@ def wassrank(
     Returns:
         The loss per query, ``[B]``; 0 for a list without documents.
 
+    Raises:
+        ConfigError: there is less than one iteration.
+
     >>> import torch
     >>> from directrank import losses
     >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
@@ -58,7 +62,10 @@ def wassrank(
     tensor([0.0000e+00, 2.2939e-08])
     """
     one_of(gradient, GRADIENTS, "gradient")
+    if iterations < 1:
+        raise ConfigError(f"wassrank: {iterations} iterations", "choose 1 or more")
     scores, labels, mask = checked(scores, labels, mask)
+    check_powers(scores.dtype, base, "choose a smaller base, or map the labels to grades 0 to 4")
     if scores.shape[1] == 0:
         return scores.sum(1)
     if gradient == "autograd":

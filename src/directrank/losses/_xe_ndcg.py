@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import powers
 from directrank.lists.draws import uniform
 from directrank.lists.flat import Lists, hidden, mask_of, sums
 from directrank.lists.inputs import checked_lists
@@ -47,10 +48,10 @@ def xe_ndcg(
     tensor([0.9981, 1.2375])
     """
     scores, labels, lists = checked_lists(scores, labels, mask)
-    powers, gamma = torch.exp2(labels), uniform(scores, lists, generator, scores.dtype)
+    weights, gamma = powers(labels), uniform(scores, lists, generator, scores.dtype)
     if document_weights is None:
-        return cross_entropy(scores, powers, gamma, lists)
-    target = hidden(powers - gamma, lists)
+        return cross_entropy(scores, weights, gamma, lists)
+    target = hidden(weights - gamma, lists)
     weighted = hidden(target * document_weights, lists)
     total = sums(target, lists)
     share = sums(weighted, lists) / total.masked_fill(total <= 0, torch.inf)

@@ -130,7 +130,9 @@ def evaluate(
             columns.append(value.unsqueeze(1))
         return torch.cat(columns, 1)
 
-    found = called(values, scores, labels, mask, lengths=lengths, query_ids=query_ids)
+    found = called(
+        values, scores, labels, mask, lengths=lengths, query_ids=query_ids, is_metric=True
+    )
     return {label(mapping): found[:, column] for column, mapping in enumerate(mappings)}
 
 
@@ -162,7 +164,7 @@ def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclud
     from directrank.lists.calls import of_queries
     from directrank.metrics.conventions import with_empty
 
-    given = torch.ones_like(values) if weights is None else of_queries(weights, values)
+    given = torch.ones_like(values) if weights is None else of_queries(weights, len(values), values)
     known = ~values.isnan()
     if empty == "exclude":
         given = given * known

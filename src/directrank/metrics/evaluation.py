@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.inputs import checked, one_of
+from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import TIES, Judgements, with_empty
 from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
 from directrank.relaxations.protocol import Ranking
@@ -62,6 +63,7 @@ class Evaluation:
         self, formula: Formula, *, empty: str = "exclude", ties: str = "stable", **options: object
     ) -> Tensor:
         """The metric per query, float64 ``[B]``."""
+        check_options(options)
         one_of(ties, TIES, "rule for ties")
         ranking: Ranking = getattr(self, ties)
         value, defined = formula(ranking, self.judgements, **options)

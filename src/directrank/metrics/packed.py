@@ -64,8 +64,13 @@ class Evaluator:
         ]
 
     def __call__(self, scores: Tensor) -> dict[str, np.ndarray]:
-        """Column label → float64 ``[M, Q]`` of packed ``scores`` ``[M, N]``."""
+        """Column label → float64 ``[M, Q]`` of packed ``scores`` ``[M, N]``.
+
+        Queries with a score of NaN are NaN, so that a model that diverged is not the best.
+        """
         scores = scores.detach().cpu()
+        unknown = scores.isnan()
+        diverged = bool(unknown.any())
         result = {
             label: np.full((len(scores), self.n_queries), np.nan) for label, _, _ in self.metrics
         }
@@ -76,6 +81,8 @@ class Evaluator:
                 evaluation = group.evaluation(scores[some])
                 for label, formula, options in self.metrics:
                     value = evaluation.value(formula, **options).view(-1, len(group.queries))
+                    if diverged:
+                        value = value.masked_fill(group.holds(unknown[some]), torch.nan)
                     result[label][some, group.queries] = value.numpy()
         return result
 
@@ -105,6 +112,11 @@ class _Group:
             self.repeated = _Repeated(Judgements(self.labels, self.mask), models)
         padded = scores.index_select(1, self.index).view(-1, self.mask.shape[1])
         return _Evaluation(padded, self.repeated)
+
+    def holds(self, chosen: Tensor) -> Tensor:
+        """Whether a list has a chosen document, bool ``[M, lists]``, from ``[M, N]``."""
+        padded = chosen.index_select(1, self.index).view(len(chosen), *self.mask.shape)
+        return padded.any(2)
 
 
 class _Evaluation(Evaluation):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -16,6 +17,7 @@ from directrank.learners.neural.batches import Layout
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
 from directrank.lists.draws import Streams
+from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
 
 
@@ -50,6 +52,9 @@ class Objective:
             padding; float64 ``[2]``.
         rows: the row of the layout that each model's documents are in, int ``[M]``; None if the
             models are spread evenly over the rows, in their order.
+
+    The first call examines settings and labels, as every loss does; the others are of the same data
+    and do not.
     """
 
     settings: Sequence[Mapping[str, Any]]
@@ -57,10 +62,13 @@ class Objective:
     generators: Sequence[torch.Generator]
     pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
     rows: np.ndarray | None = None
+    _examined: bool = field(default=False, init=False)
 
     def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
-        parts = [self._values(call, scores, layout) for call in self._calls]
+        with examined_before() if self._examined else nullcontext():
+            parts = [self._values(call, scores, layout) for call in self._calls]
+        self._examined = True
         if len(parts) == 1:
             return parts[0]
         order = np.argsort(np.concatenate([call.models for call in self._calls]))

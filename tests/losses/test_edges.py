@@ -1,0 +1,286 @@
+"""What losses do with values that no ranking has: each is right, or one error with its remedy."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from directrank import losses, metrics, relaxations
+from directrank.lists.inputs import NOTHING, examine, examined_before
+from directrank.lists.parameters import OPTIONAL, RANGES
+from directrank.system.errors import ConfigError, DirectrankError
+from losses_cases import LOSSES
+
+NAN, INF = float("nan"), float("inf")
+
+SCORES = torch.tensor([[0.3, -0.2, 1.0, 0.5], [0.9, 0.1, 0.4, 0.0], [2.0, 1.0, 0.0, 0.0]])
+LABELS = torch.tensor([[2.0, 0.0, 1.0, 1.0], [0.0, 2.0, 1.0, 0.0], [1.0, 2.0, 0.0, 0.0]])
+MASK = torch.tensor([[True] * 4, [True] * 4, [True, True, True, False]])
+LENGTHS = [4, 4, 3]
+
+COMPOSITIONS = {
+    f"{metric} under {relaxation}": {
+        "metric": {"name": metric, "k": 3},
+        "relaxation": relaxation,
+        "samples": samples,
+    }
+    for metric, relaxation, samples in (
+        ("err", "neural_sort", 0),
+        ("reciprocal_rank", "twin", 0),
+        ("average_precision", "blackbox", 0),
+        ("ndcg", "sigmoid", 2),
+    )
+}
+#: Losses that are not functions of powers of the labels, or only of their ratios.
+WITHOUT_POWERS = {
+    "rmse", "ranknet", "listnet", "listmle", "approx_ap", "approx_precision", "twin_precision",
+    "twin_ap", "twin_nerr", "err under neural_sort", "reciprocal_rank under twin",
+    "average_precision under blackbox",
+}  # fmt: skip
+CASES = [*LOSSES, *COMPOSITIONS]
+
+
+def loss_of(case: str):
+    """The loss, in a form that takes further options only if it has a name."""
+    if case in COMPOSITIONS:
+        return losses.compose(**COMPOSITIONS[case])
+    return lambda *arguments, **options: losses.get(case)(*arguments, **LOSSES[case] | options)
+
+
+def value_and_gradient(case: str, scores: torch.Tensor, labels=LABELS, mask=MASK, **options):
+    torch.manual_seed(0)
+    leaf = scores.clone().requires_grad_()
+    value = loss_of(case)(leaf, labels, mask, **options)
+    (gradient,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach(), gradient
+
+
+def test_the_cases_hold_every_loss():
+    assert {*LOSSES, "composed"} == set(losses.REGISTRY)
+
+
+@pytest.mark.parametrize("content", [NAN, INF, -INF])
+@pytest.mark.parametrize("case", CASES)
+def test_a_list_with_an_unknown_score_is_nan_and_the_others_stay_the_same(case, content):
+    value, gradient = value_and_gradient(case, SCORES)
+    spoiled = SCORES.clone()
+    spoiled[1, 2] = content
+    spoiled_value, spoiled_gradient = value_and_gradient(case, spoiled)
+    assert spoiled_value.isnan().tolist() == [False, True, False]
+    assert spoiled_gradient[1, 2].isnan()
+    others = torch.tensor([0, 2])
+    assert torch.equal(spoiled_value[others], value[others])
+    assert torch.equal(spoiled_gradient[others], gradient[others])
+    flat, flat_gradient = value_and_gradient(
+        case, spoiled[MASK], LABELS[MASK], None, lengths=LENGTHS
+    )
+    assert flat.isnan().tolist() == [False, True, False]
+    assert flat_gradient.isnan().nonzero().min() >= 4
+    assert flat_gradient.isnan().nonzero().max() < 8
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_query_of_weight_0_is_left_out_whatever_its_scores_are(case):
+    spoiled = SCORES.clone()
+    spoiled[1] = torch.tensor([NAN, INF, 0.0, -INF])
+    expected, slope = value_and_gradient(case, SCORES, weights=[1.0, 0.0, 2.0])
+    value, gradient = value_and_gradient(case, spoiled, weights=[1.0, 0.0, 2.0])
+    assert torch.equal(value, expected)
+    assert value[1] == 0
+    assert torch.equal(gradient, slope)
+    assert (gradient[1] == 0).all()
+    flat, flat_gradient = value_and_gradient(
+        case, spoiled[MASK], LABELS[MASK], None, lengths=LENGTHS, weights=[1.0, 0.0, 2.0]
+    )
+    assert flat[1] == 0
+    assert flat_gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("weight", [-1.0, NAN, INF])
+def test_a_weight_that_is_no_factor_is_an_error(weight):
+    with pytest.raises(DirectrankError, match="use 0 to leave a query out"):
+        losses.ranknet(SCORES, LABELS, MASK, weights=[1.0, weight, 1.0])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels_below_0_are_an_error_that_names_the_mask(case):
+    padded = LABELS.masked_fill(~MASK, -1.0)
+    with pytest.raises(DirectrankError, match="give mask=labels >= 0"):
+        loss_of(case)(SCORES, padded)
+    with pytest.raises(DirectrankError, match="give mask=labels >= 0"):
+        loss_of(case)(SCORES, padded, torch.ones_like(MASK))
+    with pytest.raises(DirectrankError, match="give mask=labels >= 0"):
+        loss_of(case)(SCORES.flatten(), padded.flatten().long(), lengths=[4, 4, 4])
+    torch.manual_seed(0)
+    value = loss_of(case)(SCORES, padded, padded >= 0)
+    torch.manual_seed(0)
+    assert torch.equal(value, loss_of(case)(SCORES, LABELS, MASK))
+
+
+@pytest.mark.parametrize("label", [NAN, INF])
+@pytest.mark.parametrize("case", CASES)
+def test_a_label_that_is_not_finite_is_an_error(case, label):
+    spoiled = LABELS.clone()
+    spoiled[0, 1] = label
+    with pytest.raises(DirectrankError, match="a label is NaN or infinite"):
+        loss_of(case)(SCORES, spoiled, MASK)
+    with pytest.raises(DirectrankError, match="a label is NaN or infinite"):
+        loss_of(case)(SCORES[MASK], spoiled[MASK], lengths=LENGTHS)
+
+
+@pytest.mark.parametrize("label", [60.0, 126.0, 128.0, 200.0, 1330.0])
+@pytest.mark.parametrize("case", CASES)
+def test_large_labels_are_right_or_one_error(case, label):
+    labels = LABELS.clone()
+    labels[0, 0] = label
+    loss = partial(loss_of(case), SCORES, labels, MASK)
+    if label < (64 if case == "wassrank" else 128) or case in WITHOUT_POWERS:
+        assert loss().isfinite().all()
+        return
+    with pytest.raises(DirectrankError, match="are too large") as caught:
+        loss()
+    remedy = "smaller base" if case == "wassrank" else 'gain="linear"'
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize("case", [case for case in LOSSES if "gain" in inspect.signature(
+    losses.get(case)).parameters])  # fmt: skip
+def test_the_linear_gain_has_room_for_large_labels(case):
+    labels = LABELS.clone()
+    labels[0, 0] = 1330.0
+    with pytest.raises(DirectrankError, match='choose gain="linear"'):
+        loss_of(case)(SCORES, labels, MASK)
+    assert loss_of(case)(SCORES, labels, MASK, gain="linear").isfinite().all()
+
+
+def test_gains_whose_sum_overflows_are_an_error_before_one_of_them_does():
+    """Their ideal DCG would be infinite, and the loss 0."""
+    labels = torch.full((1, 4), 127.0)
+    with pytest.raises(DirectrankError, match="are too large"):
+        losses.approx_ndcg(SCORES[:1], labels)
+    assert losses.approx_ndcg(SCORES[:1].double(), labels).item() < -0.9
+
+
+@pytest.mark.parametrize("content", [3.0, 200.0, 1e6, -1.0, NAN, INF])
+@pytest.mark.parametrize("case", CASES)
+def test_masked_labels_may_be_anything(case, content):
+    labels = LABELS.masked_fill(~MASK, content)
+    options = {"max_label": 2} if case == "twin_nerr" else {}
+    value, gradient = value_and_gradient(case, SCORES, **options)
+    spoiled_value, spoiled_gradient = value_and_gradient(case, SCORES, labels, **options)
+    assert torch.equal(spoiled_value, value)
+    assert torch.equal(spoiled_gradient, gradient)
+
+
+def numbers_of(function) -> list[str]:
+    """The options of a function that are numbers or may be None, by their annotation."""
+    parameters = inspect.signature(function).parameters.values()
+    return [
+        p.name for p in parameters if any(word in str(p.annotation) for word in ("float", "int"))
+    ]
+
+
+FUNCTIONS = {
+    **{name: losses.get(name) for name in losses.REGISTRY},
+    **{name: metrics.get(name) for name in metrics.REGISTRY},
+    **{name: relaxations.get(name) for name in relaxations.REGISTRY},
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_number_that_a_loss_metric_or_relaxation_takes_has_a_range(name):
+    for option in numbers_of(FUNCTIONS[name]):
+        assert option in RANGES, f"{option} of {name} needs a range in directrank.lists.parameters"
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_every_option_outside_of_its_range_is_an_error_that_names_both(case):
+    for option in numbers_of(losses.get(case)):
+        wrong = [True, "1", NAN, INF]
+        wrong += [] if option == "min_label" else [-1, -0.5]
+        wrong += [2.5] if "whole" in RANGES[option][0] else []
+        wrong += [0] if "1 or more" in RANGES[option][0] or "above 0" in RANGES[option][0] else []
+        wrong += [] if option in OPTIONAL else [None]
+        for value in wrong:
+            with pytest.raises(ConfigError, match=f"{option} must be"):
+                loss_of(case)(SCORES, LABELS, MASK, **{option: value})
+
+
+def test_a_composition_checks_the_options_of_its_parts():
+    sigmoid = {"name": "sigmoid", "alpha": 1.0}
+    with pytest.raises(ConfigError, match="k must be a whole number, 1 or more, or None, not 0"):
+        losses.compose({"name": "ndcg", "k": 0}, sigmoid)
+    with pytest.raises(ConfigError, match=r"tau must be a finite number above 0, not 0\.0"):
+        losses.composed(SCORES, LABELS, metric="ndcg", relaxation={"name": "lapsum", "tau": 0.0})
+    with pytest.raises(ConfigError, match="samples must be"):
+        losses.compose("ndcg", sigmoid, samples=-1)
+    with pytest.raises(ConfigError, match="noise must be"):
+        losses.compose("ndcg", sigmoid, noise=NAN)
+    with pytest.raises(DirectrankError, match="above max_label 1"):
+        losses.compose({"name": "err", "max_label": 1}, sigmoid)(SCORES, LABELS)
+
+
+def test_whole_numbers_of_numpy_and_tensors_are_allowed():
+    expected = losses.approx_ndcg(SCORES, LABELS, MASK, k=2, alpha=5.0)
+    for k, alpha in ((np.int64(2), np.float32(5)), (torch.tensor(2), torch.full((3, 1), 5.0))):
+        assert torch.equal(losses.approx_ndcg(SCORES, LABELS, MASK, k=k, alpha=alpha), expected)
+    with pytest.raises(ConfigError, match="alpha must be"):
+        losses.approx_ndcg(SCORES, LABELS, MASK, alpha=torch.tensor([[5.0], [0.0], [5.0]]))
+
+
+def test_a_setting_that_is_learned_gets_its_gradient():
+    alpha = torch.tensor(5.0, requires_grad=True)
+    losses.approx_ndcg(SCORES, LABELS, MASK, alpha=alpha).sum().backward()
+    assert alpha.grad.isfinite()
+    assert alpha.grad != 0
+
+
+def test_a_scale_below_a_label_is_an_error_in_twin_nerr():
+    with pytest.raises(DirectrankError, match="a label is 2, above max_label 1"):
+        losses.twin_nerr(SCORES, LABELS, MASK, max_label=1)
+    assert losses.twin_nerr(SCORES, LABELS, MASK, max_label=2).isfinite().all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_frames_and_lists_give_the_values_of_tensors(case):
+    torch.manual_seed(0)
+    expected = loss_of(case)(SCORES.double(), LABELS, MASK)
+    for made in (np.asarray, pd.DataFrame, lambda t: t.tolist()):
+        torch.manual_seed(0)
+        scores, labels, mask = (made(t.numpy()) for t in (SCORES.double(), LABELS, MASK))
+        assert torch.equal(loss_of(case)(scores, labels, mask), expected)
+
+
+def test_a_model_learns_from_labels_in_an_array():
+    leaf = SCORES.clone().requires_grad_()
+    losses.lambdarank(
+        leaf, LABELS.numpy(), MASK.numpy(), weights=pd.Series([1, 1, 2])
+    ).sum().backward()
+    assert (leaf.grad != 0).any()
+
+
+def test_values_on_a_gpu_are_not_read():
+    """The program would wait for it; PyTorch refuses to read those of a meta tensor."""
+    scores, labels, mask = (values.to("meta") for values in (SCORES, LABELS, MASK))
+    assert examine(scores, labels, mask) is NOTHING
+
+
+def test_training_with_examined_data_does_not_examine_it_again():
+    with examined_before():
+        assert losses.ranknet(SCORES, LABELS - 1, MASK, k=0).isfinite().all()
+    with pytest.raises(DirectrankError):
+        losses.ranknet(SCORES, LABELS - 1, MASK)
+
+
+def test_a_compiled_training_step_examines_its_values():
+    @torch.compile(backend="eager")
+    def step(scores, labels):
+        return losses.approx_ndcg(scores, labels).sum()
+
+    with pytest.raises(DirectrankError, match="give mask=labels >= 0"):
+        step(SCORES.clone().requires_grad_(), LABELS - 1)
