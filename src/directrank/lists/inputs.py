@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import overload
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,37 +17,36 @@ from directrank.system.errors import DirectrankError
 LINEAR = 'choose gain="linear" where it is an option, or map the labels to grades such as 0 to 4'
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
     """What is known of the values of a call.
 
     Attributes:
         labels: those that were examined, ``[B, L]`` or flat ``[N]``; none if that is impossible.
-        bound: the largest of them, at masked positions too.
-        real: bool ``[B, L]``, where documents are real; None if all are.
+        bound: no label of a real document is larger.
+        mask: bool ``[B, L]``, where documents are real; None if all are.
         unknown: bool in the shape of the scores, True where real documents have scores that are NaN
             or infinite; None if none have, or if they were not examined.
     """
 
-    labels: np.ndarray = field(default_factory=lambda: np.empty(0))
-    bound: float = 0.0
-    real: np.ndarray | None = None
+    labels: Tensor
+    bound: float
+    mask: Tensor | None
     unknown: Tensor | None = None
 
     def greatest(self) -> float:
         """The largest label of a real document."""
-        labels = self.labels if self.real is None else self.labels[self.real]
-        return float(labels.max(initial=0))
+        return float(self._real().amax()) if self._real().numel() else 0.0
 
     def bits(self, base: float) -> float:
         """The binary logarithm of the sum of ``base^y`` over all real documents."""
-        labels = (self.labels if self.real is None else self.labels[self.real]).astype(np.float64)
-        powers = labels * math.log2(base)
-        most = powers.max(initial=0)
-        return float(most + np.log2(np.exp2(powers - most).sum())) if labels.size else 0.0
+        return float((self._real().double() * math.log(base)).logsumexp(0)) / math.log(2)
+
+    def _real(self) -> Tensor:
+        return self.labels.flatten() if self.mask is None else self.labels[self.mask]
 
 
-NOTHING = Known()
+NOTHING = Known(torch.empty(0), 0.0, None)
 
 
 class _Running(threading.local):
@@ -62,18 +58,21 @@ class _Running(threading.local):
 _running = _Running()
 
 
-@contextmanager
-def examined_before(known: Known = NOTHING) -> Iterator[None]:
+class examined_before:  # noqa: N801 - a context, as contextlib's are
     """Losses and metrics do not examine their options and values within this context.
 
-    They are called by a loss or metric that did, or with data that were examined when they were
-    prepared.
+    They are called by a loss or metric that did, which knows something of them, or with data that
+    were examined when they were prepared.
     """
-    before, _running.known = _running.known, known
-    try:
-        yield
-    finally:
-        _running.known = before
+
+    def __init__(self, known: Known = NOTHING) -> None:
+        self.known = known
+
+    def __enter__(self) -> None:
+        self.before, _running.known = _running.known, self.known
+
+    def __exit__(self, *_: object) -> None:
+        _running.known = self.before
 
 
 def are_examined() -> bool:
@@ -88,20 +87,20 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
     Raises:
         DirectrankError: a label is NaN, infinite or below 0.
     """
-    mask = lists if isinstance(lists, Tensor) else None
-    valid = scores.shape == labels.shape and scores.is_floating_point() and scores.numel() > 0
-    if mask is not None:
-        valid = valid and mask.shape == labels.shape and mask.dtype == torch.bool
-    if not valid or {scores.device.type, labels.device.type} != {"cpu"}:
+    if not (scores.is_cpu and labels.is_cpu and scores.shape == labels.shape and scores.numel()):
         return NOTHING
-    real = None if mask is None else mask.numpy()
-    grades = widened(labels.detach()).numpy()
-    least, greatest = grades.min(), grades.max()
-    if not (least >= 0 and greatest < math.inf) and real is not None:
-        shown = grades[real]  # masked positions may hold anything
-        if not shown.size:
-            return NOTHING
-        least, greatest = shown.min(), shown.max()
+    mask, labels = lists if isinstance(lists, Tensor) else None, labels.detach()
+    least, greatest = (bound.item() for bound in labels.aminmax())
+    # Passing over the scores once suffices, unless they are so large that their sum is infinite.
+    if least >= 0 and greatest < math.inf and math.isfinite(scores.detach().sum().item()):
+        return Known(labels, greatest, mask)
+    # Masked positions may hold anything.
+    if mask is not None and (mask.shape != labels.shape or mask.dtype != torch.bool):
+        return NOTHING
+    shown = labels if mask is None else labels[mask]
+    if not shown.numel():
+        return NOTHING
+    least, greatest = (bound.item() for bound in shown.aminmax())
     if not greatest < math.inf or math.isnan(least):
         raise DirectrankError(
             "a label is NaN or infinite", "leave documents without a label out, or mask them"
@@ -111,12 +110,8 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
             f"a label is {least:g}, below 0",
             "give mask=labels >= 0 if such labels mark padding; of flat lists, leave it out",
         )
-    unknown = None
-    finite = np.isfinite(widened(scores.detach()).numpy())
-    if not finite.all():
-        unknown = torch.from_numpy(~finite if real is None else ~finite & real)
-        unknown = unknown if bool(unknown.any()) else None
-    return Known(grades, float(greatest), real, unknown)
+    unknown = ~scores.isfinite() if mask is None else ~scores.isfinite() & mask
+    return Known(labels, greatest, mask, unknown if unknown.any() else None)
 
 
 def check_powers(dtype: torch.dtype, base: float = 2.0, remedy: str = LINEAR) -> None:
