@@ -50,8 +50,7 @@ def table(machines: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
     """The Markdown table with a row per paper, and the machines to which the hours refer."""
     edition = artefact.load_edition(EDITION, pd.read_csv(artefact.FACTS))
     hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
-    on_cores = [f"{cores} cores" for cores in CORES]
-    lines = ["| paper | runs | fits | 1 process | " + " | ".join(on_cores) + " | GPU | archives |"]
+    lines = [header()]
     lines += ["| --- | ---: | ---: | ---: |" + " ---: |" * len(CORES) + " ---: | --- |"]
     for row in products[products["product"] == "all"].itertuples():
         keys = [key for key in edition.keys if row.paper in (key[0], "all")]
@@ -62,6 +61,12 @@ def table(machines: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
         counts = [row.paper, str(row.runs), str(row.fits)]
         lines.append(f"| {' | '.join([*counts, *cells, edition.archives(needed)])} |")
     return "\n".join([*lines, "", machines]) + "\n"
+
+
+def header() -> str:
+    """The first line of the table."""
+    on_cores = " | ".join(f"{cores} cores" for cores in CORES)
+    return f"| paper | runs | fits | 1 process | {on_cores} | GPU, 1 process | archives |"
 
 
 def _rounded(hours: float) -> str:

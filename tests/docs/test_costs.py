@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
 from directrank import learners
@@ -34,3 +35,22 @@ def test_the_table_counts_the_runs_and_fits_that_are_planned(monkeypatch: pytest
     rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| ", page, flags=re.MULTILINE)
     shown = {paper: (int(runs), int(fits)) for paper, runs, fits in rows}
     assert shown == planned, "the edition has changed: run `python docs/costs.py`"
+
+
+def test_the_gain_of_sharing_a_gpu_is_the_measured_one():
+    measured = pd.read_csv(ROOT / "benchmarks/results/gpu.csv")
+    gain = measured[
+        (measured["measure"] == "fits per hour, times one process")
+        & (measured["configuration"] == "8 processes on one GPU")
+    ]["value"].item()
+    for page in ("docs/scale.md", "docs/clusters.md"):
+        assert f"{gain:.1f} times as many" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_columns_that_are_written(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import costs
+
+    header = costs.header()
+    assert header in (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+    assert "GPU, 1 process" in header, "several processes of small networks can share a GPU"

@@ -232,7 +232,8 @@ def _print_products(edition: str, estimates: dict[str, Estimate], frame: pd.Data
     _table(f"Cost of edition '{edition}' (upper bounds)", frame.drop(columns="gpu_rates"))
     print("A run that several products need is counted in each of them, but once in each sum")
     print("('all'). The hours in the 'own' columns are those of runs that nothing else needs.")
-    print("All hours are for one process at a time. The sizes of the data sets come from:")
+    print("All hours are for one process at a time, also on the GPU, which several processes of")
+    print("small networks can share. The sizes of the data sets come from:")
     for name, origin in estimates["cpu"].runs.groupby("data")["known_from"].first().items():
         print(f"  {name}: {origin}")
 

@@ -20,8 +20,9 @@ def smooth_i(
 ) -> SoftSorting:
     """The document at each rank by a softmax, from which those at earlier ranks are removed.
 
-    Precision is the authors'. Their NDCG uses the gain of a rank's mean label, while ours uses its
-    mean gain, as with every relaxation; in the limit the two agree.
+    Precision is the authors'. The NDCG of their released code has the gain ``2^y`` of a rank's mean
+    label y, without the -1, so that a document of label 0 gains 1. Ours has the rank's mean gain
+    ``2^y - 1``, as with every relaxation; not even at exact ranks do the two agree.
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.
