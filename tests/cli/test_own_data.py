@@ -27,6 +27,43 @@ def clicks(tmp_path: Path) -> Path:
     return tmp_path / "clicks.csv"
 
 
+def test_remedies_are_options_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in ("1 1:2", "1 qid: 1:2", "x qid:1 1:2", "1 qid:1 a:2", "1 qid:1 1:1e39", "1 qid:1"):
+        Path("mine.txt").write_text(f"{line}\n", encoding="utf-8")
+        assert main(["compare", "mine.txt", "--dry-run"]) == 2
+        said = capsys.readouterr().err
+        assert "mine.txt" in said
+        assert "remedy" in said
+        assert not any(word in said for word in ("--quarantine", "first_index", "'clip'"))
+    assert not Path("compare_mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("grades", "cut"),
+    [("0.25,0.5", "begin at 0.25, 0.5 (the cut points"), ("3", "(quantiles of")],
+)
+def test_grades_are_a_number_or_cut_points(
+    clicks: Path,
+    grades: str,
+    cut: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(clicks.parent)
+    monkeypatch.setattr(own_data, "_predicted", lambda repository: (6, 3600.0))
+    options = ["--label-column", "price", "--grades", grades, "--dry-run"]
+    assert main(["compare", "clicks.csv", *options, "--leave-out", "relevance"]) == 0
+    said = capsys.readouterr().out
+    assert cut in said
+    assert "the features are text, age, stock.\n" in said
+    with pytest.raises(SystemExit):
+        main(["compare", "clicks.csv", "--grades", "few"])
+    assert "neither a number of grades nor labels" in capsys.readouterr().err
+
+
 def test_a_dry_run_says_what_it_would_take(
     clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

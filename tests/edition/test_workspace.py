@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def test_one_file_is_dealt_to_folds_with_its_groups_together(tmp_path: Path) -> 
     said = make(request_of(tmp_path / "Shop Clicks.parquet", budget="quick"), tmp_path / "work")
     assert said[0].startswith("12 queries, 48 documents, 3 features, labels 0 to 0.9")
     assert "6 groups of queries are kept together, in folds and in statistical tests" in said
-    assert any(text.startswith("labels are not grades; they are cut") for text in said)
+    assert "the features are price, ctr, age" in said
+    assert any(text.startswith("labels are cut into grades") for text in said)
     folder = prepared_in(tmp_path / "work", "shop_clicks")
     tested = [open_dataset(folder / f"Fold{fold}/test") for fold in (1, 2, 3)]
     assert sorted(np.concatenate([lists.query_ids for lists in tested])) == list(range(1, 13))
@@ -71,8 +73,9 @@ def test_what_is_prepared_is_what_the_table_holds(tmp_path: Path) -> None:
         rows = slice(lists.offsets[place], lists.offsets[place + 1])
         own = frame[frame["session"] == names[query]]
         expected = own[["price", "ctr", "age"]].to_numpy(np.float32)
-        assert np.array_equal(lists.features[rows] - 0, expected)
-        order = np.argsort(own["label"].to_numpy(), kind="stable")
+        place = [int(np.argmin(abs(expected - row).sum(1))) for row in lists.features[rows]]
+        assert np.array_equal(lists.features[rows], expected[place])
+        order = np.argsort(own["label"].to_numpy()[place], kind="stable")
         assert (np.diff(lists.labels[rows][order]) >= 0).all()
 
 
@@ -91,6 +94,116 @@ def test_splits_stay_as_they_are_and_a_missing_validation_set_is_cut_off(tmp_pat
     folder = prepared_in(tmp_path / "whole", "mine")
     found = {split: open_dataset(folder / split).n_queries for split in ("train", "vali", "test")}
     assert found == {"train": 10, "vali": 3, "test": 4}
+
+
+def written_splits(folder: Path, **content: str) -> Path:
+    folder.mkdir()
+    for name, text in content.items():
+        (folder / name.replace("_", ".", 1)).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_splits_of_sparse_text_have_the_features_of_all_files(tmp_path: Path) -> None:
+    data = written_splits(
+        tmp_path / "mine",
+        train_txt="1 qid:1 1:7 3:8\n0 qid:2 1:2\n",
+        test_txt="1 qid:1 0:5 2:4\n",
+    )
+    said = make(Request(data, "mine"), tmp_path / "work")
+    assert "the features are 0, 1, 2, 3" in said
+    raw = tmp_path / "work/data/raw/mine"
+    assert sorted((raw / "train.txt").read_text().split("\n")) == [
+        "",
+        "0\t2\t0\t2\t0\t0",
+        "1\t1\t0\t7\t0\t8",
+    ]
+    assert (raw / "test.txt").read_text() == "1\t3\t5\t0\t4\t0\n"
+
+
+def test_splits_that_lightgbm_and_xgboost_read_are_read(tmp_path: Path) -> None:
+    data = tmp_path / "mine"
+    data.mkdir()
+    for split in ("train", "vali", "test"):
+        (data / f"rank.{split}.gz").write_bytes(gzip.compress(b"1 0:2 1:3\n0 1:1\n1 1:4\n"))
+        (data / f"rank.{split}.{'group' if split == 'vali' else 'query'}").write_text("2\n1\n")
+        (data / f"rank.{split}.weight").write_text("1\n1\n1\n")
+    said = make(Request(data, "mine"), tmp_path / "work")
+    assert said[0] == "6 queries, 9 documents, 2 features, labels 0 to 1"
+    ignored = [text for text in said if "weight is ignored" in text]
+    assert [text.split()[0] for text in ignored] == [
+        f"rank.{split}.weight" for split in ("train", "vali", "test")
+    ]
+
+
+def test_columns_of_splits_are_matched_by_name(tmp_path: Path) -> None:
+    data = written_splits(
+        tmp_path / "mine",
+        train_csv="qid,label,a,b\n1,1,7,8\n2,0,3,4\n",
+        test_csv="b,qid,a,label\n8,1,7,1\n",
+    )
+    make(Request(data, "mine"), tmp_path / "work")
+    assert (tmp_path / "work/data/raw/mine/test.txt").read_text() == "1\t3\t7\t8\n"
+
+
+def test_columns_that_differ_between_splits_are_named_or_left_out(tmp_path: Path) -> None:
+    data = written_splits(
+        tmp_path / "mine",
+        train_csv="qid,label,a,b,c,d\n1,1,7,8,9,w\n2,0,3,4,5,6\n",
+        test_csv="qid,label,a,b,d,e\n1,1,7,x,8,9\n",
+    )
+    with pytest.raises(DataError) as caught:
+        make(Request(data, "mine"), tmp_path / "work")
+    assert caught.value.file == str(data / "test.csv")
+    for part in (
+        "test.csv has no column c",
+        "test.csv has words in the column b (row 1: 'x')",
+        "train.csv has no column e",
+        "train.csv has words in the column d (row 1: 'w')",
+    ):
+        assert part in caught.value.what
+    columns = Columns(leave_out=("b", "c", "d", "e"))
+    said = make(Request(data, "mine", columns), tmp_path / "work")
+    assert "the features are a" in said
+
+
+def test_cut_points_are_those_of_the_training_set(tmp_path: Path) -> None:
+    rows = "".join(f"{n // 10},{n / 20},{n}\n" for n in range(20))
+    data = written_splits(
+        tmp_path / "mine",
+        train_csv="qid,label,a\n" + rows,
+        test_csv="qid,label,a\n1,0.1,0\n1,40.5,0\n1,-3,0\n",
+    )
+    said = make(Request(data, "mine"), tmp_path / "work")
+    cut = "grades 1, 2, … begin at 0.2, 0.4, 0.6, 0.8 (quantiles of the labels of the training set)"
+    assert any(cut in text for text in said)
+    test = (tmp_path / "work/data/raw/mine/test.txt").read_text().splitlines()
+    assert sorted(line.split("\t")[0] for line in test) == ["0", "0", "4"]
+
+
+def test_the_order_of_rows_changes_nothing_and_tells_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.integers(0, 2, (600, 2)), columns=["a", "b"])
+    frame["label"] = rng.integers(0, 3, 600)
+    frame["query"] = np.repeat(np.arange(60), 10)
+    best_first = frame.sort_values("label", ascending=False)
+    made = []
+    for name, rows in {"best": best_first, "worst": best_first[::-1], "stored": frame}.items():
+        rows.to_csv(tmp_path / "mine.csv", index=False)
+        make(Request(tmp_path / "mine.csv", "mine"), tmp_path / name)
+        made.append((tmp_path / name / "data/raw/mine/all.txt").read_bytes())
+    assert made[0] == made[1] == made[2]
+    lists = open_dataset(prepared_in(tmp_path / "best", "mine") / "Fold1/test")
+    first, last = lists.offsets[:-1], lists.offsets[1:] - 1
+    # Of 20 queries, the first document is better than the last one about as often as worse.
+    better = np.sign(lists.labels[first] - lists.labels[last])
+    assert abs(better.sum()) < 10
+
+
+def test_features_that_follow_rows_or_labels_are_named(tmp_path: Path) -> None:
+    frame = clicks().sort_values("session")
+    frame.assign(number=range(len(frame))).to_csv(tmp_path / "mine.csv", index=False)
+    said = make(request_of(tmp_path / "mine.csv"), tmp_path / "work")
+    assert said[-1].startswith("the feature 'number' follows the order of the rows")
 
 
 def test_a_budget_says_how_much_is_run(tmp_path: Path) -> None:
@@ -280,8 +393,17 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_left(tmp_path: Path) -> 
         make(request_of(path), tmp_path / "work")
     with pytest.raises(ConfigError, match="2 folds"):
         make(request_of(path, folds=2), tmp_path / "work")
-    with pytest.raises(ConfigError, match="1 grades"):
-        make(request_of(path, levels=1), tmp_path / "work")
+    for grades, message in {
+        1: "1 grades are too few",
+        17: "17 grades are too many",
+        (0.5, 0.5): "do not rise",
+        (0.5, np.nan): "do not rise",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            make(request_of(path, grades=grades), tmp_path / "work")
+    with pytest.raises(DataError, match="no column 'prise' to leave out; the features are price"):
+        columns = Columns(query="session", leave_out=("prise",))
+        make(request_of(path, columns=columns), tmp_path / "work")
     with pytest.raises(DataError, match="no file of training queries"):
         make(request_of(tmp_path), tmp_path / "work")
     for name in ("train.csv", "training.tsv", "test.csv"):
@@ -295,3 +417,4 @@ def test_names_are_made_of_file_names() -> None:
     assert name_of(Path("2026/Clicks (EU).csv")) == "clicks_eu"
     assert name_of(Path("2026.csv")) == "data_2026"
     assert name_of(Path("ü.csv")) == "data"
+    assert name_of(Path("clicks.csv.gz")) == "clicks"

@@ -17,9 +17,9 @@ examples:
       compare two methods, the first with two seeds
   directrank compare --run mine.csv --collection mq2008 --metric ndcg@10 ap --out compared
 
-DATA is a file in LETOR's text format, CSV, TSV or Parquet, or a folder with one such file each for
-train, vali and test. Each row is a document; every numeric column other than those of the query,
-label and group is a feature.
+DATA is a file in LETOR's, LightGBM's or XGBoost's text format, CSV, TSV or Parquet, or a folder
+with one such file each for train, vali and test; any may be compressed with gzip. Each row is a
+document; every numeric column other than those of the query, label and group is a feature.
 
 A run has one line per document, `query Q0 document rank score tag`; judgements have lines `query 0
 document label`. Either may be compressed with gzip. Documents are ranked by their scores. A run

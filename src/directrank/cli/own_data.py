@@ -67,12 +67,15 @@ def add_options(compare: argparse.ArgumentParser) -> None:
             f"--{what}-column", metavar="NAME", help=f"the column of the {what} (default: {usual})"
         )
     own.add_argument(
+        "--leave-out", metavar="NAME", nargs="+", default=[], help="columns that are no features"
+    )
+    own.add_argument(
         "--grades",
-        type=int,
-        default=5,
-        metavar="N",
-        help="the number of grades into which labels that are not whole numbers are cut "
-        "(default: %(default)s)",
+        type=_grades,
+        metavar="N|CUT,CUT,…",
+        help="the number of grades into which labels that are not whole numbers from 0 to 15 are "
+        "cut, or the labels at which grades 1, 2, … begin (default: each of up to 16 different "
+        "labels is a grade, and more are cut into 5)",
     )
     own.add_argument("--name", help="a name for the data (default: the name of the file)")
     own.add_argument(
@@ -83,6 +86,18 @@ def add_options(compare: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only read the data and print what would be run and how long it would take",
     )
+
+
+def _grades(text: str) -> int | tuple[float, ...]:
+    """A number of grades, or cut points: ``5``, ``0.07,0.14``."""
+    with contextlib.suppress(ValueError):
+        return int(text)
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is neither a number of grades nor labels such as 0.07,0.14,0.41"
+        ) from None
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -194,8 +209,13 @@ def _request(options: argparse.Namespace) -> Any:
     return Request(
         data=options.data,
         name=name_of(Path(options.name) if options.name else options.data),
-        columns=Columns(options.query_column, options.label_column, options.group_column),
-        levels=options.grades,
+        columns=Columns(
+            options.query_column,
+            options.label_column,
+            options.group_column,
+            tuple(options.leave_out),
+        ),
+        grades=options.grades,
         budget=options.budget,
         folds=options.folds,
         scorers=options.scorers,

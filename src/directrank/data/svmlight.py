@@ -14,7 +14,9 @@ lines are not contiguous.
 
 from __future__ import annotations
 
+import gzip
 import io
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,9 +34,13 @@ from directrank.system.errors import DataError
 PIECE = 2 << 20
 #: No valid line of any ranking data set comes near this length.
 LONGEST_LINE = 16 << 20
+#: Limits of files whose number of features is not declared: zeros are stored, too.
+HIGHEST_INDEX = 100_000
+MOST_VALUES = 1 << 32
 
 LineFormat = Literal["svmlight", "table"]
 ErrorHandler = Callable[[int, bytes, str], None]
+ByteStream = io.RawIOBase | io.BufferedIOBase
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,9 @@ def read_svmlight(
     ([2.0, 0.0], [7], [2])
 
     Args:
-        source: the text file.
+        source: the text file, which may be compressed with gzip.
         n_features: columns of the result; if None, the file is read twice, the first time to find
-            its largest feature index.
+            its largest feature index, which may be 100 000 at most.
         lines, first_index, clip: see :class:`TextFormat`.
         split_queries: what to do with a query whose lines are not contiguous: ``error``, or
             ``merge`` them at the place of its first line. Nothing is guessed, because two
@@ -109,7 +115,7 @@ def read_svmlight(
     source = Path(source)
     if n_features is None:
         with open_text(source) as stream:
-            n_features = count_features(stream, first_index)
+            n_features = max(0, index_range(stream, str(source))[1] - first_index + 1)
     blocks, queries = [], QueryIndex(str(source), merge=split_queries == "merge")
     with open_text(source) as stream, Quarantine(quarantine) as bin_:
         text_format = TextFormat(n_features, lines, first_index, clip)
@@ -132,22 +138,47 @@ def read_svmlight(
     return RankedLists(lists.features[rows], lists.labels[rows], offsets, query_ids)
 
 
-def open_text(path: Path) -> io.FileIO:
-    """Open a file for :func:`parse`; a missing or unreadable one is a :class:`DataError`."""
+def open_text(path: str | Path) -> ByteStream:
+    """Open text as bytes: gzip is unpacked, and UTF-16 that says so becomes UTF-8.
+
+    Raises:
+        DataError: the file is missing, cannot be read or is damaged.
+    """
     try:
-        return open(path, "rb", buffering=0)
+        stream: ByteStream = open(path, "rb", buffering=0)  # noqa: SIM115
+        if stream.read(2) == b"\x1f\x8b":
+            stream.close()
+            stream = gzip.open(path)  # noqa: SIM115
+        stream.seek(0)
+        mark = stream.read(2)
+        stream.seek(0)
+        if mark in (b"\xff\xfe", b"\xfe\xff"):
+            with stream:
+                return io.BytesIO(stream.read().decode("utf-16").encode())
+        return stream
+    except DAMAGED as error:
+        raise damaged(error, path) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", "check the path", file=path) from error
 
 
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError)
+
+
+def damaged(error: Exception, path: str | Path) -> DataError:
+    """The error for compressed or encoded text that ends early or is not what it says."""
+    return DataError(f"is damaged: {error}", "copy or write the file again", file=path)
+
+
 def parse(
-    stream: io.RawIOBase,
+    stream: ByteStream,
     text_format: TextFormat,
     where: str,
     *,
     threads: int = 2,
     piece: int = PIECE,
     on_error: ErrorHandler | None = None,
+    edit: Callable[[bytearray], bytearray] | None = None,
 ) -> Iterator[Block]:
     """Parse ``stream`` into blocks, in the order of the file.
 
@@ -161,6 +192,7 @@ def parse(
         piece: bytes per thread at a time.
         on_error: called with the line number, text and reason for a malformed line, which is then
             skipped; without it, such a line raises.
+        edit: what to make of whole lines before they are parsed; it keeps their number.
 
     Raises:
         DataError: at the first malformed line.
@@ -168,6 +200,8 @@ def parse(
     line = 1
     with ThreadPoolExecutor(threads) as workers, ThreadPoolExecutor(1) as reader:
         chunks = _chunks(stream, piece, where)
+        if edit is not None:
+            chunks = map(edit, chunks)
         next_chunk: Future | None = reader.submit(next, chunks, None)
         pending: deque[Future[_Piece]] = deque()
         try:
@@ -197,12 +231,29 @@ def parse(
                 future.cancel()
 
 
-def count_features(stream: io.RawIOBase, first_index: int = 1) -> int:
-    """The number of features according to the largest index in ``stream``."""
-    largest = first_index - 1
-    for chunk in _chunks(stream, PIECE, "the file"):
-        largest = max(largest, _largest_index(np.frombuffer(chunk, np.uint8)))
-    return int(largest) - first_index + 1
+def index_range(stream: ByteStream, where: str) -> tuple[int, int]:
+    """The smallest and the largest index of a feature in ``stream``; (0, -1) if there is none.
+
+    Raises:
+        DataError: the largest index, or its product with the number of lines, exceeds the limits.
+    """
+    smallest, largest, lines, line = 1 << 40, -1, 0, 0
+    for chunk in _chunks(stream, PIECE, where):
+        buffer = np.frombuffer(chunk, np.uint8)
+        low, high, place = _index_range(buffer)
+        smallest = min(smallest, int(low))
+        if high > largest:
+            largest, line = int(high), lines + 1 + _count_newlines(buffer[:place])
+        lines += _count_newlines(buffer)
+    if largest > HIGHEST_INDEX or lines * largest > MOST_VALUES:
+        raise DataError(
+            f"the feature index {largest} is too large: zeros are stored, too, and {lines} lines "
+            f"would hold {lines * largest:.2g} values",
+            f"renumber the features from 1 without gaps, up to {HIGHEST_INDEX} at most",
+            file=where,
+            line=line,
+        )
+    return (smallest, largest) if largest >= 0 else (0, -1)
 
 
 class QueryIndex:
@@ -323,10 +374,10 @@ def _remedy(reason: str, text_format: TextFormat) -> str:
     if reason == _REASONS[6]:
         return "set 'clip', for instance to 1e6, if such values stand for missing ones"
     if reason == _REASONS[7] and text_format.first_index == 1:
-        return "set 'first_index: 0' if the file counts features from 0"
+        return "set 'first_index' to 0 if the file counts features from 0"
     if reason in (_REASONS[8], _REASONS[11]):
         return f"{text_format.n_features} features are declared: correct the file or 'features'"
-    return "correct the line, or send such lines to a file with --quarantine FILE"
+    return "correct the line, or send such lines to a file: --quarantine FILE (quarantine=FILE)"
 
 
 def _line_error(
@@ -337,7 +388,7 @@ def _line_error(
     return DataError(f"{reason}: {shown!r}", _remedy(reason, text_format), file=where, line=line)
 
 
-def _chunks(stream: io.RawIOBase, piece: int, where: str) -> Iterator[bytearray]:
+def _chunks(stream: ByteStream, piece: int, where: str) -> Iterator[bytearray]:
     """Pieces of ``stream`` of about ``piece`` bytes that end at the end of a line."""
     rest = b""
     first = True
@@ -347,7 +398,10 @@ def _chunks(stream: io.RawIOBase, piece: int, where: str) -> Iterator[bytearray]
         chunk = bytearray(len(rest) + piece)
         chunk[: len(rest)] = rest
         with memoryview(chunk) as view:
-            read = stream.readinto(view[len(rest) :])
+            try:
+                read = stream.readinto(view[len(rest) :])
+            except DAMAGED as error:
+                raise damaged(error, where) from None
         del chunk[len(rest) + read :]
         if not read:
             break
@@ -461,26 +515,33 @@ def _count_newlines(buffer):
 
 
 @compiled
-def _largest_index(buffer):
-    """The largest number before a colon, outside comments."""
+def _index_range(buffer):
+    """The smallest and largest number before a colon outside comments, and where the latter is."""
+    smallest = 1 << 40
     largest = -1
-    number = 0
+    place = 0
+    number = -1
     comment = False
-    for byte in buffer:
+    for position in range(len(buffer)):
+        byte = buffer[position]
         if byte == 10:
             comment = False
-            number = 0
+            number = -1
         elif comment:
             continue
         elif 48 <= byte <= 57:
-            number = min(number * 10 + (byte - 48), 1 << 40)
+            number = min(max(number, 0) * 10 + (byte - 48), 1 << 40)
         elif byte == 58:
-            largest = max(largest, number)
-            number = 0
+            if number >= 0:
+                smallest = min(smallest, number)
+                if number > largest:
+                    largest = number
+                    place = position
+            number = -1
         else:
             comment = byte == 35
-            number = 0
-    return largest
+            number = -1
+    return smallest, largest, place
 
 
 @compiled

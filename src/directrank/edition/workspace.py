@@ -20,8 +20,10 @@ from pyarrow import csv
 
 from directrank.data import catalog
 from directrank.data.catalog import ALL
+from directrank.data.grading import HIGHEST_GRADE, graded
 from directrank.data.prepared import SPLITS
-from directrank.data.tables import LETOR, PARQUET, SEPARATORS, Columns, Table, grades, read
+from directrank.data.row_order import neutral_order, suspicious
+from directrank.data.tables import BY_SPLIT, KNOWN, Columns, Table, name_and_ending, read, some
 from directrank.edition.configuration import repository
 from directrank.edition.experiments import label, paper_experiments
 from directrank.edition.usable import Queries, refuse_unusable
@@ -81,7 +83,8 @@ class Request:
         data: a file, or a folder with a file for each split.
         name: of the data set and the edition; letters, digits and underscores.
         columns: of tables.
-        levels: into how many grades to cut labels that are not grades.
+        grades: into how many grades to cut labels that are not grades, or the labels at which
+            grades 1, 2, … begin; None leaves it to :func:`directrank.data.grading.graded`.
         budget: a key of :data:`BUDGETS`.
         folds: into how many folds to divide queries that come without splits; None uses the
             budget's number.
@@ -93,7 +96,7 @@ class Request:
     data: Path
     name: str
     columns: Columns = field(default_factory=Columns)
-    levels: int = 5
+    grades: int | tuple[float, ...] | None = None
     budget: str = "standard"
     folds: int | None = None
     scorers: Sequence[str] = ()
@@ -110,7 +113,7 @@ def name_of(data: Path) -> str:
     >>> name_of(Path("logs/Shop Search-2026.csv")), name_of(Path("web30k.csv"))
     ('shop_search_2026', 'own_web30k')
     """
-    name = re.sub(r"[^a-z0-9]+", "_", data.stem.lower()).strip("_")
+    name = re.sub(r"[^a-z0-9]+", "_", name_and_ending(data)[0].lower()).strip("_")
     if not re.match(r"[a-z]", name):
         return f"data_{name}".rstrip("_")
     known = {*catalog.load(catalog.PACKAGED), "collections"}  # the latter names tables of several
@@ -124,13 +127,12 @@ def make(request: Request, folder: Path) -> list[str]:
         Sentences that say what was found in the data and what was done with them.
 
     Raises:
-        ConfigError: there are fewer than three folds or two grades, a method is unknown, or the
-            edition was edited for other options.
+        ConfigError: there are fewer than three folds, or too few or many grades, a method is
+            unknown, or the edition was edited for other options.
         DataError: the data cannot be read (see :func:`directrank.data.tables.read`), or methods
             cannot be compared on them (see :mod:`directrank.edition.usable`).
     """
-    if request.levels < 2:
-        raise ConfigError(f"{request.levels} grades are too few", "choose 2 or more")
+    _check_grades(request.grades)
     if request.folds is not None and request.folds < 3:
         raise ConfigError(
             f"{request.folds} folds are too few",
@@ -245,37 +247,88 @@ def _edition_file(path: Path, content: str) -> str | None:
     return marked(content)
 
 
+def _check_grades(asked: int | tuple[float, ...] | None) -> None:
+    if isinstance(asked, tuple):
+        if not np.isfinite(asked).all() or (np.diff(asked) <= 0).any():
+            raise ConfigError(
+                f"the cut points {', '.join(f'{cut:g}' for cut in asked)} do not rise",
+                "give the labels at which grades 1, 2, … begin, such as --grades 0.1,0.3,0.8",
+            )
+        asked = len(asked) + 1
+    if asked is not None and not 2 <= asked <= HIGHEST_GRADE + 1:
+        raise ConfigError(
+            f"{asked} grades are too {'few' if asked < 2 else 'many'}",
+            f"choose from 2 to {HIGHEST_GRADE + 1}",
+        )
+
+
 def _tables(request: Request) -> dict[str, Table]:
     """The data by split, or under :data:`ALL` if they come without splits."""
-    if not request.data.is_dir():
-        return {ALL: read(request.data, request.columns)}
-    known = (*LETOR, *SEPARATORS, *PARQUET)
+    files = _split_files(request.data) if request.data.is_dir() else {ALL: request.data}
+    tables = {split: read(file, request.columns) for split, file in files.items()}
+    left_out = {name for table in tables.values() for name in table.left_out}
+    unknown = [name for name in request.columns.leave_out if name not in left_out]
+    if unknown:
+        names = next(iter(tables.values())).names
+        raise DataError(
+            f"has no column '{unknown[0]}' to leave out; the features are {some(names)}",
+            "correct --leave-out",
+            file=request.data,
+        )
+    return _with_same_features(tables, files)
+
+
+def _split_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for path in sorted(request.data.iterdir()):
+    for path in sorted(folder.iterdir()):
+        stem, ending = name_and_ending(path)
+        word = ending[1:] if ending in BY_SPLIT else stem.lower()
         for split, names in SPLIT_NAMES.items():
-            if path.suffix.lower() in known and path.stem.lower() in names:
+            if ending in KNOWN and word in names:
                 if split in files:
                     raise DataError(
                         f"both {files[split].name} and {path.name} could be the {split} split",
                         "keep one of them in the folder",
-                        file=request.data,
+                        file=folder,
                     )
                 files[split] = path
     if not {"train", "test"} <= files.keys():
         raise DataError(
             "has no file of training queries and one of test queries",
-            f"name them train and test (and vali), with one of the suffixes {', '.join(known)}",
-            file=request.data,
+            f"name them train and test (and vali), with one of the suffixes {', '.join(KNOWN)}",
+            file=folder,
         )
-    tables = {split: read(files[split], request.columns) for split in SPLITS if split in files}
-    for split, table in tables.items():
-        if table.names != tables["train"].names:
+    return {split: files[split] for split in SPLITS if split in files}
+
+
+def _with_same_features(tables: Mapping[str, Table], files: Mapping[str, Path]) -> dict[str, Table]:
+    """Tables with the same features in the same order.
+
+    Raises:
+        DataError: a split lacks a feature, has another one, or has words in its column.
+    """
+    first, *others = tables
+    names = tables[first].names
+    if all(table.sparse for table in tables.values()):
+        names = tuple(sorted({name for t in tables.values() for name in t.names}, key=int))
+        others = []
+    for split in others:
+        wrong = []
+        for one, other in ((split, first), (first, split)):
+            differ = [name for name in tables[other].names if name not in tables[one].names]
+            words = [tables[one].words[name] for name in differ if name in tables[one].words]
+            lacking = [name for name in differ if name not in tables[one].words]
+            if lacking:
+                wrong.append(f"{files[one].name} has no column {some(lacking)}")
+            if words:
+                wrong.append(f"{files[one].name} has words in the column {some(words)}")
+        if wrong:
             raise DataError(
-                "has different features from the training file",
-                "give all splits the same columns",
+                f"has other features than {files[first].name}: {'; '.join(wrong)}",
+                "give all splits the same columns, or leave these out: --leave-out NAME …",
                 file=files[split],
             )
-    return tables
+    return {split: table.with_features(names) for split, table in tables.items()}
 
 
 def _write_data(
@@ -283,26 +336,34 @@ def _write_data(
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the files of a data set; return its catalogue entry and remarks for the user."""
     first = next(iter(tables.values()))
+    remarks = _remarks(tables)
+    tables = {
+        split: table.with_rows(
+            neutral_order(table.features, table.labels, table.queries, sort=split == ALL)
+        )
+        for split, table in tables.items()
+    }
     documents = np.cumsum([0, *(len(table.labels) for table in tables.values())])
     labels = np.concatenate([table.labels for table in tables.values()])
-    graded = grades(labels, request.levels)
+    grades, cut = graded(labels, next(iter(tables.values())).labels, request.grades)
     numbers, queries = _numbered_queries(tables)
     for (split, table), begin, end in zip(
         tables.items(), documents[:-1], documents[1:], strict=True
     ):
-        _write_lists(folder / f"{split}.txt", graded[begin:end], numbers[begin:end], table.features)
+        _write_lists(folder / f"{split}.txt", grades[begin:end], numbers[begin:end], table.features)
     folds = (request.folds or BUDGETS[request.budget]["folds"]) if ALL in tables else None
-    _refuse_unusable(request, tables, graded, numbers, folds)
+    _refuse_unusable(request, tables, grades, numbers, folds)
     entry: dict[str, Any] = {
         "features": len(first.names),
-        "label_levels": max(2, int(graded.max()) + 1),
+        "label_levels": max(2, int(grades.max()) + 1),
         "text": {"lines": "table"},
         "sha256": {split: sha256_of(folder / f"{split}.txt") for split in tables},
         "expect": {"total": {"queries": len(queries), "documents": len(labels)}},
     }
     said = [
         f"{len(queries)} queries, {len(labels)} documents, {len(first.names)} features, labels "
-        f"{labels.min():g} to {labels.max():g}"
+        f"{labels.min():g} to {labels.max():g}",
+        f"the features are {some(first.names)}",
     ]
     if folds is not None:
         entry |= {"one_file": f"{ALL}.txt", "folds": folds}
@@ -319,7 +380,7 @@ def _write_data(
         said.append(
             f"{len(names)} groups of queries are kept together, in folds and in statistical tests"
         )
-    said += _remarks(list(tables.values()), labels, graded)
+    said += [*cut, *remarks]
     names = pd.DataFrame({"feature": np.arange(1, len(first.names) + 1), "name": first.names})
     write_text(folder / "features.csv", names.to_csv(index=False))
     write_text(folder / "queries.csv", queries.to_csv(index=False))
@@ -329,7 +390,7 @@ def _write_data(
 def _refuse_unusable(
     request: Request,
     tables: Mapping[str, Table],
-    graded: np.ndarray,
+    grades: np.ndarray,
     numbers: np.ndarray,
     folds: int | None,
 ) -> None:
@@ -337,28 +398,29 @@ def _refuse_unusable(
     for split, table in tables.items():
         rows = slice(begin, begin := begin + len(table.labels))
         groups = None if table.groups is None else _numbered(np.asarray(table.groups))[0]
-        files[split] = Queries.of(graded[rows], numbers[rows], groups)
+        files[split] = Queries.of(grades[rows], numbers[rows], groups)
     changes = BUDGETS[request.budget]["set"]
     refuse_unusable(request.data, request.name, files, folds, VALI_FROM_TRAIN, changes)
 
 
-def _remarks(tables: Sequence[Table], labels: np.ndarray, graded: np.ndarray) -> list[str]:
-    """Sentences that say what was changed in the data or left out."""
-    said = []
-    if not np.array_equal(labels, graded):
-        steps = [f"{labels[graded == grade].min():g}" for grade in np.unique(graded)]
+def _remarks(tables: Mapping[str, Table]) -> list[str]:
+    """Sentences that say what was changed in the data or left out, and what looks strange."""
+    said = list(dict.fromkeys(remark for table in tables.values() for remark in table.remarks))
+    words = {name: word for table in tables.values() for name, word in table.words.items()}
+    if words:
         said.append(
-            f"labels are not grades; they are cut into grades that begin at {', '.join(steps)}"
+            "these columns are left out because they are not numeric; the first row and value that "
+            f"is not a number: {', '.join(words.values())}"
         )
-    left_out = list(dict.fromkeys(name for table in tables for name in table.left_out))
-    if left_out:
-        said.append(
-            f"these columns are left out because they are not numeric: {', '.join(left_out)}"
-        )
-    missing = sum(table.missing for table in tables)
+    missing = sum(table.missing for table in tables.values())
     if missing:
         said.append(f"{missing} missing feature values are replaced by 0")
-    return said
+    said.append(
+        "the documents of a query are put in an order drawn from a hash of their features, because "
+        "their order breaks ties between scores and must tell nothing about labels"
+    )
+    first = next(iter(tables.values()))
+    return said + list(suspicious(first.features, first.labels, first.queries, first.names))
 
 
 def _numbered_queries(tables: Mapping[str, Table]) -> tuple[np.ndarray, pd.DataFrame]:
