@@ -25,7 +25,7 @@ COUNTS = (".query", ".group")
 IGNORED = (".weight", ".init", ".position", ".base_margin")
 
 _COMMENT = re.compile(rb"#[^\n]*")
-_LABEL = re.compile(rb"^([^\S\n]*\S+)(?:([^\S\n]+qid:)(\S+))?", re.MULTILINE)
+_LABEL = re.compile(rb"(\s*\S+)(?:(\s+qid:)(\S+))?")
 _COST = re.compile(rb"(?<=[ \t])(?:cost|sid):\S*")
 _MISSING = re.compile(rb":(?:nan|na|n/a|null|none)(?=\s)", re.IGNORECASE)
 
@@ -151,20 +151,24 @@ class _Editor:
         if b"cost:" in lines or b"sid:" in lines:
             lines, found = _COST.subn(b"", lines)
             self.costs |= found > 0
-        lines = _LABEL.sub(self._numbered, lines)
+        lines = b"\n".join(map(self._numbered, lines.split(b"\n")))
         if b":n" in lines.lower():
             lines, found = _MISSING.subn(b":NULL", lines)
             self.missing += found
         return bytearray(lines)
 
-    def _numbered(self, match: re.Match) -> bytes:
+    def _numbered(self, line: bytes) -> bytes:
+        match = _LABEL.match(line)
+        if match is None:
+            return line
         label, key, query = match.groups()
         if self.counted:
             # If the line has a 'qid:' as well, the parser refuses the second.
-            return label + b" qid:0" + (match[0][len(label) :])
+            return label + b" qid:0" + line[len(label) :]
         if query is None:
-            return match[0]
-        return label + key + b"%d" % self.queries.setdefault(query, len(self.queries))
+            return line
+        number = self.queries.setdefault(query, len(self.queries))
+        return label + key + b"%d" % number + line[match.end() :]
 
 
 def _line_error(path: Path, line: int, reason: str, *, counted: bool) -> DataError:

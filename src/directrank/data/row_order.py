@@ -78,10 +78,15 @@ def _following(features: np.ndarray, by: np.ndarray, query: np.ndarray) -> list[
     steps = np.diff(query[starts]) == 0
     if steps.sum() < LEAST_STEPS:
         return []
-    found = []
-    for number, column in enumerate(features.T):
-        low = np.minimum.reduceat(column[order], starts)
-        high = np.maximum.reduceat(column[order], starts)
-        if (low[1:] > high[:-1])[steps].all() or (high[1:] < low[:-1])[steps].all():
-            found.append(number)
-    return found
+    few = min(1000, len(starts) - 1)  # most features do not follow the first rows already
+    return [
+        number
+        for number, column in enumerate(features.T)
+        if _follows(column[order[: starts[few]]], starts[:few], steps[: few - 1])
+        and _follows(column[order], starts, steps)
+    ]
+
+
+def _follows(values: np.ndarray, starts: np.ndarray, steps: np.ndarray) -> bool:
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return bool((low[1:] > high[:-1])[steps].all() or (high[1:] < low[:-1])[steps].all())

@@ -355,6 +355,8 @@ def _first_word(values: pd.Series, name: str) -> str | None:
     strange = values.notna() & pd.to_numeric(values.astype(object), errors="coerce").isna()
     if values.dtype == object and not strange.any():  # truth values, some of which are missing
         return None
+    if not strange.any():
+        return f"{name} ({values.dtype})"
     row = int(strange.to_numpy().argmax())
     return f"{name} (row {row + 1}: {str(values.iloc[row])[:80]!r})"
 
