@@ -58,13 +58,17 @@ def test_features_that_follow_rows_or_labels_are_found() -> None:
         "click": 7.0 * labels,
         "noisy label": labels + rng.random(60) / 2,
         "worst first": -1.0 * labels,
+        "id": rng.permutation(1000)[:60],
         "nearly": labels + (np.arange(60) == 50) * 1.5,
     }
     features = np.column_stack(list(columns.values())).astype(np.float32)
     said = list(suspicious(features, labels, queries, tuple(columns)))
-    named = {text.split("'")[1]: "rows" if "the rows" in text else "labels" for text in said}
+    assert all(text.endswith(f"--leave-out '{text.split(chr(39))[1]}'") for text in said)
+    words = ("the rows", "the labels", "whole number")
+    named = {text.split("'")[1]: next(word for word in words if word in text) for text in said}
     assert named == {
-        **dict.fromkeys(("number", "back", "rank"), "rows"),
-        **dict.fromkeys(("click", "noisy label", "worst first"), "labels"),
+        **dict.fromkeys(("number", "back", "rank"), "the rows"),
+        **dict.fromkeys(("click", "noisy label", "worst first"), "the labels"),
+        "id": "whole number",
     }
     assert not list(suspicious(features[:12], labels[:12], queries[:12], tuple(columns)))

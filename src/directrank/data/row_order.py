@@ -46,7 +46,7 @@ def neutral_order(
 def suspicious(
     features: np.ndarray, labels: np.ndarray, queries: np.ndarray, names: tuple[str, ...]
 ) -> Iterator[str]:
-    """A sentence for each feature that follows the order of rows, or of labels, in every query.
+    """A sentence for each feature that looks like a row number, a rank, an id or a label.
 
     Args:
         features: ``[N, F]``, in the order in which the rows are stored.
@@ -55,18 +55,22 @@ def suspicious(
         names: those of the F features.
     """
     query = pd.factorize(queries)[0]
-    rows = _following(features, np.arange(len(labels)), query)
-    for column in rows:
-        yield (
-            f"the feature '{names[column]}' follows the order of the rows in every query; if it is "
-            f"a number of the row or a rank, leave it out: --leave-out '{names[column]}'"
-        )
-    for column in _following(features, labels, query):
-        if column not in rows:
-            yield (
-                f"the feature '{names[column]}' orders the documents of every query as the labels "
-                f"do; if it was made of the labels, leave it out: --leave-out '{names[column]}'"
-            )
+    kinds = {
+        "follows the order of the rows in every query; if it is a row number or a rank": _following(
+            features, np.arange(len(labels)), query
+        ),
+        "orders the documents of every query as the labels do; if it was made of them": _following(
+            features, labels, query
+        ),
+        "has a different whole number in every row; if it is an id": _numbering(features),
+    }
+    said: set[int] = set()
+    for kind, columns in kinds.items():
+        for column in columns:
+            if column not in said:
+                said.add(column)
+                name = names[column]
+                yield f"the feature '{name}' {kind}, leave it out: --leave-out '{name}'"
 
 
 def _following(features: np.ndarray, by: np.ndarray, query: np.ndarray) -> list[int]:
@@ -84,6 +88,20 @@ def _following(features: np.ndarray, by: np.ndarray, query: np.ndarray) -> list[
         for number, column in enumerate(features.T)
         if _follows(column[order[: starts[few]]], starts[:few], steps[: few - 1])
         and _follows(column[order], starts, steps)
+    ]
+
+
+def _numbering(features: np.ndarray) -> list[int]:
+    """Columns of whole numbers that are all different."""
+    if len(features) <= LEAST_STEPS:
+        return []
+    return [
+        number
+        for number, column in enumerate(features.T)
+        if all(
+            np.array_equal(part, np.floor(part)) and len(np.unique(part)) == len(part)
+            for part in (column[:1000], column)
+        )
     ]
 
 

@@ -93,9 +93,9 @@ class Table:
         if names == self.names:
             return self
         features = np.zeros((len(self.labels), len(names)), np.float32)
-        known = [name for name in names if name in self.names]
-        own = [self.names.index(name) for name in known]
-        features[:, [names.index(name) for name in known]] = self.features[:, own]
+        place = {name: number for number, name in enumerate(names)}
+        own = [number for number, name in enumerate(self.names) if name in place]
+        features[:, [place[self.names[number]] for number in own]] = self.features[:, own]
         return replace(self, features=features, names=names)
 
 
@@ -171,7 +171,10 @@ def _letor(path: Path, columns: Columns) -> Table:
         remarks=text.remarks,
         sparse=True,
     )
-    return table.with_features(tuple(n for n in table.names if n not in columns.leave_out))
+    kept = tuple(name for name in table.names if name not in columns.leave_out)
+    if not kept:
+        raise DataError("no feature is left", "leave fewer out", file=path)
+    return table.with_features(kept)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
