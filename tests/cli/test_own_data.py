@@ -53,7 +53,7 @@ def test_grades_are_a_number_or_cut_points(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(clicks.parent)
-    monkeypatch.setattr(own_data, "_predicted", lambda repository: (6, 3600.0))
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
     options = ["--label-column", "price", "--grades", grades, "--dry-run"]
     assert main(["compare", "clicks.csv", *options, "--leave-out", "relevance"]) == 0
     said = capsys.readouterr().out

@@ -103,6 +103,13 @@ def written_splits(folder: Path, **content: str) -> Path:
     return folder
 
 
+@pytest.fixture
+def any_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a test read a few rows, which are too few to compare methods."""
+    monkeypatch.setattr("directrank.edition.workspace.refuse_unusable", lambda *_: None)
+
+
+@pytest.mark.usefixtures("any_queries")
 def test_splits_of_sparse_text_have_the_features_of_all_files(tmp_path: Path) -> None:
     data = written_splits(
         tmp_path / "mine",
@@ -135,6 +142,7 @@ def test_splits_that_lightgbm_and_xgboost_read_are_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("any_queries")
 def test_columns_of_splits_are_matched_by_name(tmp_path: Path) -> None:
     data = written_splits(
         tmp_path / "mine",
@@ -145,6 +153,7 @@ def test_columns_of_splits_are_matched_by_name(tmp_path: Path) -> None:
     assert (tmp_path / "work/data/raw/mine/test.txt").read_text() == "1\t3\t7\t8\n"
 
 
+@pytest.mark.usefixtures("any_queries")
 def test_columns_that_differ_between_splits_are_named_or_left_out(tmp_path: Path) -> None:
     data = written_splits(
         tmp_path / "mine",
@@ -166,6 +175,7 @@ def test_columns_that_differ_between_splits_are_named_or_left_out(tmp_path: Path
     assert "the features are a" in said
 
 
+@pytest.mark.usefixtures("any_queries")
 def test_cut_points_are_those_of_the_training_set(tmp_path: Path) -> None:
     rows = "".join(f"{n // 10},{n / 20},{n}\n" for n in range(20))
     data = written_splits(
@@ -203,7 +213,7 @@ def test_features_that_follow_rows_or_labels_are_named(tmp_path: Path) -> None:
     frame = clicks().sort_values("session")
     frame.assign(number=range(len(frame))).to_csv(tmp_path / "mine.csv", index=False)
     said = make(request_of(tmp_path / "mine.csv"), tmp_path / "work")
-    assert said[-1].startswith("the feature 'number' follows the order of the rows")
+    assert any("'number' follows the order of the rows" in text for text in said)
 
 
 def test_a_budget_says_how_much_is_run(tmp_path: Path) -> None:

@@ -414,7 +414,8 @@ def _remarks(tables: Mapping[str, Table]) -> list[str]:
         )
     missing = sum(table.missing for table in tables.values())
     if missing:
-        said.append(f"{missing} missing feature values are replaced by 0")
+        values = "value is" if missing == 1 else "values are"
+        said.append(f"{missing} missing feature {values} replaced by 0")
     said.append(
         "the documents of a query are put in an order drawn from a hash of their features, because "
         "their order breaks ties between scores and must tell nothing about labels"
