@@ -48,13 +48,15 @@ class Part:
     """The pairs of methods that a claim compares: each of ``better`` with each of ``worse``.
 
     Attributes:
-        better, worse: losses, or trees.
+        better, worse: losses, or trees. A tuple in ``better`` holds variants of one method, which
+            the one with the highest mean represents. This choice favours the claim, so that a
+            contradiction holds for every variant.
         scorers: those with which the losses were trained, by their names in experiments.
         claimed: what is claimed about the first minus the second.
         metrics: headings of :data:`directrank.papers.one_protocol.methods.METRICS`.
     """
 
-    better: Sequence[str]
+    better: Sequence[str | tuple[str, ...]]
     worse: Sequence[str]
     scorers: Sequence[str]
     claimed: Claimed = MORE
@@ -116,7 +118,7 @@ READINGS: Mapping[str, Reading] = {
     "C20": Reading(
         [
             Part(
-                ["NeuralNDCG"],
+                [("NeuralNDCG", "NeuralNDCGᵀ")],
                 ["LambdaRank", "ListNet", "ListMLE", "RankNet", "RMSE", "ApproxNDCG"],
                 ["context"],
             )
@@ -152,14 +154,17 @@ def outcome(collection: Published, claim: str) -> Outcome:
     findings, missing = [], list(reading.missing)
     for part in reading.parts:
         for scorer, better, worse in product(part.scorers, part.better, part.worse):
-            first, second = (places.get(key) for key in (_key(better, scorer), _key(worse, scorer)))
-            if first is None or second is None:
-                missing.append(f"{better} against {worse}")
+            variants = (better,) if isinstance(better, str) else better
+            keys = [_key(name, scorer) for name in (*variants, worse)]
+            if not all(key in places for key in keys):
+                missing.append(f"{' or '.join(variants)} against {worse}")
                 continue
-            findings += [
-                _finding(collection, claim, first, second, heading, part.claimed)
-                for heading in part.metrics
-            ]
+            *firsts, second = (places[key] for key in keys)
+            for heading in part.metrics:
+                first = collection.metrics[METRICS[heading]][firsts].mean().idxmax()
+                findings.append(
+                    _finding(collection, claim, int(first), second, heading, part.claimed)
+                )
     return Outcome(findings, list(dict.fromkeys(missing)))
 
 
@@ -258,7 +263,9 @@ def markdown(data: pd.DataFrame) -> str:
         f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
         "same methods, each with four configurations and three seeds, on the same folds. Tests are "
         "corrected over the comparisons of a claim on a collection (Holm), and by group if queries "
-        "form groups. The CSV file has the comparison that decided each verdict, its effect with "
+        "form groups. Under one protocol they compare means over the seeds and are tests over "
+        "queries only: they do not say whether a difference would be found again after another "
+        "training, which the tests of the papers' experiments require. The CSV file has the comparison that decided each verdict, its effect with "
         "an interval, and the smallest difference that the collection could have shown.",
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
