@@ -151,3 +151,14 @@ def test_every_edition_has_a_tree_of_its_data():
 def test_a_page_without_a_place_for_a_part_is_an_error(page, tmp_path):
     with pytest.raises(LookupError, match=re.escape(page)):
         study_pages.filled(page, "no marks", ROOT, tmp_path)
+
+
+def test_every_collection_has_a_page_of_its_data():
+    compared = ROOT.glob("paper_tables/*/one_protocol/per_query_*.parquet")
+    places = [(path.parents[1].name, path.stem.removeprefix("per_query_")) for path in compared]
+    assert len(places) > 4
+    for edition, name in places:
+        folder = ROOT / "figures" / edition / "data"
+        assert name in set(pd.read_csv(folder / "datasets.csv")["data set"])
+        for suffix in ("md", "csv", "png", "svg"):
+            assert (folder / f"{name}.{suffix}").is_file(), (edition, name, suffix)
