@@ -102,9 +102,10 @@ def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"NeuralNDCG": 0.4, "NeuralNDCGᵀ": 0.45})
     assert verdict(path, "C20") == CONTRADICTED
     path = published(tmp_path, "ohsumed", {}, without=("NeuralNDCGᵀ",))
-    assert "NeuralNDCG or NeuralNDCGᵀ against RankNet" in by_collection.outcome(
-        read(path), "C20"
-    ).missing
+    assert (
+        "NeuralNDCG or NeuralNDCGᵀ against RankNet"
+        in by_collection.outcome(read(path), "C20").missing
+    )
 
 
 def test_the_committed_table_is_that_of_the_committed_files(tmp_path: Path) -> None:

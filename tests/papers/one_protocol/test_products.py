@@ -111,6 +111,9 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     assert primary["mean_rank"].idxmin() == ("trees", "LambdaMART")
     assert (primary["queries"] == 2 * 38).all()
     assert (primary["folds"] == 2).all()
+    caption = stem.with_suffix(".md").read_text("utf-8")
+    assert "in NDCG@10 over 76 test queries." in caption
+    assert "The methods are trained on 1 200 queries of each fold. Every" in caption
     run = pd.read_parquet(tmp_path / "runs" / "0-1" / "per_query.parquet")
     other = pd.read_parquet(tmp_path / "runs" / "0-2" / "per_query.parquet")
     means = [
@@ -344,6 +347,8 @@ def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     rows = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
     assert (rows["p_corrected"] > 0.05).all()  # equal but for what groups have in common
     quality, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", groups_of=8))
+    caption = stem.with_suffix(".md").read_text("utf-8")
+    assert "in NDCG@10 over the means of 10 groups of 76 test queries" in caption
     frame = pd.read_parquet(tmp_path / "runs/0-1/per_query.parquet")
     other = pd.read_parquet(tmp_path / "runs/0-2/per_query.parquet")
     both = pd.concat([frame, other])
@@ -435,7 +440,7 @@ def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path
     total = data[["better", "worse", "equivalent", "cannot_tell"]].sum(axis=1)
     assert (total == 2 * (len(LEVELS) - 1)).all()
     text = stem.with_suffix(".md").read_text("utf-8")
-    assert "Two mean ranks differ significantly if they differ by" in text
+    assert "none of the 9 others have a significantly worse mean rank than the best" in text
 
 
 def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:

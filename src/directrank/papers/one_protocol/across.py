@@ -28,7 +28,7 @@ from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, origin_line
-from directrank.papers.shared.format import listed
+from directrank.papers.shared.format import listed, share
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -190,14 +190,13 @@ def table(evidence: Evidence) -> TableResult:
     ranks = study.friedman.mean_ranks[order]
     start = lead(
         f"over {len(study.studies)} collections, {first} has the best mean rank, {ranks[0]:.1f}, "
-        f"and {last} the worst, {ranks[-1]:.1f}",
+        f"and {last} the worst, {ranks[-1]:.1f}; "
+        f"{share(int((ranks - ranks[0] > study.difference).sum()), len(order) - 1)} others have a "
+        f"significantly worse mean rank than the best, which takes a difference of "
+        f"{study.difference:.1f} (Nemenyi, {SIGNIFICANT})",
         _alike(study),
     )
-    note = (
-        f"Two mean ranks differ significantly if they differ by {study.difference:.1f} (Nemenyi, "
-        f"{SIGNIFICANT})."
-    )
-    layout = Layout(start, caption, columns, [Section("", lines)], [note])
+    layout = Layout(start, caption, columns, [Section("", lines)])
     return TableResult(pd.DataFrame(rows), layout)
 
 

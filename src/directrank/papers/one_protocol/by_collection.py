@@ -265,8 +265,9 @@ def markdown(data: pd.DataFrame) -> str:
         "corrected over the comparisons of a claim on a collection (Holm), and by group if queries "
         "form groups. Under one protocol they compare means over the seeds and are tests over "
         "queries only: they do not say whether a difference would be found again after another "
-        "training, which the tests of the papers' experiments require. The CSV file has the comparison that decided each verdict, its effect with "
-        "an interval, and the smallest difference that the collection could have shown.",
+        "training, which the tests of the papers' experiments require. The CSV file has the "
+        "comparison that decided each verdict, its effect with an interval, and the smallest "
+        "difference that the collection could have shown.",
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
         "",

@@ -125,6 +125,14 @@ class Comparison(ABC):
         return queries if self.groups is None else f"{queries} in {count(len(self.blocks))} groups"
 
     @property
+    def ranked(self) -> str:
+        """What the methods are ranked on, in words."""
+        queries = f"{count(len(self.values))} test queries"
+        if self.groups is None:
+            return queries
+        return f"the means of {count(len(self.blocks))} groups of {queries}"
+
+    @property
     def kind_of_blocks(self) -> str:
         """The kind of blocks that are ranked, in words."""
         return "Queries" if self.groups is None else "Groups of related queries"
@@ -248,6 +256,22 @@ class Protocol(Comparison):
         """The mean of a metric over queries, with the interval that their groups allow."""
         values = method.query_values(metric)
         return mean_over_queries(values, paired_groups([method], values))
+
+    def trained_on(self) -> str:
+        """A sentence about the training queries of several folds; empty if there is one set.
+
+        :meth:`scale` says how many queries a single training set has.
+        """
+        if self.folds == 1:
+            return ""
+        runs = [run for method in self.methods for run in method.runs]
+        sizes = [run.result.record["data"]["splits"]["train"]["queries"] for run in runs]
+        low, high = count(min(sizes)), count(max(sizes))
+        drawn = any(run.result.spec.get("train_queries") for run in runs)
+        return (
+            f"The methods are trained on {low if low == high else f'{low} to {high}'} queries of "
+            f"each fold{', drawn at random from its training set' if drawn else ''}. "
+        )
 
     def scale(self) -> str:
         """Sentences about trials, tuning, data and edition for a caption."""

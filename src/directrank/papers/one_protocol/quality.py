@@ -63,11 +63,12 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
         "the test set, averaged over trials, ± the half width of the 95% t interval over the test "
         "queries (intervals over trials are in the CSV file). Queries without a relevant document "
-        "are left out. “rank” is the mean over the queries of a method's rank among all "
-        f"{len(study.methods)} in NDCG@10. “better” and “worse” count the methods than which it is "
-        f"significantly better or worse ({study.test}, p < {SIGNIFICANT} after "
-        f"{study.correction} over all pairs; the intervals are not corrected). The highest mean is "
-        f"bold. {study.scale()}"
+        "are left out. “rank” is the mean of a method's rank among all "
+        f"{len(study.methods)} in NDCG@10 over {study.ranked}. “better” and “worse” count the "
+        f"methods than which it is significantly better or worse ({study.test}, p < {SIGNIFICANT} "
+        f"after {study.correction} over all pairs; the intervals are not corrected). The tests are "
+        "over queries, not over trainings. The highest mean is bold. "
+        f"{study.trained_on()}{study.scale()}"
     )
     columns = ["Method", *METRICS, "rank", "better", "worse"]
     means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()

@@ -93,7 +93,7 @@ def figure_difference(evidence: Evidence, dataset: str) -> FigureResult:
     trees = ", which include boosted trees (italic)" if study.of("trees") else ""
     elsewhere = "" if ALL in panels else study.elsewhere
     caption = (
-        "Mean rank of each loss in NDCG@10 over the test queries, among the methods of a panel"
+        f"Mean rank of each loss in NDCG@10 over {study.ranked}, among the methods of a panel"
         f"{trees}; 1 is the best. A bar joins methods that do not "
         f"differ by Nemenyi's test (CD is the critical difference at {SIGNIFICANT}). Friedman's "
         f"test of equal performance gives, by panel: {'; '.join(texts)}. {study.kind_of_blocks} "
@@ -221,9 +221,10 @@ def figure_ranks(evidence: Evidence, dataset: str) -> FigureResult:
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     within = int((ranks <= ranks[0] + difference).sum()) - 1
     caption = (
-        f"Mean rank of all {len(order)} methods in NDCG@10 over {study.size}; 1 is the best. Lines "
-        f"extend by half of Nemenyi's critical difference ({difference:.2f} at {SIGNIFICANT}) to "
-        "either side, so two methods differ if their lines do not overlap. The line of the best "
+        f"Mean rank of all {len(order)} methods in NDCG@10 over {study.ranked}; 1 is the best. "
+        f"Lines extend by half of Nemenyi's critical difference ({difference:.2f} at "
+        f"{SIGNIFICANT}) to either side, so two methods differ if their lines do not overlap. The "
+        "line of the best "
         f"overlaps with those of {within} of the {len(order) - 1} others (shaded). Friedman's test "
         f"of equal performance gives χ² = {test.statistic:.1f}, p {p_text(test.p_value)}. Values "
         "are means over trials; queries without a relevant document are left out. "
