@@ -349,6 +349,7 @@ def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
     quality, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", groups_of=8))
     caption = stem.with_suffix(".md").read_text("utf-8")
     assert "in NDCG@10 over the means of 10 groups of 76 test queries" in caption
+    assert "t interval over the test queries, with errors by group of queries (" in caption
     frame = pd.read_parquet(tmp_path / "runs/0-1/per_query.parquet")
     other = pd.read_parquet(tmp_path / "runs/0-2/per_query.parquet")
     both = pd.concat([frame, other])

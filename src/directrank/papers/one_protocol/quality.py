@@ -59,11 +59,12 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         if lines:
             sections.append(Section(TITLES[scorer], lines))
     fold_means = "mean of the fold means" if study.folds > 1 else "mean over the queries"
+    by_group = "" if study.groups is None else ", with errors by group of queries"
     caption = (
         f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
         "the test set, averaged over trials, ± the half width of the 95% t interval over the test "
-        "queries (intervals over trials are in the CSV file). Queries without a relevant document "
-        "are left out. “rank” is the mean of a method's rank among all "
+        f"queries{by_group} (intervals over trials are in the CSV file). Queries without a "
+        "relevant document are left out. “rank” is the mean of a method's rank among all "
         f"{len(study.methods)} in NDCG@10 over {study.ranked}. “better” and “worse” count the "
         f"methods than which it is significantly better or worse ({study.test}, p < {SIGNIFICANT} "
         f"after {study.correction} over all pairs; the intervals are not corrected). The tests are "
