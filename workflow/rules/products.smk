@@ -212,7 +212,7 @@ rule report_page:
         runtime=10,
     params:
         results=edition.results_folder,
-        tables=f"paper_tables/{EDITION}",
+        tables=STUDY.tables_folder,
         figures=STUDY.figures_folder,
         code=STUDY.report_code(),
     message:

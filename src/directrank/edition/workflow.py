@@ -421,8 +421,14 @@ class Workflow:
 
     def figures_folder(self, wildcards: Any, input: Any) -> str:
         """The folder of the figures, even if there are none."""
-        figures = input.figures
-        return str(Path(figures[0]).parents[1]) if figures else f"figures/{self.edition}"
+        return self._top("figures", input.figures)
+
+    def tables_folder(self, wildcards: Any, input: Any) -> str:
+        """The folder of the tables, even if there are none."""
+        return self._top("paper_tables", input.tables)
+
+    def _top(self, folder: str, products: Sequence[str]) -> str:
+        return str(Path(products[0]).parents[1]) if products else f"{folder}/{self.edition}"
 
     def _splits(self, key: str) -> tuple[str, ...]:
         return tuple(catalog.get(self.study.data[key].name).split_names)
