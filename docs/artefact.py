@@ -19,7 +19,8 @@ from directrank import learners
 from directrank.data import catalog
 from directrank.edition.plan import Study, load
 from directrank.papers.shared import product as papers
-from directrank.papers.shared.claims import Claim, claims_of, published_claims
+from directrank.papers.shared.claim_rows import Claim, claims_of
+from directrank.papers.shared.claims import published_claims
 from directrank.system.marked import write_part
 from directrank.system.schema import read_yaml
 

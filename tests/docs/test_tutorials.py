@@ -107,7 +107,7 @@ def test_a_paper_is_a_folder_and_a_configuration_file(copy):
     added = {name for name in digests(copy) if name not in before}
     assert {name for name in added if name.startswith(("src/", "config/papers/"))} == {
         "config/papers/mine2026.yaml",
-        *(f"{folder}/{module}.py" for module in ("__init__", "table1", "claims")),
+        *(f"{folder}/{name}" for name in ("__init__.py", "table1.py", "claims.yaml")),
     }
     table = pd.read_csv(copy / "paper_tables/mine/mine2026/table1.csv")
     assert table["method"].tolist() == ["ListNet", "RankNet"]

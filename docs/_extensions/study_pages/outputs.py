@@ -13,7 +13,8 @@ import pandas as pd
 
 from directrank.papers.one_protocol.by_collection import ONE_PROTOCOL
 from directrank.papers.shared import gallery
-from directrank.papers.shared.claims import OVERALL, claims_of, published_claims
+from directrank.papers.shared.claim_rows import claims_of
+from directrank.papers.shared.claims import OVERALL, published_claims
 from directrank.papers.shared.evidence import PUBLISHED, read_published
 from directrank.papers.shared.product import products
 from directrank.papers.shared.verdicts import UNMEASURED

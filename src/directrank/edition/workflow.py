@@ -19,6 +19,7 @@ from directrank.data import catalog, fetch, prepared
 from directrank.edition.plan import Study, runs_behind
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.study import provenance, results
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
@@ -293,7 +294,7 @@ class Workflow:
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""
         names = sorted({paper for paper, _ in self.study.products})
-        return [name for name in names if claims.claims_of(name)]
+        return [name for name in names if claims_of(name)]
 
     def claims_of_papers(self, ending: str = ".csv") -> list[str]:
         """The verdicts on each paper's claims, or the file beside them that ends in ``ending``."""
@@ -401,7 +402,7 @@ class Workflow:
         all published values."""
         paper = wildcards.paper
         digest = code(*claims.modules_of(paper))
-        return digest_of([digest, repr(claims.claims_of(paper)), self._published()])
+        return digest_of([digest, repr(claims_of(paper)), self._published()])
 
     def page_code(self, module: str) -> str:
         """A digest of the code of a page that repeats published values, and of these."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from directrank.papers.shared.claims import OVERALL, claims_of, read_claims
+from directrank.papers.shared.claim_rows import claims_of
+from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.product import product
 from directrank.papers.shared.verdicts import UNMEASURED
 

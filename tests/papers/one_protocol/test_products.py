@@ -17,7 +17,8 @@ from directrank.data import catalog
 from directrank.papers.one_protocol.methods import SCORERS, protocol
 from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.time import extent_of_words, number_points, pareto_front
-from directrank.papers.shared import claims, gallery
+from directrank.papers.shared import gallery
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build_times, products
@@ -324,7 +325,7 @@ def test_without_a_single_method_nothing_is_made(tmp_path: Path):
 
 
 def test_a_comparison_has_no_claims_to_measure():
-    assert claims.claims_of("one_protocol") == {}
+    assert claims_of("one_protocol") == {}
 
 
 def test_a_pair_is_better_worse_equivalent_or_cannot_be_told(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from scipy import stats
 
 from directrank.edition.plan import load
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.findings import MORE
 from directrank.papers.shared.product import build_times, products
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
@@ -23,7 +22,7 @@ from directrank.papers.shared.verdicts import (
     OTHER,
     UNMEASURED,
 )
-from directrank.papers.yu2020.claims import claim_nerr, finding
+from directrank.papers.yu2020.claims import claim_nerr, measurements
 from directrank.papers.yu2020.grid import (
     ARCHITECTURES,
     GRID,
@@ -474,11 +473,11 @@ def test_with_several_trials_a_difference_must_be_one_of_other_starts_as_well(
             reported(grid(evidence(tmp_path / folder, cells)))[name]
             for name in ("nDCG-type1", "ApproxNDCG")
         )
-        found = finding(first, second, "nDCG@5", "ndcg@5", MORE)
-        over_starts, over_queries = (test.p_value for test in found.measurements)
+        found = measurements(first, second, "ndcg@5")
+        over_starts, over_queries = (test.p_value for test in found)
         assert over_queries < 1e-4
         assert (over_starts < 0.01) == (folder == "steady")
-        assert found.measurements[0].sample == "3 against 3 trials"
+        assert found[0].sample == "3 against 3 trials"
 
 
 def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) -> None:

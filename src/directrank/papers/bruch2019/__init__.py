@@ -6,43 +6,10 @@ NDCG is in per cent; intervals are Student's t at 95 % over the trials.
 
 from __future__ import annotations
 
-from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
 TITLE = "Bruch et al. (2019): revisiting approximate metric optimisation"
-
-_RANKERS = "claims:claim_rankers"
-_BOTH = ("web30k", "yahoo1")
-
-
-def _sweep(figure: str, function: str, experiment: str, dataset: str) -> Claim:
-    """A claim about a sweep of Figure 2 or 3 on a data set."""
-    return Claim((figure,), f"claims:{function}", (dataset,), options={"experiment": experiment})
-
-
-CLAIMS: dict[str, Claim] = {
-    "C01": Claim(
-        ("table1",), _RANKERS, _BOTH, options={"others": ("λMART_RankLib",), "above": True}
-    ),
-    "C02": Claim(("table1",), _RANKERS, _BOTH, options={"others": ("λMART_GBM",), "above": False}),
-    "C03": Claim(
-        ("table1",),
-        _RANKERS,
-        ("web30k",),
-        options={
-            "others": ("ListMLE", "RankNet"),
-            "above": True,
-            "parts": {"table1_web30k": "Web30K"},  # for Yahoo the paper prints no values
-        },
-    ),
-    "C04": _sweep("figure2", "claim_alpha", "alpha_sweep", "web30k"),
-    "C05": _sweep("figure3", "claim_depth", "depth_sweep", "web30k"),
-    "D01": Claim(("figure1",), "claims:claim_sigmoid"),
-    "D02": Claim(("figure3",), "claims:claim_overfitting", ("web30k",)),
-    "D24": _sweep("figure2_yahoo", "claim_alpha", "alpha_sweep_yahoo1", "yahoo1"),
-    "D25": _sweep("figure3_yahoo", "claim_depth", "depth_sweep_yahoo1", "yahoo1"),
-}
 
 PRODUCTS: dict[str, Product] = {
     "figure1": Product(

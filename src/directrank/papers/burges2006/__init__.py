@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
@@ -149,16 +148,4 @@ PRODUCTS: dict[str, Product] = {
         timed=True,
         repeats=("table_figure1", "table_speed", "table_speed_cubic"),
     ),
-}
-
-#: The paper's Web and intranet data were never public, so no data set is the paper's own.
-CLAIMS: dict[str, Claim] = {
-    "C22": Claim(
-        ("figure1b",), "claims:claim_speed", optional=("table_speed", "table_speed_cubic")
-    ),
-    "C23": Claim(("figure2a",), "claims:claim_better", optional=("figure3a", "figure2b")),
-    "D15": Claim(("figure2a",), "claims:claim_gap"),
-    "D16": Claim(("table_lambdas_web",), "claims:claim_chosen"),
-    "D17": Claim(("figure2b",), "claims:claim_small"),
-    "D18": Claim(("figure3a",), "claims:claim_linear"),
 }

@@ -1,4 +1,4 @@
-"""Tests of Burges2006's claims."""
+"""The test of Burges2006's comparisons, and its claims that are no comparisons of methods."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from directrank.papers.burges2006.choices import LEVEL, lambda_functions
 from directrank.papers.burges2006.ndcg import (
     LEVELS,
-    METHODS,
     compare,
     compare_leads,
     curves_of,
@@ -29,7 +27,6 @@ from directrank.papers.burges2006.speed import (
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import (
     MORE,
-    SAME,
     Claimed,
     Finding,
     Measurement,
@@ -39,12 +36,19 @@ from directrank.papers.shared.findings import (
 from directrank.papers.shared.methods import Method
 from directrank.stats.estimates import Estimate
 
-#: Truncation levels that count as the larger ones.
-LARGER = LEVELS[5:]
-
 #: The tolerance of a speed-up is a tenth of the printed one; a slope's is 0.3 around a whole
 #: number.
 FACTOR_TOLERANCE, SLOPE_TOLERANCE = 0.1, 0.3
+
+
+def measurements(a: Method, b: Method, level: int, split: str) -> list[Measurement]:
+    """The difference of two methods at a truncation level."""
+    return [_over_queries_and_starts(compare(a, b, level, split))]
+
+
+def _over_queries_and_starts(estimate: Estimate) -> Measurement:
+    sample = f"{estimate.n} queries"
+    return Measurement("t test over queries and starts", sample, estimate, estimate.p_differs())
 
 
 def claim_speed(
@@ -105,37 +109,6 @@ def _timed(
     )
 
 
-def claim_better(
-    artificial: Evidence, web: Evidence | None, small: Evidence | None
-) -> Outcome | None:
-    """LambdaRank is above RankNet on artificial and Web data, and equal on the small set (C23).
-
-    Args:
-        artificial: that of Figure 2, left.
-        web: that of Figure 3; None if the edition does not draw it.
-        small: that of Figure 2, right; None likewise.
-    """
-    parts: tuple[tuple[Evidence | None, str, Claimed, str], ...] = (
-        (artificial, "artificial", MORE, "artificial data"),
-        (web, "web", MORE, "Web data"),
-        (small, "intranet", SAME, "the small set"),
-    )
-    findings, missing = [], []
-    for evidence, experiment, claimed, name in parts:
-        runs = evidence.runs(experiment) if evidence is not None else ()
-        if not runs:
-            missing.append(name)
-            continue
-        both = pairs(curves_of(runs))
-        if experiment == "intranet":
-            both = _linear(both)
-        findings += [_finding(*pair, level, claimed) for pair in both for level in LEVELS]
-    gaps = [finding.effect for finding in findings if finding.claimed == MORE]
-    ahead = f"{sum(gap > 0 for gap in gaps)} of the {len(gaps)}"
-    remark = f"LambdaRank has the higher mean in {ahead} comparisons in which it should lead."
-    return Outcome(findings, missing, remark if gaps else "")
-
-
 def claim_gap(evidence: Evidence) -> Outcome | None:
     """LambdaRank's lead is larger at the top of the list than at rank 10 (D15)."""
     runs = evidence.runs("artificial")
@@ -145,52 +118,6 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
     findings = []
     for ours, theirs in pairs(curves_of(runs)):
         name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
-        findings.append(_compared(name, MORE, ours, compare_leads(ours, theirs, top, bottom)))
+        test = _over_queries_and_starts(compare_leads(ours, theirs, top, bottom))
+        findings.append(Finding(name, MORE, ours.dataset, "NDCG", [test]))
     return Outcome(findings)
-
-
-def claim_small(evidence: Evidence) -> Outcome | None:
-    """On the small set, linear LambdaRank's mean is above RankNet's at every level (D17)."""
-    runs = evidence.runs("intranet")
-    both = _linear(pairs(curves_of(runs))) if runs else []
-    return Outcome([_finding(*pair, level, MORE) for pair in both for level in LEVELS])
-
-
-def claim_linear(evidence: Evidence) -> Outcome | None:
-    """Linear LambdaRank is as good as two layer RankNet at the larger levels (D18)."""
-    runs = evidence.runs("web")
-    by_name = {(curve.name, curve.variant): curve for curve in curves_of(runs)} if runs else {}
-    ours, theirs = by_name.get((METHODS[0], "linear")), by_name.get((METHODS[1], "two_layer"))
-    if ours is None or theirs is None:
-        return None
-    return Outcome([_finding(ours, theirs, level, SAME) for level in LARGER])
-
-
-def claim_chosen(evidence: Evidence) -> Outcome | None:
-    """LambdaRank's lambda function is the best in validation NDCG@10 (D16)."""
-    functions = lambda_functions(evidence, "lambdas_web")
-    own = functions.get(METHODS[0])
-    if own is None:
-        return None
-    others = [curve for curve in functions.values() if curve is not own]
-    return Outcome([_finding(own, other, LEVEL, MORE, "vali") for other in others])
-
-
-def _linear(both: list[tuple[Method, Method]]) -> list[tuple[Method, Method]]:
-    """The pairs with linear nets, which are those of the paper's panel of the small set."""
-    return [pair for pair in both if pair[0].variant == "linear"]
-
-
-def _finding(
-    ours: Method, theirs: Method, level: int, claimed: Claimed, split: str = "test"
-) -> Finding:
-    where = "" if split == "test" else "validation "
-    name = f"{ours.label} − {theirs.label}, {where}NDCG@{level}"
-    return _compared(name, claimed, ours, compare(ours, theirs, level, split))
-
-
-def _compared(name: str, claimed: Claimed, ours: Method, estimate: Estimate) -> Finding:
-    test = Measurement(
-        "t test over queries and starts", f"{estimate.n} queries", estimate, estimate.p_differs()
-    )
-    return Finding(name, claimed, ours.dataset, "NDCG", [test])

@@ -85,6 +85,11 @@ def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
     return curves
 
 
+def by_label(evidence: Evidence, experiment: str) -> dict[str, Method]:
+    """The methods of an experiment with each kind of net, by their labels."""
+    return {curve.label: curve for curve in curves_of(evidence.runs(experiment))}
+
+
 def compare(a: Method, b: Method, level: int, split: str = "test") -> Estimate:
     """``a`` minus ``b`` at one level, over queries and starts.
 

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
 TITLE = "Pobrotyn and Białobrzęski (2021): NeuralNDCG"
 
 
-def _on_table3(function: str) -> Claim:
-    """A claim that is tested on Table 3, or else on OHSUMED."""
-    data = ("web30k", "istella")
-    return Claim((), f"claims:{function}", data, optional=("table3", "table_ohsumed"))
-
-
 #: The claims that are tested on Table 3, or else on OHSUMED.
 _ABOUT_TABLE3 = ("C19", "C20", "D13")
-
-CLAIMS: dict[str, Claim] = {
-    "C19": _on_table3("claim_above_approx"),
-    "C20": _on_table3("claim_best"),
-    "C21": Claim(("figure1", "figure2"), "analytic:claim_curves"),
-    "D13": _on_table3("claim_on_par"),
-    "D14": Claim(("table_selection",), "claims:claim_smoothness", ("web30k",)),
-}
 
 _OF = "of Pobrotyn and Białobrzęski (2021)"
 _TO = "Beyond Pobrotyn and Białobrzęski (2021)"

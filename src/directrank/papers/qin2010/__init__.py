@@ -8,28 +8,10 @@ that of the paper, 1/log2(1 + rank).
 
 from __future__ import annotations
 
-from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
 TITLE = "Qin et al. (2010): a general framework for approximating ranking measures"
-
-#: The data sets of the paper's statements.
-_OHSUMED, _TD2003, _TD2004, _TD = ("ohsumed",), ("td2003",), ("td2004",), ("td2003", "td2004")
-
-CLAIMS: dict[str, Claim] = {
-    "C06": Claim((), "claims:claim_accuracy", _TD2004, ("figure1a", "figure1a_ohsumed")),
-    "C07": Claim(("table3",), "claims:claim_map_ratios", _TD2003),
-    "C08": Claim(("table4",), "claims:claim_best", _OHSUMED),
-    "C09": Claim(("table5",), "claims:claim_restarts", _OHSUMED),
-    "C10": Claim(("table6",), "claims:claim_faster", _OHSUMED),
-    "D03": Claim((), "claims:claim_beta", _TD2004, ("figure1b", "figure1b_ohsumed")),
-    "D04": Claim(("figure2",), "claims:claim_ndcg_accuracy", _OHSUMED),
-    "D05": Claim(("table3",), "claims:claim_map_order", _TD),
-    "D06": Claim((), "claims:claim_direct_baselines", _TD, ("table3", "statistics")),
-    "D07": Claim(("table4",), "claims:claim_gains", _OHSUMED),
-    "D08": Claim(("table5",), "claims:claim_training_accuracy", _OHSUMED),
-}
 
 
 def _error_figure(figure: str, metric: str, parameter: str, experiment: str, claim: str) -> Product:

@@ -43,12 +43,6 @@ LETOR_NAMES = {
     "AdaRank.NDCG": "AdaRank-NDCG",
 }
 
-#: Gains in NDCG@1 that the paper's text gives (section 5.4): method → least gain.
-NDCG1_GAINS = {"Ranking SVM": 0.08, "AdaRank.NDCG": 0.04, "SoftRank": 0.04}
-
-#: Gains are printed to two decimals.
-ROUNDING = 0.005
-
 SIGNIFICANT = 0.05
 
 #: Columns of counts.

@@ -1,7 +1,7 @@
 """Test the papers' claims paper by paper, and merge the verdicts into one list.
 
 The claims are published material: ``claims.csv``, and ``more_claims.csv`` with further claims of
-the papers. The dictionary ``CLAIMS`` of a paper's package says how each is tested. A paper's claims
+the papers. The file ``claims.yaml`` of a paper's package says how each is tested. A paper's claims
 are tested with that paper's runs only and written beside its tables; an edition's list is merged
 from those files.
 """
@@ -9,13 +9,13 @@ from those files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from directrank.papers.shared.claim_rows import Claim, claims_of
+from directrank.papers.shared.compare import compare
 from directrank.papers.shared.evidence import PUBLISHED, Evidence, gather, read_published
 from directrank.papers.shared.findings import Outcome
 from directrank.papers.shared.judging import conclude, judge, row
@@ -24,7 +24,6 @@ from directrank.papers.shared.product import (
     call,
     code_behind,
     computed_by,
-    paper_module,
     product,
 )
 from directrank.papers.shared.verdicts import STANDIN_GROUP, UNMEASURED
@@ -81,36 +80,6 @@ MEASURED = [
 _KEY = ["claim", "comparison", "dataset"]
 
 
-@dataclass(frozen=True)
-class Claim:
-    """How a claim is tested.
-
-    Attributes:
-        needs: the paper's products whose evidence the test uses.
-        function: ``module:function`` below the paper's package; imported when it is evaluated. It
-            takes the evidence of each product and returns an :class:`Outcome`, or None if nothing
-            of it was run. Empty if no experiment of the study tests the claim.
-        own: catalogue names of the data sets that the paper's statement is about; empty if the
-            paper's data are artificial or cannot be obtained.
-        optional: further products, whose evidence follows; it is None for a product that an edition
-            does not make. Without ``needs``, one of them is enough.
-        options: further arguments of the function.
-        lacking: a sentence that says why it is not tested although its products are made.
-    """
-
-    needs: tuple[str, ...]
-    function: str
-    own: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    lacking: str = ""
-
-
-def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
-    """Whether one of the experiments has runs."""
-    return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
-
-
 def published_claims(published_folder: str | Path = PUBLISHED) -> pd.DataFrame:
     """All published claims, in the order of the page: the first columns of every row."""
     lists = [read_published(Path(published_folder), name) for name in LISTS]
@@ -155,7 +124,7 @@ def evaluate(
     for claim in published[published["paper"] == paper].to_dict("records"):
         measured = claims_of(paper).get(claim["claim"])
         outcome = None
-        if measured is not None and measured.function and set(measured.needs) <= set(by_product):
+        if measured is not None and set(measured.needs) <= set(by_product):
             names = (*measured.needs, *measured.optional)
             evidence: list[Evidence | None] = [
                 gather(by_product[name], runs_folder, published_folder)
@@ -163,19 +132,20 @@ def evaluate(
                 else None
                 for name in names
             ]
-            outcome = call(paper, measured.function, *evidence, **measured.options)
+            if measured.compares is not None:
+                outcome = compare(paper, measured.compares, evidence)
+            else:
+                outcome = call(paper, measured.function, *evidence)
         common = {"edition": edition, **claim}
-        rows += [common | part for part in _rows(outcome, measured, margin, by_product)]
+        rows += [common | part for part in _rows(outcome, measured, margin)]
     frame = pd.DataFrame(rows).reindex(columns=[*COLUMNS, "timed"])
     return frame.assign(timed=frame["timed"].eq(True))
 
 
-def _rows(
-    outcome: Outcome | None, measured: Claim | None, margin: float, made: Iterable[str]
-) -> list[dict[str, Any]]:
+def _rows(outcome: Outcome | None, measured: Claim | None, margin: float) -> list[dict[str, Any]]:
     """The row :data:`OVERALL` and one row per finding, or what an untested claim lacks."""
     if outcome is None or measured is None:
-        return [_unmeasured(_why_not(measured, made))]
+        return [_unmeasured(_why_not(measured))]
     judged = judge(outcome.findings, margin, measured.own)
     verdict = conclude(outcome, judged)
     if verdict.decisive is None:
@@ -206,14 +176,11 @@ def _unmeasured(remark: str) -> dict[str, Any]:
     return {"comparison": OVERALL, "verdict": UNMEASURED, "remark": remark}
 
 
-def _why_not(measured: Claim | None, made: Iterable[str]) -> str:
+def _why_not(measured: Claim | None) -> str:
     """A sentence that says what a claim that was not tested lacks."""
     if measured is None:
         return "The study has no experiment that tests it."
     names = [*measured.needs] or [*measured.optional]
-    absent = [name for name in names if name not in set(made)]
-    if measured.lacking and not (absent and measured.needs):
-        return measured.lacking
     joint = " and " if measured.needs else " or "
     return f"Testing it needs the runs behind {joint.join(names)}, which this edition lacks."
 
@@ -271,7 +238,7 @@ def merge(
     known = {claim for frame in frames for claim in frame["claim"]}
     absent = published[~published["claim"].isin(known)]
     reasons = [
-        _why_not(claims_of(paper).get(claim), ())
+        _why_not(claims_of(paper).get(claim))
         for claim, paper in zip(absent["claim"], absent["paper"], strict=True)
     ]
     rest = absent.assign(
@@ -330,16 +297,8 @@ def read_claims(path: str | Path) -> pd.DataFrame:
 def modules_of(paper: str) -> set[str]:
     """The modules of directrank that make the verdicts on the claims of ``paper``."""
     measured = claims_of(paper).values()
-    modules = {__name__} | code_behind(
-        paper, (claim.function for claim in measured if claim.function)
-    )
+    functions = [function for claim in measured for function in claim.functions]
+    modules = {__name__} | code_behind(paper, functions)
     for name in {name for claim in measured for name in (*claim.needs, *claim.optional)}:
         modules |= computed_by(product(paper, name))
     return modules
-
-
-def claims_of(paper: str) -> Mapping[str, Claim]:
-    """How the claims of ``paper`` are tested, by their ids; empty for an unknown paper."""
-    if find_spec(f"directrank.papers.{paper}") is None:
-        return {}
-    return getattr(paper_module(paper), "CLAIMS", {})

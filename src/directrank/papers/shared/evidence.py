@@ -283,6 +283,11 @@ class Evidence:
         return read_published(self.published_folder, name)
 
 
+def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
+    """Whether one of the experiments has runs."""
+    return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
+
+
 @cache
 def read_published(folder: Path, name: str) -> pd.DataFrame:
     """``<folder>/<name>.csv``; callers share the frame and must not change it."""

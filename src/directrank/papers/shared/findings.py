@@ -273,10 +273,7 @@ def over_trials_and_queries(
     metric: str,
     stream: np.random.Generator,
     split: str = "test",
-    *,
-    heading: str,
-    claimed: Claimed,
-) -> Finding:
+) -> list[Measurement]:
     """One method minus another, in per cent, by two tests that must agree.
 
     A difference counts only if it generalises to other random starts (Welch's test over trials) and
@@ -287,18 +284,31 @@ def over_trials_and_queries(
         metric: column of the results.
         stream: of the randomisation test.
         split: where they are compared.
-        heading: the metric in print.
-        claimed: what is claimed about the difference.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
     trials = welch_over_trials(*(100 * method.trial_means(metric, split) for method in (a, b)))
-    return Finding(
-        comparison=f"{a.label} − {b.label}, {heading}",
-        claimed=claimed,
-        dataset=a.dataset,
-        unit="NDCG (%)",
-        measurements=(trials, over_queries(a, b, metric, stream, split, 100)),
-        scale=100,
-    )
+    return [trials, over_queries(a, b, metric, stream, split, 100)]
+
+
+def difference(
+    a: Method,
+    b: Method,
+    heading: str,
+    claimed: Claimed,
+    unit: str,
+    measurements: Sequence[Measurement],
+) -> Finding:
+    """A finding about one method minus another.
+
+    Args:
+        a, b: the methods.
+        heading: the metric in print.
+        claimed: what is claimed about the difference.
+        unit: that of the metric; ``(%)`` at its end makes it per cent.
+        measurements: the tests.
+    """
+    scale = 100.0 if unit.endswith("(%)") else 1.0
+    name = f"{a.label} − {b.label}, {heading}"
+    return Finding(name, claimed, a.dataset, unit, measurements, scale)

@@ -95,6 +95,7 @@ def by_method(
     *,
     order: Sequence[str] = (),
     setting: str = "method",
+    name: str = "{}",
     variant: str = "",
     suffix: str = "",
 ) -> dict[str, Method]:
@@ -105,7 +106,8 @@ def by_method(
         runs: the runs of the experiment.
         empty: the value of a query without a relevant document.
         order: names of methods.
-        setting: the setting that holds a method's name.
+        setting: the setting that tells methods apart.
+        name: the name of a method, in which the braces stand for this setting.
         variant, suffix: those of every method.
 
     Raises:
@@ -113,13 +115,13 @@ def by_method(
     """
     grouped: dict[str, list[PlannedRun]] = {}
     for run in runs:
-        grouped.setdefault(str(run.setting(setting)), []).append(run)
-    names = [*(name for name in order if name in grouped), *grouped]
+        grouped.setdefault(name.format(run.setting(setting)), []).append(run)
+    names = [*(each for each in order if each in grouped), *grouped]
     methods = {
-        name: Method(
-            name, sorted(grouped[name], key=lambda run: run.fold or 0), empty, variant, suffix
+        each: Method(
+            each, sorted(grouped[each], key=lambda run: run.fold or 0), empty, variant, suffix
         )
-        for name in dict.fromkeys(names)
+        for each in dict.fromkeys(names)
     }
     require_equal_folds(methods.values())
     return methods

@@ -9,40 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from directrank.papers.shared.claims import Claim
 from directrank.papers.shared.product import Product
 
 #: The heading of its part of a report.
 TITLE = "Yu (2020): direct metric optimisation through twin-sigmoid ranks"
 
-
-def _on_grid(function: str, table: str) -> Claim:
-    """A claim that is tested on a table of the grid, or else on OHSUMED."""
-    return Claim((), f"claims:{function}", _DATA, optional=(table, "table_ohsumed"))
-
-
-#: The data sets of the paper's statements about trained methods.
-_DATA = ("web30k",)
-
-CLAIMS: dict[str, Claim] = {
-    "C11": _on_grid("claim_trees", "table4"),
-    "C12": _on_grid("claim_listmle", "table4"),
-    "C13": _on_grid("claim_approx_ndcg", "table4"),
-    "C14": _on_grid("claim_type1", "table5"),
-    "C15": _on_grid("claim_types", "table5"),
-    "C16": _on_grid("claim_direct", "table7"),
-    "C17": Claim(("ties",), "claims:claim_output", _DATA),
-    "C18": Claim(("table2", "table3"), "ranks:claim_ranks"),
-    "D09": _on_grid("claim_map", "table4"),
-    "D10": _on_grid("claim_poor", "table5"),
-    "D11": Claim(("figure2a",), "claims:claim_consistency", _DATA),
-    "D12": Claim(("figure2e",), "claims:claim_smoothness", _DATA),
-    "D19": Claim(("figure2d",), "claims:claim_overfitting", _DATA),
-    "D20": Claim(("figure2b",), "claims:claim_zigzag", _DATA),
-    "D21": _on_grid("claim_objectives", "table5"),
-    "D22": _on_grid("claim_like_approx", "table5"),
-    "D23": _on_grid("claim_nerr", "table_nerr"),
-}
 
 #: The experiments of the grid.
 _GRID = ("web30k_r5", "web30k_ce5", "web30k_r4l", "web30k_ce4l", "web30k_trees")

@@ -1,26 +1,20 @@
-"""Tests of Yu2020's claims of section 7, on the reported cells of the grid.
-
-The grid is on Web30K. If an edition runs nothing of it, claims about methods are tested on OHSUMED,
-and say so.
-"""
+"""The test of Yu2020's comparisons of cells of the grid, and its claims that compare no cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.claims import has_runs
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, PlannedRun, has_runs
 from directrank.papers.shared.findings import (
     MORE,
-    SAME,
-    Claimed,
     Finding,
     Measurement,
     Outcome,
+    difference,
     mean_of,
     over_queries,
     value,
@@ -33,31 +27,16 @@ from directrank.papers.yu2020.grid import (
     GRID,
     OHSUMED,
     READINGS,
-    TABLES,
     TWIN,
     grid,
     ohsumed_cells,
     reported,
 )
-from directrank.papers.yu2020.tables import MAP_CODE, NDCG
 from directrank.stats.estimates import Estimate
 from directrank.system.seeds import numpy_stream
 
-Pair = tuple[str, str, Claimed]
-"""Two methods and what is claimed of the first minus the second."""
-
-Cells = Mapping[str, Method]
-
-ELSEWHERE = "Measured on OHSUMED instead of Web30K."
-
 TREES = "LambdaMART(L)"
 OWN_BASELINE = "ApproxNDCG"
-SURROGATES = ("ListMLE", "ListNet", "WassRank")
-
-#: “Comparable” means no further apart than this. The paper's own methods of type 3 are up to 0.0154
-#: behind LambdaMART(L) in nDCG (AP-type3 at 20).
-COMPARABLE = 0.02
-
 #: “Some 300 trees” means a number between these.
 TREES_AT_BEST = (200, 400)
 
@@ -71,70 +50,21 @@ AGREES = 0.8
 DRAWS = 500
 
 
-def claim_trees(*evidence: Evidence | None) -> Outcome | None:
-    """LambdaMART(L) has the best nDCG of the baselines (C11)."""
-    rivals = [name for name in TABLES[4] if name != TREES]
-    return _outcome(evidence, [(TREES, rival, MORE) for rival in rivals])
+def measurements(a: Method, b: Method, metric: str, split: str = "test") -> list[Measurement]:
+    """The difference of two cells, by Wilcoxon's test over the pooled queries as in the paper.
+
+    With several trials it must also generalise to other random starts, by Welch's test over trials.
+    """
+    tests = [over_queries(a, b, metric, None, split)]
+    if min(a.n_trials, b.n_trials) > 1:
+        starts = (cell.trial_means(metric, split) for cell in (a, b))
+        tests.insert(0, welch_over_trials(*starts))
+    return tests
 
 
-def claim_listmle(*evidence: Evidence | None) -> Outcome | None:
-    """ListMLE is the worst baseline in nDCG (C12)."""
-    rivals = [name for name in TABLES[4] if name != "ListMLE"]
-    return _outcome(evidence, [(rival, "ListMLE", MORE) for rival in rivals])
-
-
-def claim_approx_ndcg(*evidence: Evidence | None) -> Outcome | None:
-    """ApproxNDCG is the best neural baseline in nDCG (C13)."""
-    return _outcome(evidence, [(OWN_BASELINE, rival, MORE) for rival in SURROGATES])
-
-
-def claim_type1(*evidence: Evidence | None) -> Outcome | None:
-    """nDCG-type1 outperforms ListMLE, ListNet and WassRank (C14)."""
-    return _outcome(evidence, [("nDCG-type1", rival, MORE) for rival in SURROGATES])
-
-
-def claim_types(*evidence: Evidence | None) -> Outcome | None:
-    """Type 2 improves precision, AP and nERR; type 3 improves all four (C15)."""
-    first, second, third = TABLES[5], TABLES[6], TABLES[7]
-    pairs = [
-        (changed, plain, MORE)
-        for plain, changed in zip(first, second, strict=True)
-        if changed != "nDCG-type2"
-    ]
-    pairs += [(changed, plain, MORE) for plain, changed in zip(first, third, strict=True)]
-    return _outcome(evidence, pairs)
-
-
-def claim_direct(*evidence: Evidence | None) -> Outcome | None:
-    """AP-type3 and nDCG-type3 beat ApproxNDCG and come close to LambdaMART(L) from below (C16)."""
-    own = ("AP-type3", "nDCG-type3")
-    pairs: list[Pair] = [(name, OWN_BASELINE, MORE) for name in own]
-    return _outcome(evidence, [*pairs, *((TREES, name, value(0.0, COMPARABLE)) for name in own)])
-
-
-def claim_like_approx(*evidence: Evidence | None) -> Outcome | None:
-    """nDCG-type1 performs about as well as ApproxNDCG in nDCG (D22)."""
-    return _outcome(evidence, [("nDCG-type1", OWN_BASELINE, SAME)])
-
-
-def claim_objectives(*evidence: Evidence | None) -> Outcome | None:
-    """nDCG is a better objective than precision and AP with type 1, else a worse one (D21)."""
-    pairs: list[Pair] = [(TABLES[5][3], other, MORE) for other in TABLES[5][:2]]
-    for number in (6, 7):
-        pairs += [(other, TABLES[number][3], MORE) for other in TABLES[number][:2]]
-    return _outcome(evidence, pairs)
-
-
-def claim_map(*evidence: Evidence | None) -> Outcome | None:
-    """ListMLE is the best baseline in MAP as the released code computes it (D09)."""
-    rivals = [name for name in TABLES[4] if name != "ListMLE"]
-    return _outcome(evidence, [("ListMLE", rival, MORE) for rival in rivals], MAP_CODE)
-
-
-def claim_poor(*evidence: Evidence | None) -> Outcome | None:
-    """Precision, AP and nERR with type 1 are below every baseline in nDCG (D10)."""
-    poor = [name for name in TABLES[5] if name != "nDCG-type1"]
-    return _outcome(evidence, [(rival, name, MORE) for name in poor for rival in TABLES[4]])
+def reported_cells(evidence: Evidence, *experiments: str) -> dict[str, Method]:
+    """The cell of the grid that is reported for each method."""
+    return reported(grid(evidence))
 
 
 def claim_output(evidence: Evidence) -> Outcome | None:
@@ -146,7 +76,8 @@ def claim_output(evidence: Evidence) -> Outcome | None:
         if linear is None or relu is None:
             missing.append(f"{method} in R5 and R4.L")
             continue
-        findings.append(finding(linear, relu, "nDCG@5", NDCG["nDCG@5"], MORE))
+        tests = measurements(linear, relu, "ndcg@5")
+        findings.append(difference(linear, relu, "nDCG@5", MORE, "nDCG", tests))
         shares.append([tied_share(relu), tied_share(linear)])
         worth.append(relu.mean("ndcg@5") - relu.mean("ndcg@5/expected"))
     if not findings:
@@ -162,17 +93,20 @@ def claim_output(evidence: Evidence) -> Outcome | None:
     return Outcome(findings, missing, remark)
 
 
-def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
+def claim_nerr(on_grid: Evidence | None, on_ohsumed: Evidence | None) -> Outcome | None:
     """Results in nERR agree with those in nDCG: the orders of the methods are nearly the same
     (D23).
 
     The error of Kendall's τ is estimated from bootstrap samples of the queries and, independently
     for each method, of its trials.
     """
-    found = _cells(evidence)
-    if found is None:
+    if on_grid is not None and has_runs(on_grid, *GRID):
+        found, remark = reported(grid(on_grid)), ""
+    elif on_ohsumed is not None and has_runs(on_ohsumed, *OHSUMED):
+        found, remark = ohsumed_cells(on_ohsumed), "Measured on OHSUMED instead of Web30K."
+    else:
         return None
-    cells = [cell for name, cell in found[0].items() if name not in READINGS]
+    cells = [cell for name, cell in found.items() if name not in READINGS]
     if len(cells) < 3:
         return None
     paired_values(cells, "ndcg@10")  # which makes sure that the queries are the same
@@ -213,7 +147,7 @@ def claim_nerr(*evidence: Evidence | None) -> Outcome | None:
         "",
         [test],
     )
-    return Outcome([item], (), found[1])
+    return Outcome([item], (), remark)
 
 
 #: Methods whose objective nDCG is said to track, and the one whose objective it does not track
@@ -367,63 +301,3 @@ def _turns(history: pd.DataFrame) -> float:
 def _fall(history: pd.DataFrame) -> float:
     test = history["test_ndcg@5"].ffill().bfill()
     return float(test.loc[history["vali_metric"].idxmax()] - test.iloc[-1])
-
-
-def finding(a: Method, b: Method, heading: str, metric: str, claimed: Claimed) -> Finding:
-    """The difference of two cells, by Wilcoxon's test over the pooled test queries as in the paper.
-
-    With several trials it must also generalise to other random starts, by Welch's test over trials.
-
-    Args:
-        a, b: the cells; the effect is the first minus the second.
-        heading: the metric in print.
-        metric: its column in the results.
-        claimed: what is claimed.
-    """
-    tests = [over_queries(a, b, metric, None)]
-    if min(a.n_trials, b.n_trials) > 1:
-        tests.insert(0, welch_over_trials(a.trial_means(metric), b.trial_means(metric)))
-    name = f"{a.label} − {b.label}, {heading}"
-    return Finding(name, claimed, a.dataset, heading.partition("@")[0], tests)
-
-
-def _cells(evidence: Sequence[Evidence | None]) -> tuple[Cells, str] | None:
-    """The cells to compare, and a remark on them.
-
-    Args:
-        evidence: those of a table of the grid and of the table on OHSUMED, which is used if nothing
-            of the grid was run; None for one that the edition does not make.
-    """
-    on_grid, on_ohsumed = evidence
-    if on_grid is not None and has_runs(on_grid, *GRID):
-        return reported(grid(on_grid)), ""
-    if on_ohsumed is not None and has_runs(on_ohsumed, *OHSUMED):
-        return ohsumed_cells(on_ohsumed), ELSEWHERE
-    return None
-
-
-def _outcome(
-    evidence: Sequence[Evidence | None], pairs: Sequence[Pair], metrics: Mapping[str, str] = NDCG
-) -> Outcome | None:
-    """Compare every pair of methods in every metric.
-
-    Args:
-        evidence: as for :func:`_cells`.
-        pairs: methods and what is claimed about them.
-        metrics: heading → column of the results.
-    """
-    found = _cells(evidence)
-    if found is None:
-        return None
-    cells, remark = found
-    findings, missing = [], []
-    for a, b, claimed in pairs:
-        if a not in cells or b not in cells:
-            missing.append(f"{a} against {b}")
-            continue
-        findings += [finding(cells[a], cells[b], *metric, claimed) for metric in metrics.items()]
-    along = [item for item in findings if item.claimed == MORE]
-    if along:
-        held = sum(item.effect > 0 for item in along)
-        remark = f"{remark} {held} of {len(along)} differences have the claimed sign.".lstrip()
-    return Outcome(findings, missing, remark)
