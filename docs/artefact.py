@@ -100,7 +100,7 @@ class Edition:
         """The products from which a claim is measured; none if it is not measured."""
         needed = [(paper, name) for name in claim.needs]
         further = [key for name in claim.optional if (key := (paper, name)) in self.study.products]
-        if not claim.function or not set(needed) <= set(self.study.products):
+        if not set(needed) <= set(self.study.products):
             return []
         keys = [*needed, *further]
         # If an edition leaves out what a product compares, it has no runs and nothing to measure.

@@ -12,6 +12,7 @@ import pytest
 from directrank.papers.shared import claims
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.product import modules_of, product, products, target
+from directrank.study.provenance import dependencies
 from directrank.system import sources
 
 FOLDER = sources.PACKAGE / "papers"
@@ -96,7 +97,7 @@ def test_functions_of_products_and_claims_exist(paper: str) -> None:
 
 
 def test_a_products_files_depend_on_its_own_module_and_on_what_that_imports() -> None:
-    found = modules_of("qin2010", "table4")
+    found = dependencies(modules_of("qin2010", "table4"))
     package = "directrank.papers.qin2010"
     assert {f"{package}.table4", f"{package}.methods", "directrank.stats.tests"} <= set(found)
     assert {"directrank.papers.shared.tables", "directrank.papers.shared.product"} <= set(found)
@@ -125,7 +126,7 @@ def test_what_is_computed_depends_on_the_losses_it_names(key: tuple[str, str]) -
 
 
 def test_verdicts_on_a_papers_claims_depend_on_that_paper_alone() -> None:
-    of_bruch = set(claims.modules_of("bruch2019"))
+    of_bruch = dependencies(claims.modules_of("bruch2019"))
     assert {"directrank.papers.shared.claims", "directrank.papers.bruch2019.claims"} <= of_bruch
     assert not [name for name in of_bruch if name.startswith("directrank.papers.qin2010")]
     of_pobrotyn = set(claims.modules_of("pobrotyn2021"))
@@ -140,6 +141,7 @@ def test_products_quote_claims_that_are_published_and_every_claim_is_quoted(pape
     own = set(published.loc[published["paper"] == paper, "claim"])
     known = claims_of(paper)
     assert set(known) == own
-    quoted = {name for item in products(paper).values() for name in item.claims}
-    assert quoted <= own
-    assert set(known) <= quoted
+    for name, item in products(paper).items():
+        assert set(item.claims) <= own
+        assert {claim for claim, row in known.items() if name in row.products} <= set(item.claims)
+    assert all(row.products for row in known.values())

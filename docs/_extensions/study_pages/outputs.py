@@ -159,7 +159,7 @@ def _of_one_protocol(rows: pd.DataFrame, about: pd.DataFrame) -> Iterator[Verdic
 def measured_on(verdict: Verdict, outputs: Sequence[Output]) -> list[Output]:
     """The figures and tables, of the same edition, that a claim is measured from."""
     claim = claims_of(verdict.paper).get(verdict.claim)
-    names = (*claim.needs, *claim.optional) if claim else ()
+    names = claim.products if claim else ()
     return [
         output
         for output in outputs

@@ -405,8 +405,9 @@ class Workflow:
         return digest_of([digest, repr(claims_of(paper)), self._published()])
 
     def page_code(self, module: str) -> str:
-        """A digest of the code of a page that repeats published values, and of these."""
-        return digest_of([code(module), self._published()])
+        """A digest of the code of a page of claims, of their statements and of published values."""
+        stated = claims.published_claims(self.root / "paper_tables/published").to_json()
+        return digest_of([code(module), stated, self._published()])
 
     def report_code(self) -> str:
         """A digest of the code of the report and of its templates."""

@@ -8,8 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
-from directrank.papers.shared.tally import tally
-from directrank.papers.shared.verdicts import MEANING, STANDIN
+from directrank.papers.shared.verdicts import MEANING, STANDIN, tally
 from directrank.report.content import gather
 from directrank.report.products import anchor
 from directrank.report.runs import MEANS

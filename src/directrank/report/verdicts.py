@@ -66,5 +66,4 @@ def read_verdicts(claims_csv: str | Path, made: Mapping[str, Sequence[str]]) -> 
 
 
 def _measured_on(claim: Mapping[str, Any]) -> set[str]:
-    how = claims_of(claim["paper"])[claim["claim"]]
-    return {*how.needs, *how.optional}
+    return set(claims_of(claim["paper"])[claim["claim"]].products)

@@ -15,7 +15,6 @@ from directrank.papers.shared import claims, claims_page, quotes
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.findings import MORE, Finding, Measurement, Outcome
 from directrank.papers.shared.product import build
-from directrank.papers.shared.tally import tally
 from directrank.papers.shared.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -26,6 +25,7 @@ from directrank.papers.shared.verdicts import (
     RAN,
     UNMEASURED,
     VERDICTS,
+    tally,
 )
 from directrank.stats.estimates import Estimate
 from directrank.system.errors import ConfigError, DataError
@@ -69,6 +69,23 @@ def test_every_published_claim_of_a_paper_is_listed_once(tmp_path: Path) -> None
     assert found.loc["D01", "verdict"] == HOLDS  # analytic
     assert found.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
     assert found.loc["D24", "remark"].startswith("Testing it needs the runs behind figure2_yahoo")
+
+
+def test_a_claim_that_no_list_has_is_stated_in_its_row(monkeypatch: Any) -> None:
+    row = claims.Claim("A beats B", "Table 1", needs=("table1",), function="x:x")
+
+    def published(paper: str) -> dict[str, claims.Claim]:
+        return {"M01": row} if paper == "bruch2019" else {}
+
+    monkeypatch.setattr(claims, "claims_of", published)
+    last = claims.published_claims(PUBLISHED).iloc[-1]
+    assert list(last) == ["M01", "bruch2019", "A beats B", "Table 1", ""]
+    row = replace(row, statement="", where="")
+    with pytest.raises(ConfigError, match=r"claims\.yaml: M01 is stated nowhere"):
+        claims.published_claims(PUBLISHED)
+    monkeypatch.setattr(claims, "claims_of", lambda paper: {"C01": claims.Claim("A", "B")})
+    with pytest.raises(ConfigError, match="C01 is stated twice"):
+        claims.published_claims(PUBLISHED)
 
 
 def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:

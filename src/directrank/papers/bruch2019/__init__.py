@@ -17,21 +17,18 @@ PRODUCTS: dict[str, Product] = {
         "Figure 1 of Bruch et al. (2019): sigmoid approximation of the indicator function",
         (),
         "sigmoid:figure1",
-        claims=("D01",),
     ),
     "figure2": Product(
         "figure",
         "Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent",
         ("alpha_sweep",),
         "sweeps:figure2",
-        claims=("C04",),
     ),
     "figure3": Product(
         "figure",
         "Figure 3 of Bruch et al. (2019): NDCG against the depth of the network",
         ("depth_sweep",),
         "sweeps:figure3",
-        claims=("C05", "D02"),
     ),
     "figure2_yahoo": Product(
         "figure",
@@ -39,7 +36,6 @@ PRODUCTS: dict[str, Product] = {
         ("alpha_sweep_yahoo1",),
         "sweeps:figure2",
         {"experiment": "alpha_sweep_yahoo1"},
-        claims=("D24",),
     ),
     "figure2_width": Product(
         "figure",
@@ -53,7 +49,6 @@ PRODUCTS: dict[str, Product] = {
         ("depth_sweep_yahoo1",),
         "sweeps:figure3",
         {"experiment": "depth_sweep_yahoo1"},
-        claims=("D25",),
     ),
     "table_choices": Product(
         "table",
@@ -73,6 +68,5 @@ PRODUCTS: dict[str, Product] = {
         "Table 1 of Bruch et al. (2019): ranking models on the test sets",
         ("table1_web30k", "table1_yahoo1"),
         "table1:table1",
-        claims=("C01", "C02", "C03"),
     ),
 }

@@ -40,9 +40,7 @@ def _table(title: str, experiment: str, what: str) -> Product:
 def _speed(title: str, experiment: str) -> Product:
     """A comparison of the algorithms of section 6.1."""
     options = {"experiment": experiment}
-    return Product(
-        "table", title, (experiment,), "speed:table_speed", options, timed=True, claims=("C22",)
-    )
+    return Product("table", title, (experiment,), "speed:table_speed", options, timed=True)
 
 
 def _batching(title: str, experiment: str) -> Product:
@@ -50,10 +48,10 @@ def _batching(title: str, experiment: str) -> Product:
     return Product("table", title, (experiment,), "batching:table", {"experiment": experiment})
 
 
-def _lambdas(title: str, experiment: str, *claims: str) -> Product:
+def _lambdas(title: str, experiment: str) -> Product:
     """The lambda functions of section 6.2."""
     options = {"experiment": experiment}
-    return Product("table", title, (experiment,), "choices:table_lambdas", options, claims=claims)
+    return Product("table", title, (experiment,), "choices:table_lambdas", options)
 
 
 PRODUCTS: dict[str, Product] = {
@@ -71,7 +69,6 @@ PRODUCTS: dict[str, Product] = {
         ("lengths",),
         "speed:figure1b",
         timed=True,
-        claims=("C22",),
     ),
     "figure2a": _figure(
         f"Figure 2 (left) of {_PAPER}: cubic polynomial data",
@@ -132,7 +129,6 @@ PRODUCTS: dict[str, Product] = {
     "table_lambdas_web": _lambdas(
         f"Section 6.2 of {_PAPER}: lambda functions on Web data (not printed there)",
         "lambdas_web",
-        "D16",
     ),
     "table_recipe": Product(
         "table",

@@ -42,6 +42,9 @@ class Claim:
     The keys are explained in ``schemas/claims.schema.yaml``.
 
     Attributes:
+        statement: what the paper claims, for a claim that the published lists lack.
+        where: the place in the paper, likewise.
+        printed_numbers: whether the paper's own numbers support it, likewise.
         needs: the paper's products whose evidence the test uses.
         optional: further products, whose evidence follows; it is None for a product that an edition
             does not make. Without ``needs``, one of them is enough.
@@ -53,11 +56,19 @@ class Claim:
             None if nothing of it was run.
     """
 
+    statement: str = ""
+    where: str = ""
+    printed_numbers: str = ""
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     compares: Comparison | None = None
     function: str = ""
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """All products on whose runs it is tested."""
+        return (*self.needs, *self.optional)
 
     @property
     def functions(self) -> list[str]:
@@ -87,11 +98,12 @@ def read_rows(path: str | Path) -> dict[str, Claim]:
     shared = document.get("comparing", {})
     claims = {}
     for name, entry in document["claims"].items():
-        names = {key: tuple(entry.get(key, ())) for key in ("needs", "optional", "own")}
-        compares = entry.get("compares")
-        if compares is not None:
-            compares = _whole({**shared, **compares}, f"{path}, {name}")
-        claims[name] = Claim(**names, compares=compares, function=entry.get("function", ""))
+        row: dict[str, Any] = {**entry}
+        for key in {"needs", "optional", "own"} & set(row):
+            row[key] = tuple(row[key])
+        if "compares" in row:
+            row["compares"] = _whole({**shared, **row["compares"]}, f"{path}, {name}")
+        claims[name] = Claim(**row)
     return claims
 
 

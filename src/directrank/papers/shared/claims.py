@@ -1,9 +1,9 @@
 """Test the papers' claims paper by paper, and merge the verdicts into one list.
 
 The claims are published material: ``claims.csv``, and ``more_claims.csv`` with further claims of
-the papers. The file ``claims.yaml`` of a paper's package says how each is tested. A paper's claims
-are tested with that paper's runs only and written beside its tables; an edition's list is merged
-from those files.
+the papers. The file ``claims.yaml`` of a paper's package says how each is tested, and states what
+neither list has. A paper's claims are tested with that paper's runs only and written beside its
+tables; an edition's list is merged from those files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from directrank.papers.shared.claim_rows import Claim, claims_of
+from directrank.papers.shared.claim_rows import PAPERS, Claim, claims_of
 from directrank.papers.shared.compare import compare
 from directrank.papers.shared.evidence import PUBLISHED, Evidence, gather, read_published
 from directrank.papers.shared.findings import Outcome
@@ -32,6 +32,9 @@ from directrank.system.io import read_json, write_csv
 
 #: The published lists of claims, in the order of the page.
 LISTS = ("claims", "more_claims")
+
+#: What is known of a claim before it is tested.
+STATED = ("claim", "paper", "statement", "where", "printed_numbers")
 
 #: The row that has the verdict on a claim as a whole.
 OVERALL = "overall"
@@ -81,11 +84,26 @@ _KEY = ["claim", "comparison", "dataset"]
 
 
 def published_claims(published_folder: str | Path = PUBLISHED) -> pd.DataFrame:
-    """All published claims, in the order of the page: the first columns of every row."""
+    """All claims, those of the published lists first: the first columns of every row.
+
+    Raises:
+        ConfigError: a claim of a paper's ``claims.yaml`` is stated nowhere, or twice.
+    """
     lists = [read_published(Path(published_folder), name) for name in LISTS]
     names = {"id": "claim", "claim": "statement", "status_in_printed_numbers": "printed_numbers"}
-    claims = pd.concat(lists, ignore_index=True).rename(columns=names)
-    return claims[["claim", "paper", "statement", "where", "printed_numbers"]]
+    claims = pd.concat(lists, ignore_index=True).rename(columns=names)[list(STATED)]
+    listed, further = set(claims["claim"]), []
+    for file in sorted(PAPERS.glob("*/claims.yaml")):
+        paper = file.parent.name
+        for name, claim in claims_of(paper).items():
+            if bool(claim.statement) == (name in listed):
+                raise ConfigError(
+                    f"{file}: {name} is stated {'twice' if claim.statement else 'nowhere'}",
+                    f"give it a `statement` and `where` unless {' or '.join(LISTS)}.csv has it",
+                )
+            if claim.statement:
+                further.append([name, paper, claim.statement, claim.where, claim.printed_numbers])
+    return pd.concat([claims, pd.DataFrame(further, columns=list(STATED))], ignore_index=True)
 
 
 def evaluate(
@@ -125,12 +143,11 @@ def evaluate(
         measured = claims_of(paper).get(claim["claim"])
         outcome = None
         if measured is not None and set(measured.needs) <= set(by_product):
-            names = (*measured.needs, *measured.optional)
             evidence: list[Evidence | None] = [
                 gather(by_product[name], runs_folder, published_folder)
                 if name in by_product
                 else None
-                for name in names
+                for name in measured.products
             ]
             if measured.compares is not None:
                 outcome = compare(paper, measured.compares, evidence)
@@ -299,6 +316,6 @@ def modules_of(paper: str) -> set[str]:
     measured = claims_of(paper).values()
     functions = [function for claim in measured for function in claim.functions]
     modules = {__name__} | code_behind(paper, functions)
-    for name in {name for claim in measured for name in (*claim.needs, *claim.optional)}:
+    for name in {name for claim in measured for name in claim.products}:
         modules |= computed_by(product(paper, name))
     return modules

@@ -11,7 +11,6 @@ import pandas as pd
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value
 from directrank.papers.shared.tables import markdown_rows
-from directrank.papers.shared.tally import tally
 from directrank.papers.shared.verdicts import (
     GROUPS,
     MEANING,
@@ -19,6 +18,7 @@ from directrank.papers.shared.verdicts import (
     STANDIN,
     UNMEASURED,
     VERDICTS,
+    tally,
 )
 from directrank.system.io import write_text
 from directrank.system.marked import write_part

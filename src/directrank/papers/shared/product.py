@@ -15,6 +15,7 @@ import pandas as pd
 
 from directrank.data import catalog
 from directrank.papers.shared import tables
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import OTHER_REAL, PREPARED, PUBLISHED, Evidence, gather
 from directrank.papers.shared.quotes import quoted
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
@@ -118,8 +119,8 @@ class Product:
         repeats: products of the paper whose cells it shows again. It needs the runs of those that
             the edition makes, and none of its own.
         computes: functions of the library that it evaluates by name, such as ``losses.approx_ap``.
-        claims: the claims on which it bears. Its text quotes their verdicts, which are decided
-            before it is made.
+        claims: the claims on which it bears, besides those that are tested on its runs. Its text
+            quotes the verdicts on all of them, which are decided before it is made.
         collection: the collection of a product that is made for each collection.
         across: whether it covers all collections that an edition lists, if there are several. It is
             made from each one's product :attr:`reads`, not from runs.
@@ -173,7 +174,7 @@ def products(paper: str) -> Mapping[str, Product]:
 
     A name that contains ``{collection}`` stands for one product for each collection of the
     catalogue. The placeholder is replaced by the collection's title in the product's title, and by
-    its name in its needs and options.
+    its name in its needs and options. To the claims of each are added those that are tested on it.
     """
     return _products(paper, catalog.default_path())
 
@@ -185,8 +186,12 @@ def _products(paper: str, catalogue: Path) -> Mapping[str, Product]:
         raise ConfigError(
             f"the package of '{paper}' has no PRODUCTS", "see directrank.papers.shared.product"
         )
+    tested: dict[str, list[str]] = {}
+    for claim, row in sorted(claims_of(paper).items()):
+        for name in row.products:
+            tested.setdefault(name, []).append(claim)
     return {
-        full: item
+        full: replace(item, claims=tuple(dict.fromkeys((*item.claims, *tested.get(full, ())))))
         for name, pattern in table.items()
         for full, item in (
             _for_each_collection(name, pattern, catalogue)

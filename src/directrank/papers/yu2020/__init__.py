@@ -46,14 +46,10 @@ _OBJECTIVES = "precision, average precision, nERR@10 and nDCG"
 
 
 def _computed(
-    kind: Literal["figure", "table"],
-    title: str,
-    function: str,
-    claims: tuple[str, ...] = (),
-    **options: Any,
+    kind: Literal["figure", "table"], title: str, function: str, **options: Any
 ) -> Product:
     """A product that needs no training."""
-    return Product(kind, title, (), function, options, claims=claims)
+    return Product(kind, title, (), function, options)
 
 
 def _trained(
@@ -123,14 +119,11 @@ PRODUCTS: dict[str, Product] = {
         "figure",
         "Section 7.1 of Yu (2020), measured: tied scores per output activation",
         "figures:ties",
-        ("C17",),
     ),
     "table1": _computed("table", "Table 1 of Yu (2020): permutation and sorting", "ranks:table1"),
-    "table2": _computed(
-        "table", "Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2", ("C18",)
-    ),
+    "table2": _computed("table", "Table 2 of Yu (2020): error of sigmoid ranks", "ranks:table2"),
     "table3": _computed(
-        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3", ("C18",)
+        "table", "Table 3 of Yu (2020): error of twin-sigmoid ranks", "ranks:table3"
     ),
     "table4": _trained(
         "table",
@@ -150,7 +143,7 @@ PRODUCTS: dict[str, Product] = {
         for kind in (1, 2, 3)
     },
     "table_nerr": _trained(
-        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr", ("D23",)
+        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr"
     ),
     "table_selection": _trained(
         "table",
