@@ -148,6 +148,9 @@ def test_a_pair_can_be_about_some_metrics_and_data_sets(tmp_path: Path) -> None:
         ("second: RankNet", "second: RankNet, claimed: less", r"pairs\.0\.claimed"),
         ("second: RankNet", "second: RankNet, metrics: [NDCG@3]", "'NDCG@3' in the 'metrics'"),
         ("second: RankNet", "second: RankNet, only: [Yahoo]", "'Yahoo' in the 'only'"),
+        ("NDCG@5:", '"NDCG@5 on {titel}":', r"claims\.M01\.compares\.metrics"),
+        ("runs: methods", "runs: methods\n      name: n = {0.x}", r"claims\.M01\.compares\.name"),
+        ("runs: methods", 'runs: methods\n      remark: "{all}"', r"claims\.M01\.compares\.remark"),
         ("needs: [table1]", "", r"claims\.M01"),
         ("needs: [table1]", 'needs: [table1]\n    function: "a:b"', r"claims\.M01"),
     ],
@@ -157,3 +160,14 @@ def test_a_row_that_is_not_valid_is_refused(tmp_path: Path, old: str, new: str, 
     with pytest.raises(ConfigError, match=said) as caught:
         rows(tmp_path, USUAL.replace(old, new))
     assert caught.value.remedy
+
+
+def test_a_function_or_a_name_that_does_not_fit_is_said_to_be_so(tmp_path: Path) -> None:
+    some = evidence(tmp_path, methods={"ListNet": 0.6, "RankNet": 0.4})
+    for function in ("claims:nothing", "nowhere:test"):
+        text = f"{USUAL}      test: {function}\n"
+        with pytest.raises(ConfigError, match=f"'bruch2019' has no function '{function}'"):
+            outcome(tmp_path, text, some)
+    text = USUAL + '      name: "{:g}"\n'
+    with pytest.raises(ConfigError, match="does not fit the setting 'method', which is 'ListNet'"):
+        outcome(tmp_path, text, some)

@@ -14,7 +14,7 @@ from directrank.stats.clusters import clustered_mean, flips_by_group
 from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import wilcoxon
-from directrank.system.errors import DataError
+from directrank.system.errors import ConfigError, DataError
 from directrank.system.seeds import numpy_stream
 
 
@@ -112,10 +112,16 @@ def by_method(
 
     Raises:
         DataError: a method has a fold twice, or lacks one that another has.
+        ConfigError: a run lacks the setting, or its value does not fit ``name``.
     """
     grouped: dict[str, list[PlannedRun]] = {}
     for run in runs:
-        grouped.setdefault(name.format(run.setting(setting)), []).append(run)
+        value = run.setting(setting)
+        try:
+            grouped.setdefault(name.format(value), []).append(run)
+        except ValueError as error:
+            problem = f"'{name}' does not fit the setting '{setting}', which is '{value}': {error}"
+            raise ConfigError(problem, "write {} for text and {:g} for numbers") from error
     names = [*(each for each in order if each in grouped), *grouped]
     methods = {
         each: Method(

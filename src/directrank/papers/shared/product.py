@@ -233,9 +233,19 @@ def target(paper: str, function: str) -> tuple[str, str]:
 
 
 def call(paper: str, function: str, *arguments: Any, **options: Any) -> Any:
-    """Import a function of a paper, given as for :func:`target`, and call it."""
+    """Import a function of a paper, given as for :func:`target`, and call it.
+
+    Raises:
+        ConfigError: there is no such function.
+    """
     module, name = target(paper, function)
-    return getattr(import_module(module), name)(*arguments, **options)
+    found = getattr(import_module(module), name, None) if find_spec(module) else None
+    if found is None:
+        raise ConfigError(
+            f"'{paper}' has no function '{function}'",
+            f"write {name} in the module {module}, or correct the name",
+        )
+    return found(*arguments, **options)
 
 
 def modules_of(paper: str, name: str) -> set[str]:
