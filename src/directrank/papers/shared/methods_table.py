@@ -1,0 +1,256 @@
+"""Tables of methods in metrics, ours beside the printed values, from a declaration.
+
+A table is made in two steps. :meth:`MethodsTable.rows` gives a frame with a row per method and
+metric: what was measured, what is printed, how far the two lie apart, and what is set in bold or
+gets an asterisk. :meth:`MethodsTable.result` takes the declared columns of it for the CSV file, and
+sets the sections that :meth:`MethodsTable.section` makes of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+
+from directrank.papers.shared.cells import measured, printed
+from directrank.papers.shared.differences import add_differences, add_status, standard_error
+from directrank.papers.shared.evidence import Evidence, here
+from directrank.papers.shared.format import DIGITS, headings, spread
+from directrank.papers.shared.leads import extremes
+from directrank.papers.shared.methods import Method, over_trials
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.tables import Layout, Section
+
+Row = dict[str, Any]
+
+Measure = Callable[[Mapping[str, Method], str], dict[str, Row]]
+"""Methods by name, and a metric → the columns of each method's row: its ``mean``, its
+``half_width``, and what else the table shows. It is given all methods, so that it can test each one
+against another."""
+
+#: Columns of whole numbers, which are empty where nothing was run or printed.
+COUNTS = ("trials", "folds", "queries", "star", "published_star")
+
+
+@dataclass(frozen=True)
+class MethodsTable:
+    """What a table of methods has.
+
+    Attributes:
+        first: the heading of the methods' names.
+        metrics: heading → metric.
+        csv: the columns of the CSV file. Those that nothing gives a value are empty.
+        measure: what is measured; see :data:`Measure`. Its column ``best`` makes a mean bold, and
+            ``star`` marks it with an asterisk.
+        name: the column of the methods' names.
+        title: a method's name → its name in print.
+        suffix: what follows that name in its line, from the method's first row.
+        front: heading → column that stands between a name and its values.
+        digits: decimals of our values.
+        beside: heading → what stands beside each of our values, from its row; see
+            :func:`in_print`.
+        by_metric: whether the rows of a metric stand together, or else those of a method.
+        contenders: which rows can have the best value of their column, which is bold.
+        error_over: the column that counts the values behind a half width.
+        print_over: how many values are behind a printed half width.
+        unprinted: the status of a value that the paper does not have, or that is lost.
+        other_data_first: see :func:`directrank.papers.shared.differences.add_status`.
+    """
+
+    first: str
+    metrics: Mapping[str, str]
+    csv: Sequence[str]
+    measure: Measure
+    name: str = "method"
+    title: Callable[[str], str] = str
+    suffix: Callable[[Row], str] | None = None
+    front: Mapping[str, str] = field(default_factory=dict)
+    digits: int = DIGITS
+    beside: Mapping[str, Callable[[Row], str]] = field(default_factory=dict)
+    by_metric: bool = False
+    contenders: Callable[[pd.DataFrame], pd.Series] | None = None
+    error_over: Literal["trials", "queries"] = "queries"
+    print_over: int | None = None
+    unprinted: str = ""
+    other_data_first: bool = False
+
+    def rows(
+        self,
+        evidence: Evidence,
+        methods: Mapping[str, Method],
+        published: pd.DataFrame | None = None,
+        order: Sequence[str] = (),
+        **about: Any,
+    ) -> pd.DataFrame:
+        """The rows of methods on one data set.
+
+        Args:
+            evidence: that of the product.
+            methods: those that were run, by name.
+            published: the printed values, from :func:`printed_values`. Their methods have rows even
+                if they were not run.
+            order: names that come first; then follow those in print, then the others.
+            about: further columns.
+        """
+        theirs = [] if published is None else list(published[self.name])
+        named = dict.fromkeys([*order, *theirs, *methods])
+        names = [name for name in named if name in methods or name in theirs]
+        dataset = next(iter(methods.values())).dataset if methods else None
+        values = {
+            heading: self.measure(methods, metric) for heading, metric in self.metrics.items()
+        }
+        if self.by_metric:
+            cells = [(name, heading) for heading in self.metrics for name in names]
+        else:
+            cells = [(name, heading) for name in names for heading in self.metrics]
+        rows = [
+            evidence.about(dataset, **about)
+            | {self.name: name, "metric": heading}
+            | values[heading].get(name, {})
+            for name, heading in cells
+        ]
+        data = pd.DataFrame(rows)
+        if published is not None:
+            data = data.merge(published, how="left", on=[self.name, "metric"])
+        data = data.reindex(columns=list(dict.fromkeys([*data, *self.csv])))
+        if self.contenders is not None:
+            data = _with_best(data, self.contenders(data))
+        return data if published is None else self._beside_print(data)
+
+    def _beside_print(self, data: pd.DataFrame) -> pd.DataFrame:
+        printed_error: pd.Series | float = 0.0
+        if self.print_over is not None:
+            printed_error = standard_error(data["published_half_width"], self.print_over)
+        data = add_differences(
+            data,
+            error=standard_error(data["half_width"], data[self.error_over]),
+            published_error=printed_error,
+        )
+        return add_status(data, self.unprinted, other_data_first=self.other_data_first)
+
+    def lines(self, data: pd.DataFrame) -> list[list[str]]:
+        """A line per method, with our value of each of its rows and what stands beside it."""
+        lines = []
+        for name, group in data.groupby(self.name, sort=False):
+            rows = group.to_dict("records")
+            suffix = "" if self.suffix is None else self.suffix(rows[0])
+            front = [rows[0][column] for column in self.front.values()]
+            line = [self.title(str(name)) + suffix, *("" if pd.isna(x) else x for x in front)]
+            for row in rows:
+                line += [self._ours(row), *(text(row) for text in self.beside.values())]
+            lines.append(line)
+        return lines
+
+    def _ours(self, row: Row) -> str:
+        best, star = row.get("best") == 1, row.get("star") == 1
+        mark = "*" if star and not best else ""
+        return measured(row["mean"], row["half_width"], self.digits, best=best, mark=mark)
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings."""
+        return [self.first, *self.front, *headings("", self.metrics, *self.beside)[1:]]
+
+    def section(self, data: pd.DataFrame, title: str = "", *, headed: bool = False) -> Section:
+        """The lines of ``data`` under a title, with headings of their own if ``headed``."""
+        shown = data[data["metric"].isin(list(self.metrics))]
+        return Section(title, self.lines(shown), self.columns if headed else ())
+
+    def ahead(self, data: pd.DataFrame, heading: str) -> str:
+        """Which methods have the highest and the lowest mean in a metric; empty without any."""
+        run = data[(data["metric"] == heading) & data["mean"].notna()]
+        means = dict(zip(run[self.name].map(self.title), run["mean"], strict=True))
+        return extremes(means, heading, self.digits) if means else ""
+
+    def result(
+        self,
+        data: pd.DataFrame,
+        start: str,
+        caption: str,
+        sections: Sequence[Section],
+        notes: Sequence[str] = (),
+    ) -> TableResult:
+        """The table of rows ``data``; the rest is as for
+        :class:`directrank.papers.shared.tables.Layout`.
+        """
+        counts = {column: "Int64" for column in COUNTS if column in self.csv}
+        layout = Layout(start, caption, self.columns, sections, notes)
+        return TableResult(data[list(self.csv)].astype(counts), layout)
+
+
+def _with_best(data: pd.DataFrame, contenders: pd.Series) -> pd.DataFrame:
+    """``data`` with the columns ``best`` and, beside printed values, ``published_best``."""
+    best = data[contenders].groupby("metric").max(numeric_only=True)
+    for value, mark in (("mean", "best"), ("published", "published_best")):
+        if value in data:
+            data[mark] = contenders & (data[value] == data["metric"].map(best[value]))
+    return data
+
+
+def printed_values(
+    table: pd.DataFrame, metrics: Mapping[str, str], name: str = "method", **columns: str
+) -> pd.DataFrame:
+    """Printed values, one row per method and metric, as :meth:`MethodsTable.rows` takes them.
+
+    Args:
+        table: the published table by method, a row each.
+        metrics: headings; those that the table does not have are left out.
+        name: the column of the methods' names.
+        columns: column of the result → column of the table, with ``{}`` for the heading.
+    """
+    parts = [
+        pd.DataFrame({column: table[of.format(heading)] for column, of in columns.items()})
+        .assign(metric=heading)
+        .rename_axis(name)
+        .reset_index()
+        for heading in metrics
+        if columns["published"].format(heading) in table
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def in_print(digits: int) -> Callable[[Row], str]:
+    """For ``beside``: the printed value with its number of decimals, and its distance from ours."""
+
+    def cell(row: Row) -> str:
+        best, star = row.get("published_best") == 1, row.get("published_star") == 1
+        return printed(
+            row["published"],
+            digits,
+            row.get("published_half_width", math.nan),
+            best=best,
+            mark="*" if star and not best else "",
+            in_errors=row["difference_in_se"],
+            kind=row["data"],
+        )
+
+    return cell
+
+
+def percent_over_trials(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+    """The mean in per cent, with its t interval over trials; queries are those that count."""
+    return {
+        name: over_trials(100 * method.trial_means(metric))
+        | {"folds": len(method.runs), "queries": _queries(method)}
+        for name, method in methods.items()
+    }
+
+
+def _queries(method: Method) -> int:
+    scales = [run.scale("test") for run in method.runs]
+    left_out = sum(scale.empty for scale in scales) if method.empty == "exclude" else 0
+    return sum(scale.queries for scale in scales) - left_out
+
+
+def place_of(data: pd.DataFrame) -> str:
+    """The paper's name of the data set of rows, and the data that replace it, if any."""
+    first = data.iloc[0]
+    return here(first["paper_dataset"], first["data"], first["dataset"])
+
+
+def trials_of(data: pd.DataFrame) -> str:
+    """How many trials methods have, as in ``3 to 5 trials``."""
+    return spread(data["trials"].dropna().astype(int).tolist(), "trial")
