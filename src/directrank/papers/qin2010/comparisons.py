@@ -9,23 +9,25 @@ import pandas as pd
 
 from directrank.papers.qin2010.methods import (
     AP,
-    DISCOUNTS,
+    ESTIMATE,
     OWN,
     SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
-    compare,
-    estimate,
+    against_own,
+    estimates,
     methods_of,
     scale_caption,
     table4_order,
+    with_both_discounts,
 )
 from directrank.papers.qin2010.stopping import how_trained
-from directrank.papers.shared.cells import difference, measured
+from directrank.papers.shared.cells import difference
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import listed, p_value, share
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.methods_table import MethodsTable
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.stats.tests import holm, paired_randomisation, wilcoxon
@@ -34,6 +36,14 @@ from directrank.system.seeds import numpy_stream
 
 #: What all pairs are compared by: heading → metric.
 COMPARED = {"NDCG@10": "ndcg@10/letor", "NDCG@n": "ndcg/letor", "MAP": AP}
+
+MEANS = MethodsTable(
+    first="Method",
+    metrics=COMPARED,
+    csv=("metric", "method", "mean", "half_width", "folds", "queries"),
+    measure=estimates,
+    by_metric=True,
+)
 
 #: Headings of the list of pairs.
 PAIR_COLUMNS = ("Better", "Worse", "difference", "p, randomisation", "p, Wilcoxon")
@@ -49,8 +59,8 @@ def statistics(evidence: Evidence) -> TableResult:
     if len(methods) < 2:
         raise DataError("there are no two methods to compare", "add runs to ohsumed_methods")
     first = next(iter(methods.values()))
-    means = _means(methods)
-    frames, sections = [means], []
+    means = MEANS.rows(evidence, methods)
+    frames, sections = [means[list(MEANS.csv)]], [MEANS.section(means)]
     for heading, metric in COMPARED.items():
         frame = _pairs(methods, metric)
         frame.insert(0, "metric", heading)
@@ -68,18 +78,7 @@ def statistics(evidence: Evidence) -> TableResult:
         "pair is in the CSV file. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    columns = ["Method", *COMPARED]
-    sections = [Section("", _means_lines(means)), *sections]
-    return TableResult(data, Layout(_told(data), caption, columns, sections))
-
-
-def _means(methods: Mapping[str, Method]) -> pd.DataFrame:
-    rows = [
-        {"metric": heading, "method": name, **estimate(method, metric)}
-        for heading, metric in COMPARED.items()
-        for name, method in methods.items()
-    ]
-    return pd.DataFrame(rows).drop(columns=["half_width_over_trials", "trials"])
+    return TableResult(data, Layout(_told(data), caption, MEANS.columns, sections))
 
 
 def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
@@ -107,14 +106,6 @@ def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
     return frame
 
 
-def _means_lines(means: pd.DataFrame) -> list[list[str]]:
-    """A line per method, a mean per metric."""
-    return [
-        [str(name), *(measured(row.mean, row.half_width) for row in group.itertuples())]
-        for name, group in means.groupby("method", sort=False)
-    ]
-
-
 def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
     """The pairs of a metric that either test tells apart, the largest difference first."""
     smallest = frame[["holm_randomisation", "holm_wilcoxon"]].min(axis=1)
@@ -137,6 +128,18 @@ def _told(data: pd.DataFrame) -> str:
     )
 
 
+BEYOND = MethodsTable(
+    first="Method",
+    metrics={heading: letor for heading, (letor, _) in TABLE4_METRICS.items()},
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", "discount", *ESTIMATE),
+        *("gain_over_approxndcg", "gain_half_width", "p_value", "p_holm"),
+    ),
+    measure=against_own("gain_over_approxndcg", own_first=False),
+    by_metric=True,
+)
+
+
 def beyond(evidence: Evidence) -> TableResult:
     """Networks and later losses on the same folds, beside methods of Table 4."""
     older = methods_of(evidence, "ohsumed_methods")
@@ -147,38 +150,8 @@ def beyond(evidence: Evidence) -> TableResult:
         **{name: older[name] for name in (OWN, SMALL_START, "LambdaMART") if name in older},
         **newer,
     }
-    rows = []
-    for heading, metrics in TABLE4_METRICS.items():
-        for discount, metric in zip(DISCOUNTS, metrics, strict=True):
-            column = []
-            for name, method in methods.items():
-                row = evidence.about(method.dataset) | {
-                    "method": name,
-                    "metric": heading,
-                    "discount": discount,
-                    **estimate(method, metric),
-                }
-                if name != OWN:
-                    paired = compare(method, methods[OWN], metric)
-                    row |= {
-                        "gain_over_approxndcg": paired.difference.mean,
-                        "gain_half_width": paired.difference.half_width,
-                        "p_value": paired.p_value,
-                    }
-                column.append(row)
-            p_values = [row["p_value"] for row in column if "p_value" in row]
-            for row, p_holm in zip(column[1:], holm(p_values), strict=True):
-                row["p_holm"] = p_holm
-            rows += column
-    data = pd.DataFrame(rows)
+    data = with_both_discounts(BEYOND, evidence, methods)
     letor = data[data["discount"] == "letor"]
-    lines = []
-    for name, group in letor.groupby("method", sort=False):
-        cells = [name]
-        for row in group.itertuples():
-            star = "*" if row.p_holm < SIGNIFICANT else ""
-            cells.append(measured(row.mean, row.half_width, mark=star))
-        lines.append(cells)
     first = methods[OWN]
     caption = (
         f"Later methods on the folds of Table 4: NDCG with LETOR's discount, "
@@ -187,14 +160,13 @@ def beyond(evidence: Evidence) -> TableResult:
         f"{SIGNIFICANT} after Holm's correction within the column; intervals are not corrected). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    columns = ["Method", *TABLE4_METRICS]
     tested = letor["p_holm"].dropna()
     sure = int((tested < SIGNIFICANT).sum())
     start = lead(
         f"{share(sure, len(tested))} differences of later methods from {OWN} are significant"
     )
     notes = [_what_it_brought(letor)]
-    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
+    return BEYOND.result(data, start, caption, [BEYOND.section(letor)], notes)
 
 
 def _trials(methods: Mapping[str, Method]) -> str:

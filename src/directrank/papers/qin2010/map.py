@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 
 from directrank.papers.qin2010.methods import (
     AP,
-    COUNTS,
-    estimate,
+    ESTIMATE,
+    estimates,
     letor_value,
     methods_of,
     scale_caption,
 )
 from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
-from directrank.papers.shared.cells import BRACKETS, measured, printed
-from directrank.papers.shared.differences import (
-    add_differences,
-    add_status,
-    standard_error,
-)
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
-from directrank.papers.shared.format import headings, listed, signed
-from directrank.papers.shared.leads import extremes, lead, near_print
+from directrank.papers.shared.cells import BRACKETS
+from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.format import listed, signed
+from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import Method, by_method
+from directrank.papers.shared.methods_table import (
+    MethodsTable,
+    in_print,
+    place_of,
+    printed_values,
+)
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section
 from directrank.system.errors import DataError
 
 OWN_AP = "ApproxAP"
@@ -54,6 +56,34 @@ NEAR = 0.01
 BASELINES = ("AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank", "Ranking SVM", "ListNet")
 
 
+#: The status of a value that did not survive in the paper's text.
+_LOST = "published: lost"
+
+TABLE3 = MethodsTable(
+    first="Method",
+    metrics={"MAP": AP},
+    csv=(
+        *("edition", "paper_dataset", "method", "metric", "published", "dataset", "data"),
+        *(*ESTIMATE, *DIFFERENCES, "status"),
+    ),
+    measure=estimates,
+    beside={"paper": in_print(3)},
+    unprinted=_LOST,
+)
+
+BESIDE_LETOR = MethodsTable(
+    first="Method",
+    metrics=LETOR_METRICS,
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", *ESTIMATE),
+        *("published", *DIFFERENCES, "status"),
+    ),
+    measure=estimates,
+    beside={"LETOR": in_print(4)},
+    unprinted=_LOST,
+)
+
+
 def map_methods(evidence: Evidence, experiment: str) -> dict[str, Method]:
     """The methods of one column of Table 3, in the paper's order."""
     order = list(evidence.published("qin2010_table3")["Algorithm"])
@@ -62,29 +92,16 @@ def map_methods(evidence: Evidence, experiment: str) -> dict[str, Method]:
 
 def table3(evidence: Evidence) -> TableResult:
     """Table 3: MAP of five methods on TD2003 and TD2004."""
-    in_print = evidence.published("qin2010_table3").set_index("Algorithm")
+    table = evidence.published("qin2010_table3").set_index("Algorithm")
     parts = {title: map_methods(evidence, name) for name, title in TABLE3_PARTS.items()}
     if not any(parts.values()):
         raise DataError("no method of Table 3 was run", "add runs to td2003_methods")
-    rows = []
+    frames = []
     for title, methods in parts.items():
-        for method in in_print.index:
-            row = {
-                "edition": evidence.edition,
-                "paper_dataset": title,
-                "method": method,
-                "metric": "MAP",
-                "published": float(in_print.loc[method, title]),
-            }
-            if method in methods:
-                row |= evidence.about(methods[method].dataset) | estimate(methods[method], AP)
-            rows.append(row)
-    data = _with_differences(pd.DataFrame(rows)).astype(COUNTS)
-    lines = [[method] for method in in_print.index]
-    for title in parts:
-        column = data[data["paper_dataset"] == title]
-        for line, row in zip(lines, column.itertuples(), strict=True):
-            line += _beside(row, 3)
+        theirs = printed_values(table, TABLE3.metrics, published=title)
+        ours = {name: method for name, method in methods.items() if name in table.index}
+        frames.append(TABLE3.rows(evidence, ours, theirs, paper_dataset=title))
+    data = pd.concat(frames, ignore_index=True)
     caption = (
         "Ranking accuracy in MAP on the test sets: "
         + " ".join(
@@ -98,21 +115,19 @@ def table3(evidence: Evidence) -> TableResult:
         + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
-    columns = headings("Method", parts, "paper")
     notes = [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
     for title, methods in parts.items():
         if OWN_AP in methods:
             notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
-    start = lead(*(_ahead(data, title) for title, methods in parts.items() if methods))
-    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
-
-
-def _ahead(data: pd.DataFrame, title: str) -> str:
-    """Which method is ahead on a data set."""
-    rows = data[(data["paper_dataset"] == title) & data["mean"].notna()]
-    first = rows.iloc[0]
-    means = dict(zip(rows["method"], rows["mean"], strict=True))
-    return f"on {here(title, first['data'], first['dataset'])}, {extremes(means, 'MAP')}"
+    start = lead(
+        *(
+            f"on {place_of(frame)}, {TABLE3.ahead(frame, 'MAP')}"
+            for frame in frames
+            if frame["mean"].notna().any()
+        )
+    )
+    by_data = replace(TABLE3, metrics=dict.fromkeys(parts, AP))
+    return by_data.result(data, start, caption, [Section("", by_data.lines(data))], notes)
 
 
 def baselines(evidence: Evidence) -> TableResult:
@@ -122,26 +137,19 @@ def baselines(evidence: Evidence) -> TableResult:
     if not methods:
         raise DataError("no baseline was run", "add runs to ohsumed_methods")
     weak = _by_c(evidence.runs("ohsumed_weak_svm"))
-    rows = []
-    for name, method in [*methods.items(), *weak.items()]:
-        for heading, metric in LETOR_METRICS.items():
-            published = letor_value(
+    shown = {**methods, **weak}
+    theirs = pd.DataFrame(
+        {
+            "method": name,
+            "metric": heading,
+            "published": letor_value(
                 evidence, "OHSUMED", "Ranking SVM" if name in weak else name, heading
-            )
-            rows.append(
-                evidence.about(method.dataset)
-                | {"method": name, "metric": heading}
-                | estimate(method, metric)
-                | {"published": published}
-            )
-    data = _with_differences(pd.DataFrame(rows))
-    lines = []
-    for name, group in data.groupby("method", sort=False):
-        line = [name]
-        for row in group.itertuples():
-            line += _beside(row, 4)
-        lines.append(line)
-    columns = headings("Method", LETOR_METRICS, "LETOR")
+            ),
+        }
+        for name in shown
+        for heading in LETOR_METRICS
+    )
+    data = BESIDE_LETOR.rows(evidence, shown, theirs)
     first = next(iter(methods.values()))
     caption = (
         "The baselines of the paper's tables, all trained here, beside the values on the site of "
@@ -153,16 +161,9 @@ def baselines(evidence: Evidence) -> TableResult:
     notes = []
     if first.dataset.of_the_paper:
         notes = [_near(data, list(methods)), *_weak_note(data, methods, weak)]
-    ours = data[data["method"].isin(list(methods)) & (data["metric"] == "NDCG@10")]
-    means = dict(zip(ours["method"], ours["mean"], strict=True))
-    start = lead(extremes(means, "NDCG@10"), near_print(data[data["method"].isin(list(methods))]))
-    return TableResult(data, Layout(start, caption, columns, [Section("", lines)], notes))
-
-
-def _with_differences(data: pd.DataFrame) -> pd.DataFrame:
-    """``data`` with the distances from print, and what can be said of them."""
-    data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-    return add_status(data, "published: lost")
+    ours = data[data["method"].isin(list(methods))]
+    start = lead(BESIDE_LETOR.ahead(ours, "NDCG@10"), near_print(ours))
+    return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)], notes)
 
 
 def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
@@ -232,12 +233,6 @@ def _weak_note(
 def _chosen(run: PlannedRun, setting: str) -> float:
     fits = run.result.fits
     return float(fits.loc[fits["selected"], setting].iloc[0])
-
-
-def _beside(row: Any, digits: int) -> list[str]:
-    """The cells of our value and of the printed one, with the number of its decimals."""
-    theirs = printed(row.published, digits, in_errors=row.difference_in_se, kind=row.data)
-    return [measured(row.mean, row.half_width), theirs]
 
 
 def _ratios(title: str, methods: Mapping[str, Method]) -> str:

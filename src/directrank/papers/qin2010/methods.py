@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
 
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.methods import (
@@ -14,7 +17,9 @@ from directrank.papers.shared.methods import (
     paired_test,
     paired_values,
 )
+from directrank.papers.shared.methods_table import Measure, MethodsTable, Row
 from directrank.stats.intervals import mean_interval
+from directrank.stats.tests import holm
 
 OWN = "ApproxNDCG"
 
@@ -45,8 +50,8 @@ LETOR_NAMES = {
 
 SIGNIFICANT = 0.05
 
-#: Columns of counts.
-COUNTS = {"trials": "Int64", "folds": "Int64", "queries": "Int64"}
+#: The columns of :func:`estimate`, in the order of the CSV files.
+ESTIMATE = ("mean", "half_width", "half_width_over_trials", "trials", "folds", "queries")
 
 
 def methods_of(
@@ -113,3 +118,58 @@ def estimate(method: Method, metric: str) -> dict[str, float]:
         "folds": len(method.runs),
         "queries": over_queries.n,
     }
+
+
+def estimates(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+    """:func:`estimate` of every method."""
+    return {name: estimate(method, metric) for name, method in methods.items()}
+
+
+def against_own(gain: str, *, own_first: bool) -> Measure:
+    """What is measured of methods that are tested against :data:`OWN`, if that was run.
+
+    Args:
+        gain: the column of the difference, which has the columns ``gain_half_width``, ``p_value``
+            and ``p_holm`` beside it; the latter gives the asterisk.
+        own_first: whether the difference is that of OWN from a method, or the reverse.
+    """
+
+    def measure(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+        rows = estimates(methods, metric)
+        others = [name for name in methods if name != OWN and OWN in methods]
+        for name in others:
+            first, second = (OWN, name) if own_first else (name, OWN)
+            paired = compare(methods[first], methods[second], metric)
+            rows[name] |= {
+                gain: paired.difference.mean,
+                "gain_half_width": paired.difference.half_width,
+                "p_value": paired.p_value,
+            }
+        corrected = holm([rows[name]["p_value"] for name in others]) if others else ()
+        for name, p_holm in zip(others, corrected, strict=True):
+            rows[name] |= {"p_holm": p_holm, "star": p_holm < SIGNIFICANT}
+        return rows
+
+    return measure
+
+
+def with_both_discounts(
+    table: MethodsTable,
+    evidence: Evidence,
+    methods: Mapping[str, Method],
+    published: Callable[[str], pd.DataFrame | None] = lambda discount: None,
+) -> pd.DataFrame:
+    """The rows of a table in :data:`TABLE4_METRICS`, those of a metric together.
+
+    ``published`` gives the printed values that stand beside a discount.
+    """
+    frames = []
+    for number, discount in enumerate(DISCOUNTS):
+        metrics = {heading: pair[number] for heading, pair in TABLE4_METRICS.items()}
+        own = replace(table, metrics=metrics)
+        frames.append(own.rows(evidence, methods, published(discount), discount=discount))
+    data = pd.concat(frames, ignore_index=True)
+    order = {heading: place for place, heading in enumerate(TABLE4_METRICS)}
+    return data.sort_values(
+        "metric", key=lambda column: column.map(order), kind="stable", ignore_index=True
+    )

@@ -5,59 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from directrank.papers.qin2010.methods import (
-    COUNTS,
     DISCOUNTS,
+    ESTIMATE,
     OWN,
     SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
-    compare,
-    estimate,
+    against_own,
     folds_mean,
     letor_value,
     methods_of,
     table4_order,
+    with_both_discounts,
 )
 from directrank.papers.qin2010.stopping import caps_note, how_trained
-from directrank.papers.shared.cells import BRACKETS, measured, printed
-from directrank.papers.shared.differences import (
-    COLUMNS,
-    add_differences,
-    of_other_data,
-    standard_error,
-)
+from directrank.papers.shared.cells import BRACKETS
+from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.differences import of_other_data
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import headings, listed, number, share, signed
-from directrank.papers.shared.leads import extremes, lead, near_print
+from directrank.papers.shared.format import listed, number, share, signed
+from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import Method
+from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.tests import holm
 from directrank.system.errors import DataError
 
-TABLE4_COLUMNS = (
-    "edition",
-    "dataset",
-    "data",
-    "method",
-    "metric",
-    "discount",
-    "mean",
-    "half_width",
-    "half_width_over_trials",
-    "trials",
-    "folds",
-    "queries",
-    "published",
-    *COLUMNS,
-    "gain_of_approxndcg",
-    "gain_half_width",
-    "p_value",
-    "p_holm",
-    "status",
+TABLE4 = MethodsTable(
+    first="Method",
+    metrics={heading: letor for heading, (letor, _) in TABLE4_METRICS.items()},
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", "discount", *ESTIMATE),
+        *("published", *DIFFERENCES, "gain_of_approxndcg", "gain_half_width"),
+        *("p_value", "p_holm", "status"),
+    ),
+    measure=against_own("gain_of_approxndcg", own_first=True),
+    beside={"paper": in_print(4)},
+    by_metric=True,
 )
 
 
@@ -67,7 +54,10 @@ def table4(evidence: Evidence) -> TableResult:
     methods = methods_of(evidence, "ohsumed_methods", order=order)
     if not methods:
         raise DataError("no method of Table 4 was run", "add runs to ohsumed_methods")
-    data = _table4_rows(evidence, methods, order)
+    data = with_both_discounts(
+        TABLE4, evidence, methods, lambda discount: _published(evidence, methods, order, discount)
+    )
+    data["status"] = np.where(data["mean"].notna(), "run", "not run here")
     first = next(iter(methods.values()))
     caption = (
         f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)} ± the half width of the "
@@ -81,20 +71,21 @@ def table4(evidence: Evidence) -> TableResult:
         "corrected). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    sections = [_table4_section(data, discount) for discount in DISCOUNTS]
+    sections = [
+        TABLE4.section(data[data["discount"] == discount], f"With {title}")
+        for discount, title in DISCOUNTS.items()
+    ]
     notes = [*_in_words(data, order), *_caps(methods), *_empty_query(methods, data)]
-    columns = headings("Method", TABLE4_METRICS, "paper")
-    return TableResult(data, Layout(_lead(data), caption, columns, sections, notes))
+    return TABLE4.result(data, _lead(data), caption, sections, notes)
 
 
 def _lead(data: pd.DataFrame) -> str:
     """Which method is ahead in NDCG@n, how many differ from the paper's own, and the distance."""
     letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
-    at_n = letor[letor["metric"] == "NDCG@n"]
     tested = letor["p_holm"].dropna()
     sure = int((tested < SIGNIFICANT).sum())
     return lead(
-        extremes(dict(zip(at_n["method"], at_n["mean"], strict=True)), "NDCG@n"),
+        TABLE4.ahead(letor, "NDCG@n"),
         f"{share(sure, len(tested))} differences from {OWN} are significant" if len(tested) else "",
         near_print(letor),
     )
@@ -107,77 +98,30 @@ def _caps(methods: Mapping[str, Method]) -> list[str]:
     return [note for name in names for note in caps_note(methods[name], columns)]
 
 
-def _table4_rows(
-    evidence: Evidence, methods: Mapping[str, Method], printed_order: Sequence[str]
+def _published(
+    evidence: Evidence, methods: Mapping[str, Method], order: Sequence[str], discount: str
 ) -> pd.DataFrame:
-    dataset = next(iter(methods.values())).dataset
-    names = [*methods, *(name for name in printed_order if name not in methods)]
-    names.sort(key=lambda name: printed_order.index(name) if name in printed_order else 99)
-    frames = []
-    for heading, metrics in TABLE4_METRICS.items():
-        for discount, metric in zip(DISCOUNTS, metrics, strict=True):
-            rows = []
-            for name in names:
-                row = evidence.about(dataset) | {
-                    "method": name,
-                    "metric": heading,
-                    "discount": discount,
-                    "published": _published(evidence, name, heading, discount),
-                    "status": "run" if name in methods else "not run here",
-                }
-                if name in methods:
-                    row |= _estimate(methods, name, metric)
-                rows.append(row)
-            frame = pd.DataFrame(rows).reindex(columns=TABLE4_COLUMNS)
-            tested = frame["p_value"].notna()
-            if tested.any():
-                frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"])
-            frames.append(frame)
-    data = pd.concat(frames, ignore_index=True)
-    data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-    return data.astype(COUNTS)
-
-
-def _estimate(methods: Mapping[str, Method], name: str, metric: str) -> dict[str, float]:
-    row = estimate(methods[name], metric)
-    if OWN in methods and name != OWN:
-        paired = compare(methods[OWN], methods[name], metric)
-        row |= {
-            "gain_of_approxndcg": paired.difference.mean,
-            "gain_half_width": paired.difference.half_width,
-            "p_value": paired.p_value,
-        }
-    return row
-
-
-def _published(evidence: Evidence, method: str, heading: str, discount: str) -> float:
-    """The printed value, from the paper or else from LETOR's site; NaN where it is lost.
+    """The printed values, from the paper or else from LETOR's site; NaN where one is lost.
 
     NDCG@1 is the same under both discounts. Which discount NDCG@n was measured with the paper does
     not say (the tool stops at rank 10), so it stands beside both.
     """
-    if discount == "log2" and heading not in ("NDCG@1", "NDCG@n"):
-        return math.nan
-    in_print = evidence.published("qin2010_table4").set_index("Algorithm")
-    column = "NDCG@n (from the text)" if heading == "NDCG@n" else heading
-    if method in in_print.index and not math.isnan(in_print.loc[method, column]):
-        return float(in_print.loc[method, column])
-    return letor_value(evidence, "OHSUMED", method, heading)
+    table = evidence.published("qin2010_table4").set_index("Algorithm")
+    table = table.rename(columns={"NDCG@n (from the text)": "NDCG@n"})
 
+    def value(method: str, heading: str) -> float:
+        if discount == "log2" and heading not in ("NDCG@1", "NDCG@n"):
+            return math.nan
+        if method in table.index and not math.isnan(table.loc[method, heading]):
+            return float(table.loc[method, heading])
+        return letor_value(evidence, "OHSUMED", method, heading)
 
-def _table4_section(data: pd.DataFrame, discount: str) -> Section:
-    part = data[data["discount"] == discount]
-    rows = []
-    for method, group in part.groupby("method", sort=False):
-        cells = [method]
-        for row in group.itertuples():
-            star = "*" if row.p_holm < SIGNIFICANT else ""
-            cells += [
-                measured(row.mean, row.half_width, mark=star),
-                printed(row.published, 4, in_errors=row.difference_in_se, kind=row.data),
-            ]
-        rows.append(cells)
-    return Section(f"With {DISCOUNTS[discount]}", rows)
+    names = dict.fromkeys([*order, *methods])
+    cells = [(name, heading) for name in names for heading in TABLE4_METRICS]
+    return pd.DataFrame(
+        {"method": name, "metric": heading, "published": value(name, heading)}
+        for name, heading in cells
+    )
 
 
 def _in_words(data: pd.DataFrame, order: Sequence[str]) -> list[str]:
