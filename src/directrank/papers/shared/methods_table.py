@@ -49,6 +49,7 @@ class MethodsTable:
         title: a method's name → its name in print.
         suffix: what follows that name in its line, from the method's first row.
         front: heading → column that stands between a name and its values.
+        end: heading → column that follows them.
         digits: decimals of our values.
         beside: heading → what stands beside each of our values, from its row; see
             :func:`in_print`.
@@ -68,6 +69,7 @@ class MethodsTable:
     title: Callable[[str], str] = str
     suffix: Callable[[Row], str] | None = None
     front: Mapping[str, str] = field(default_factory=dict)
+    end: Mapping[str, str] = field(default_factory=dict)
     digits: int = DIGITS
     beside: Mapping[str, Callable[[Row], str]] = field(default_factory=dict)
     by_metric: bool = False
@@ -137,11 +139,10 @@ class MethodsTable:
         for name, group in data.groupby(self.name, sort=False):
             rows = group.to_dict("records")
             suffix = "" if self.suffix is None else self.suffix(rows[0])
-            front = [rows[0][column] for column in self.front.values()]
-            line = [self.title(str(name)) + suffix, *("" if pd.isna(x) else x for x in front)]
+            line = [self.title(str(name)) + suffix, *_texts(rows[0], self.front)]
             for row in rows:
                 line += [self._ours(row), *(text(row) for text in self.beside.values())]
-            lines.append(line)
+            lines.append([*line, *_texts(rows[0], self.end)])
         return lines
 
     def _ours(self, row: Row) -> str:
@@ -152,7 +153,8 @@ class MethodsTable:
     @property
     def columns(self) -> list[str]:
         """The headings."""
-        return [self.first, *self.front, *headings("", self.metrics, *self.beside)[1:]]
+        values = headings("", self.metrics, *self.beside)[1:]
+        return [self.first, *self.front, *values, *self.end]
 
     def section(self, data: pd.DataFrame, title: str = "", *, headed: bool = False) -> Section:
         """The lines of ``data`` under a title, with headings of their own if ``headed``."""
@@ -179,6 +181,10 @@ class MethodsTable:
         counts = {column: "Int64" for column in COUNTS if column in self.csv}
         layout = Layout(start, caption, self.columns, sections, notes)
         return TableResult(data[list(self.csv)].astype(counts), layout)
+
+
+def _texts(row: Row, columns: Mapping[str, str]) -> list[str]:
+    return ["" if pd.isna(row[column]) else str(row[column]) for column in columns.values()]
 
 
 def _with_best(data: pd.DataFrame, contenders: pd.Series) -> pd.DataFrame:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import p_value, share, signed, spread
-from directrank.papers.shared.leads import extremes, lead
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -18,17 +19,18 @@ from directrank.papers.shared.methods import (
     paired_values,
     signed_rank_p,
 )
+from directrank.papers.shared.methods_table import Row
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.papers.shared.training import training_sentence
 from directrank.papers.yu2020.grid import ohsumed_cells
 from directrank.papers.yu2020.tables import (
+    MEASURED,
     NDCG,
-    compared,
+    WITH_NERR,
+    against_best,
     method_groups,
-    method_lines,
     runs_of,
-    with_origin,
 )
 from directrank.system.errors import DataError
 
@@ -63,7 +65,7 @@ def table_ablation(evidence: Evidence) -> TableResult:
             )
         seconds = pd.concat([run.result.history["seconds"] for run in cell.runs])
         times.append({"setting": name, "seconds_per_epoch": float(seconds.mean())})
-    data = with_origin(evidence, list(cells.values()), pd.DataFrame(rows))
+    data = in_front(pd.DataFrame(rows), evidence.about(base.dataset))
     duration = {row["setting"]: row["seconds_per_epoch"] for row in times}
     lines = []
     for name, part in data.groupby("setting", sort=False):
@@ -105,30 +107,38 @@ def _lead(data: pd.DataFrame, base: str) -> str:
     )
 
 
-def table_ohsumed(evidence: Evidence) -> TableResult:
-    """The methods on the real OHSUMED folds, which the paper does not use."""
-    cells = [*ohsumed_cells(evidence).values()]
-    if not cells:
-        raise DataError("no method was run on OHSUMED", "let the edition run 'ohsumed_methods'")
-    metrics = {
+def _against_best(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+    """As in Tables 4 to 7, with the architectures that were chosen within the runs."""
+    rows = against_best(methods, metric)
+    return {
+        name: row | {"architectures": _tuned_architectures(methods[name])}
+        for name, row in rows.items()
+    }
+
+
+ON_OHSUMED = replace(
+    WITH_NERR,
+    metrics={
         **{heading: NDCG[heading] for heading in ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10")},
         "AP": "ap",
         "nERR@10": "nerr@10",
-    }
-    data = compared(cells, metrics).drop(columns="architecture")
-    architectures = {cell.name: _tuned_architectures(cell) for cell in cells}
-    data["architectures"] = data["method"].map(architectures)
-    data = with_origin(evidence, cells, data)
-    columns = ["Method", *metrics, "architectures chosen"]
+    },
+    csv=("edition", "dataset", "data", "method", *MEASURED, "architectures"),
+    measure=_against_best,
+    front={},
+    end={"architectures chosen": "architectures"},
+)
+
+
+def table_ohsumed(evidence: Evidence) -> TableResult:
+    """The methods on the real OHSUMED folds, which the paper does not use."""
+    methods = ohsumed_cells(evidence)
+    if not methods:
+        raise DataError("no method was run on OHSUMED", "let the edition run 'ohsumed_methods'")
+    cells = [*methods.values()]
+    data = ON_OHSUMED.rows(evidence, methods)
     sections = [
-        Section(
-            title,
-            [
-                [*line, architectures[method]]
-                for method in names
-                for line in method_lines(data[data["method"] == method], list(metrics))
-            ],
-        )
+        ON_OHSUMED.section(data[data["method"].isin(names)], title)
         for title, names in method_groups(data).items()
     ]
     caption = (
@@ -142,9 +152,9 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     )
     at_ten = data[data["metric"] == "nDCG@10"]
     starred = share(int(at_ten["star"].sum()), len(at_ten) - 1)
-    means = dict(zip(at_ten["method"], at_ten["mean"], strict=True))
-    start = lead(f"{extremes(means, 'nDCG@10')}; {starred} others differ from it with p < 0.01")
-    return TableResult(data, Layout(start, caption, columns, sections))
+    best = ON_OHSUMED.ahead(data, "nDCG@10")
+    start = lead(f"{best}; {starred} others differ from it with p < 0.01")
+    return ON_OHSUMED.result(data, start, caption, sections)
 
 
 def _trials_sentence(cells: Sequence[Method]) -> str:

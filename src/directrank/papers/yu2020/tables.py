@@ -7,16 +7,17 @@ p < 0.01 against the best method of the column.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.cells import BRACKETS, NOT_RUN, UNPRINTED, measured, printed
-from directrank.papers.shared.differences import add_differences, add_status, standard_error
+from directrank.papers.shared.cells import BRACKETS, UNPRINTED, measured
+from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.format import headings, number, share, signed
-from directrank.papers.shared.leads import extremes, lead, near_print
+from directrank.papers.shared.format import number, share, signed
+from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import (
     Method,
     groups_sentence,
@@ -25,6 +26,7 @@ from directrank.papers.shared.methods import (
     paired_values,
     signed_rank_p,
 )
+from directrank.papers.shared.methods_table import MethodsTable, Row, in_print, printed_values
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.papers.yu2020.grid import (
@@ -53,44 +55,57 @@ MAP_TEXT = {**{f"AP@{k}": f"ap@{k}" for k in CUTOFFS}, "AP": "ap"}
 NERR = {f"nERR@{k}": f"nerr@{k}" for k in CUTOFFS}
 
 
-def compared(cells: Sequence[Method], metrics: Mapping[str, str]) -> pd.DataFrame:
-    """Every cell in every metric against the best of the column.
-
-    Args:
-        cells: what is compared; other readings of a configuration cannot be the best.
-        metrics: heading → column of the results.
-
-    Returns:
-        One row per cell and heading: ``method``, ``architecture``, ``metric``, ``mean`` (of the
-        folds' means), ``half_width`` (95 % t interval over the pooled queries), ``queries``,
-        ``folds``, ``best`` (whether it is), ``p_value`` of Wilcoxon's test against the best and
-        ``star``.
+def against_best(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+    """The mean of the folds' means, with its 95 % t interval over the pooled queries, and p of
+    Wilcoxon's test against the best method; other readings of a configuration cannot be the best.
     """
-    rows = []
-    for heading, metric in metrics.items():
-        means = {cell.name: cell.mean(metric) for cell in cells}
-        values = dict(zip(means, paired_values(cells, metric), strict=True))
-        groups = paired_groups(cells, next(iter(values.values())))
-        best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
-        for cell in cells:
-            own = values[cell.name]
-            is_best = cell.name == best
-            p_value = math.nan if is_best else signed_rank_p(own, values[best], groups)
-            rows.append(
-                {
-                    "method": cell.name,
-                    "architecture": cell.variant,
-                    "metric": heading,
-                    "mean": means[cell.name],
-                    "half_width": mean_over_queries(own, groups).half_width,
-                    "queries": len(own),
-                    "folds": len(cell.runs),
-                    "best": is_best,
-                    "p_value": p_value,
-                    "star": int(p_value < SIGNIFICANT),
-                }
-            )
-    return pd.DataFrame(rows)
+    means = {name: method.mean(metric) for name, method in methods.items()}
+    values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
+    groups = paired_groups([*methods.values()], next(iter(values.values())))
+    best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
+    rows = {}
+    for name, own in values.items():
+        p_value = math.nan if name == best else signed_rank_p(own, values[best], groups)
+        rows[name] = {
+            "mean": means[name],
+            "half_width": mean_over_queries(own, groups).half_width,
+            "queries": len(own),
+            "folds": len(methods[name].runs),
+            "architecture": methods[name].variant,
+            "best": name == best,
+            "p_value": p_value,
+            "star": int(p_value < SIGNIFICANT),
+        }
+    return rows
+
+
+#: What is measured, in the order of the CSV files.
+MEASURED = ("metric", "mean", "half_width", "queries", "folds", "best", "p_value", "star")
+
+WITH_NERR = MethodsTable(
+    first="Method",
+    metrics={**NERR, "nDCG@10": "ndcg@10"},
+    csv=("edition", "dataset", "data", "method", "architecture", *MEASURED),
+    measure=against_best,
+    front={"net": "architecture"},
+    by_metric=True,
+)
+
+#: Tables 4 to 7, whose sections have the metrics of one kind each.
+EVERY_METRIC = replace(
+    WITH_NERR,
+    metrics={**NDCG, **MAP_CODE, **MAP_TEXT},
+    csv=(
+        *(*WITH_NERR.csv, "published", "published_star", "published_architecture"),
+        *(*DIFFERENCES, "status"),
+    ),
+    front={"net": "architecture", "paper": "published_architecture"},
+    beside={"paper": in_print(4)},
+    unprinted="not in the paper's table",
+)
+IN_NDCG = replace(EVERY_METRIC, metrics=NDCG)
+IN_MAP = replace(EVERY_METRIC, metrics=MAP_CODE)
+AS_IN_TEXT = replace(EVERY_METRIC, metrics=MAP_TEXT, front=WITH_NERR.front, beside={})
 
 
 def methods_table(evidence: Evidence, number: int) -> TableResult:
@@ -102,14 +117,15 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     methods = (*TABLES[number], *(READINGS if number == 4 else ()))
     everything = grid(evidence)
     chosen = reported(everything, methods)
-    cells = [chosen[method] for method in methods if method in chosen]
+    ours = {method: chosen[method] for method in methods if method in chosen}
+    cells = [*ours.values()]
     if not any(cell.name in TABLES[number] for cell in cells):
         raise DataError(
             f"no method of Table {number} was run",
             f"let the edition run some of {', '.join(TABLES[number])} in {', '.join(GRID)}",
         )
-    data = _beside_published(evidence, compared(cells, NDCG | MAP_CODE | MAP_TEXT), number)
-    data = with_origin(evidence, cells, data)
+    data = EVERY_METRIC.rows(evidence, ours, _published(evidence, number), order=methods)
+    data = data[data["mean"].notna() | ~data["metric"].isin([*MAP_TEXT])]
     caption = (
         f"{_grid_caption(everything, cells)} Values are means of the fold means ± the half width "
         "of the 95% t interval over the test queries. “paper” is the printed value; a dash means "
@@ -122,44 +138,29 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         f"(equation 7), for which no values are printed. "
         f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
-    in_bold = _printed_best(evidence, number)
-    columns = _headings_beside(NDCG)
     sections = [
-        Section("nDCG", _lines_beside(data, list(NDCG), in_bold)),
-        Section(
-            "MAP as the released code computes it",
-            _lines_beside(data, list(MAP_CODE), in_bold),
-            _headings_beside(MAP_CODE),
-        ),
-        Section(
-            "Average precision as the text defines it, here",
-            method_lines(data[data["mean"].notna()], list(MAP_TEXT)),
-            ["Method", "net", *MAP_TEXT],
-        ),
+        IN_NDCG.section(data, "nDCG"),
+        IN_MAP.section(data, "MAP as the released code computes it", headed=True),
+        AS_IN_TEXT.section(data, "Average precision as the text defines it, here", headed=True),
     ]
     start = lead(_ahead(data, number), near_print(data))
-    return TableResult(data, Layout(start, caption, columns, sections, _table_notes(data, number)))
-
-
-def _headings_beside(metrics: Mapping[str, str]) -> list[str]:
-    """The headings of a section in which printed values stand beside ours."""
-    return headings("Method", ["net", *metrics], "paper")
+    return IN_NDCG.result(data, start, caption, sections, _table_notes(data, number))
 
 
 def _ahead(data: pd.DataFrame, number: int) -> str:
     """The best method of the table in nDCG@10, and from how many it differs significantly."""
     rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
     rows = rows[rows["mean"].notna()]
-    means = dict(zip(rows["method"], rows["mean"], strict=True))
     told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it with p < 0.01"
-    return extremes(means, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
+    return IN_NDCG.ahead(rows, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
 
 
 def table_nerr(evidence: Evidence) -> TableResult:
     """The nERR results that the paper leaves out as consistent with nDCG."""
     everything = grid(evidence)
-    cells = list(reported(everything).values())
-    data = with_origin(evidence, cells, compared(cells, NERR | {"nDCG@10": "ndcg@10"}))
+    methods = reported(everything)
+    cells = [*methods.values()]
+    data = WITH_NERR.rows(evidence, methods)
     caption = (
         "nERR@k with the largest label of each query as the top of the scale, beside nDCG@10. The "
         "paper says that both agree, but prints no nERR. "
@@ -169,13 +170,11 @@ def table_nerr(evidence: Evidence) -> TableResult:
         "queries. "
         f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
-    columns = [*NERR, "nDCG@10"]
     sections = [
-        Section(title, method_lines(data[data["method"].isin(names)], columns))
+        WITH_NERR.section(data[data["method"].isin(names)], title)
         for title, names in method_groups(data).items()
     ]
-    start = lead(_orders(data))
-    return TableResult(data, Layout(start, caption, ["Method", "net", *columns], sections))
+    return WITH_NERR.result(data, lead(_orders(data)), caption, sections)
 
 
 def _orders(data: pd.DataFrame) -> str:
@@ -220,7 +219,7 @@ def table_selection(evidence: Evidence) -> TableResult:
     if not rows:
         raise DataError("no network was run", f"let the edition run {', '.join(GRID)}")
     every = [cell for some in everything.values() for cell in some.values()]
-    data = with_origin(evidence, every, pd.DataFrame(rows))
+    data = in_front(pd.DataFrame(rows), evidence.about(every[0].dataset))
     test = data.pivot(index="method", columns="selection", values="test")
     data["gain_over_validation"] = data["test"] - data["method"].map(test["validation"])
     lines = []
@@ -257,92 +256,19 @@ def _worth(data: pd.DataFrame, test: pd.DataFrame) -> str:
     )
 
 
-def _beside_published(evidence: Evidence, data: pd.DataFrame, number: int) -> pd.DataFrame:
-    """``data`` with the printed values, and rows for printed methods that were not run."""
-    theirs = evidence.published(f"yu2020_table{number}").set_index("method")
-    for method in theirs.index.difference(data["method"].unique(), sort=False):
-        empty = {"method": method, "architecture": "", "metric": [*NDCG, *MAP_CODE]}
-        data = pd.concat([data, pd.DataFrame(empty)], ignore_index=True)
-    values, stars, architectures = [], [], []
-    for row in data.itertuples():
-        in_print = row.method in theirs.index and row.metric in theirs.columns
-        values.append(float(theirs.loc[row.method, row.metric]) if in_print else math.nan)
-        stars.append(theirs.loc[row.method, f"{row.metric}_star"] if in_print else math.nan)
-        architectures.append(theirs.loc[row.method, "architecture"] if in_print else "")
-    data["published"] = values
-    data["published_star"] = pd.array(stars, dtype="Int64")
-    data["published_architecture"] = architectures
-    return data
-
-
-def with_origin(evidence: Evidence, cells: Sequence[Method], data: pd.DataFrame) -> pd.DataFrame:
-    """``data`` with the edition and the data set in front, and what each row can be used for."""
-    data = in_front(data, evidence.about(cells[0].dataset))
-    if "published" in data:
-        data = add_differences(data, error=standard_error(data["half_width"], data["queries"]))
-        data = add_status(data, "not in the paper's table")
-        for column in ("queries", "folds", "star"):
-            data[column] = data[column].astype("Int64")
-    return data
-
-
-def method_lines(data: pd.DataFrame, metrics: Sequence[str]) -> list[list[str]]:
-    """One line per method: its architecture, where there is one, and its means."""
-    lines = []
-    for method, part in data.groupby("method", sort=False):
-        rows = part.set_index("metric")
-        net = [rows["architecture"].iloc[0]] if "architecture" in rows else []
-        lines.append([str(method), *net, *(_ours(rows.loc[metric]) for metric in metrics)])
-    return lines
-
-
-def _ours(row: pd.Series) -> str:
-    """A mean of ours, marked as the paper marks its own."""
-    if pd.isna(row["mean"]):
-        return NOT_RUN
-    star = "" if row["best"] or not row["star"] else "*"
-    return measured(row["mean"], row["half_width"], best=bool(row["best"]), mark=star)
-
-
-def _lines_beside(
-    data: pd.DataFrame, metrics: Sequence[str], in_bold: Mapping[str, Collection[str]]
-) -> list[list[str]]:
-    """One line per method: architecture and means, each with the printed one beside it.
-
-    Args:
-        data: with the printed values.
-        metrics: their headings.
-        in_bold: method → headings of its printed values that are the best of their columns.
-    """
-    lines = []
-    for method, part in data.groupby("method", sort=False):
-        rows = part.set_index("metric")
-        nets = rows[["architecture", "published_architecture"]].iloc[0].fillna("")
-        line = [str(method), *nets]
-        for metric in metrics:
-            row = rows.loc[metric]
-            is_best = metric in in_bold.get(str(method), ())
-            starred = pd.notna(row["published_star"]) and bool(row["published_star"])
-            theirs = printed(
-                row["published"],
-                4,
-                best=is_best,
-                mark="*" if starred and not is_best else "",
-                in_errors=row["difference_in_se"],
-                kind=row["data"],
-            )
-            line += [_ours(row), theirs]
-        lines.append(line)
-    return lines
-
-
-def _printed_best(evidence: Evidence, number: int) -> dict[str, list[str]]:
-    """The headings in which each method's printed value is the best of the table."""
+def _published(evidence: Evidence, number: int) -> pd.DataFrame:
+    """The printed values of a table, with their asterisks and which is the best of its column."""
     table = evidence.published(f"yu2020_table{number}").set_index("method")
-    return {
-        str(method): str(best).split(";")
-        for method, best in table["column_best_inferred_bold"].items()
-    }
+    values = printed_values(
+        table,
+        EVERY_METRIC.metrics,
+        published="{}",
+        published_star="{}_star",
+        published_architecture="architecture",
+    )
+    best = table["column_best_inferred_bold"].fillna("").str.split(";")
+    cells = zip(values["method"], values["metric"], strict=True)
+    return values.assign(published_best=[metric in best[method] for method, metric in cells])
 
 
 def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
