@@ -14,14 +14,7 @@ from directrank.papers.shared.differences import of_other_data
 from directrank.papers.shared.evidence import Evidence, data_sentence
 from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import by_method
-from directrank.papers.shared.methods_table import (
-    MethodsTable,
-    in_print,
-    percent_over_trials,
-    place_of,
-    printed_values,
-    trials_of,
-)
+from directrank.papers.shared.methods_table import MethodsTable, in_print, percent_over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.system.errors import DataError
 
@@ -76,12 +69,8 @@ def table1(evidence: Evidence) -> TableResult:
     for experiment, title in TABLE1_PARTS.items():
         methods = by_method(evidence.runs(experiment), "exclude")
         if methods:
-            theirs = printed_values(
-                published[published["Dataset"] == title],
-                TABLE1.metrics,
-                published="{}",
-                published_half_width="{}_ci95",
-            )
+            part = published[published["Dataset"] == title]
+            theirs = TABLE1.printed(part, published="{}", published_half_width="{}_ci95")
             order = list(TABLE1_METHODS)
             frames.append(TABLE1.rows(evidence, methods, theirs, order, paper_dataset=title))
             sources.append(data_sentence(evidence.runs(experiment), "test", "test set"))
@@ -92,18 +81,16 @@ def table1(evidence: Evidence) -> TableResult:
     data.loc[absent, "status"] = "not run here (RankLib absent)"
     caption = (
         "Comparison of ranking models on the test sets: NDCG in per cent, the mean over "
-        f"{trials_of(data)} ± the half width of its 95% t interval. Queries "
+        f"{TABLE1.trials(data)} ± the half width of its 95% t interval. Queries "
         "without a relevant document are left out. “paper” is the printed value, a mean over "
         f"{PUBLISHED_TRIALS} trials; a dash means that the paper prints none. "
         f"{f'{JOINT_BRACKETS}. ' if not of_other_data(data) else ''}"
         f"{' '.join(sources)} Edition {evidence.edition}."
     )
     last = f"NDCG@{CUTOFFS[-1]}"
-    ahead = [f"on {place_of(frame)}, {TABLE1.ahead(frame, last)}" for frame in frames]
-    sections = [TABLE1.section(frame, place_of(frame)) for frame in frames]
-    return TABLE1.result(
-        data, lead(*ahead, near_print(data)), caption, sections, _table1_notes(data)
-    )
+    start = lead(*(TABLE1.ahead(frame, last) for frame in frames), near_print(data))
+    sections = [TABLE1.section(frame) for frame in frames]
+    return TABLE1.result(data, start, caption, sections, _table1_notes(data))
 
 
 def _table1_notes(data: pd.DataFrame) -> list[str]:

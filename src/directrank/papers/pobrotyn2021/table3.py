@@ -31,9 +31,6 @@ from directrank.papers.shared.methods_table import (
     Row,
     in_print,
     percent_over_trials,
-    place_of,
-    printed_values,
-    trials_of,
 )
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.training import training_sentence
@@ -65,21 +62,21 @@ def table3(evidence: Evidence) -> TableResult:
     for experiment, (title, column) in PARTS.items():
         methods = methods_of(evidence, experiment)
         if methods:
-            theirs = printed_values(published, TABLE3.metrics, published=f"{column} {{}}")
+            theirs = TABLE3.printed(published, published=f"{column} {{}}")
             frames.append(TABLE3.rows(evidence, methods, theirs, paper_dataset=title))
             sources.append(data_sentence(next(iter(methods.values())).runs, "test", "test set"))
     if not frames:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
     data = pd.concat(frames, ignore_index=True)
     caption = (
-        f"Test NDCG in per cent, the mean over {trials_of(data)} ± the half width of its "
+        f"Test NDCG in per cent, the mean over {TABLE3.trials(data)} ± the half width of its "
         "95% t interval. A query without a relevant document counts as 1. “paper” is the printed "
         "value, from a single run; a dash means that the paper has no such row. The best of the "
         "paper's losses in each column is bold. "
         f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
         f"{' '.join(sources)} Edition {evidence.edition}."
     )
-    sections = [TABLE3.section(frame, place_of(frame)) for frame in frames]
+    sections = [TABLE3.section(frame) for frame in frames]
     start = lead(*(_ahead(frame) for frame in frames), near_print(data))
     return TABLE3.result(data, start, caption, sections, [_ADDED_NOTE])
 
@@ -91,7 +88,7 @@ def _ahead(frame: pd.DataFrame) -> str:
     theirs = theirs[theirs["mean"].notna()]
     if theirs.empty:
         return ""
-    text = f"on {place_of(frame)}, {TABLE3.ahead(theirs, heading)}"
+    text = TABLE3.ahead(theirs, heading)
     best = theirs["mean"].max()
     own = theirs.loc[theirs["method"].isin(OWN), "mean"]
     if own.empty or own.max() == best:
@@ -151,7 +148,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     every = [run for method in methods.values() for run in method.runs]
     caption = (
         "The losses of Table 3 on OHSUMED, which the paper does not use: test NDCG in per cent, "
-        f"the mean of the fold means over {trials_of(data)} ± the half "
+        f"the mean of the fold means over {ON_OHSUMED.trials(data)} ± the half "
         "width of its 95% t interval over trials. A query without a relevant document counts as 1. "
         "The best value of a column is bold; p is that of a paired randomisation test against "
         f"{REFERENCE} over the pooled queries, not corrected. {training_sentence(every)} "

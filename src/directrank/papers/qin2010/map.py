@@ -22,12 +22,7 @@ from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentenc
 from directrank.papers.shared.format import listed, signed
 from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import Method, by_method
-from directrank.papers.shared.methods_table import (
-    MethodsTable,
-    in_print,
-    place_of,
-    printed_values,
-)
+from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section
 from directrank.system.errors import DataError
@@ -98,7 +93,7 @@ def table3(evidence: Evidence) -> TableResult:
         raise DataError("no method of Table 3 was run", "add runs to td2003_methods")
     frames = []
     for title, methods in parts.items():
-        theirs = printed_values(table, TABLE3.metrics, published=title)
+        theirs = TABLE3.printed(table, published=title)
         ours = {name: method for name, method in methods.items() if name in table.index}
         frames.append(TABLE3.rows(evidence, ours, theirs, paper_dataset=title))
     data = pd.concat(frames, ignore_index=True)
@@ -119,13 +114,7 @@ def table3(evidence: Evidence) -> TableResult:
     for title, methods in parts.items():
         if OWN_AP in methods:
             notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
-    start = lead(
-        *(
-            f"on {place_of(frame)}, {TABLE3.ahead(frame, 'MAP')}"
-            for frame in frames
-            if frame["mean"].notna().any()
-        )
-    )
+    start = lead(*(TABLE3.ahead(frame, "MAP") for frame in frames))
     by_data = replace(TABLE3, metrics=dict.fromkeys(parts, AP))
     return by_data.result(data, start, caption, [Section("", by_data.lines(data))], notes)
 

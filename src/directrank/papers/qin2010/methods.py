@@ -50,7 +50,7 @@ LETOR_NAMES = {
 
 SIGNIFICANT = 0.05
 
-#: The columns of :func:`estimate`, in the order of the CSV files.
+#: The columns of :func:`estimates`, in the order of the CSV files.
 ESTIMATE = ("mean", "half_width", "half_width_over_trials", "trials", "folds", "queries")
 
 
@@ -106,23 +106,21 @@ def scale_caption(methods: Mapping[str, Method]) -> str:
     )
 
 
-def estimate(method: Method, metric: str) -> dict[str, float]:
-    """The mean of the fold means, averaged over trials, with its intervals and sample sizes."""
-    over_trials = mean_interval(method.trial_means(metric))
-    over_queries = mean_interval(method.query_values(metric))
-    return {
-        "mean": over_trials.mean,
-        "half_width": over_queries.half_width,
-        "half_width_over_trials": over_trials.half_width,
-        "trials": over_trials.n,
-        "folds": len(method.runs),
-        "queries": over_queries.n,
-    }
-
-
 def estimates(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
-    """:func:`estimate` of every method."""
-    return {name: estimate(method, metric) for name, method in methods.items()}
+    """The mean of the fold means, averaged over trials, with its intervals and sample sizes."""
+    rows = {}
+    for name, method in methods.items():
+        over_trials = mean_interval(method.trial_means(metric))
+        over_queries = mean_interval(method.query_values(metric))
+        rows[name] = {
+            "mean": over_trials.mean,
+            "half_width": over_queries.half_width,
+            "half_width_over_trials": over_trials.half_width,
+            "trials": over_trials.n,
+            "folds": len(method.runs),
+            "queries": over_queries.n,
+        }
+    return rows
 
 
 def against_own(gain: str, *, own_first: bool) -> Measure:

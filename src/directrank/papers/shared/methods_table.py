@@ -92,8 +92,8 @@ class MethodsTable:
         Args:
             evidence: that of the product.
             methods: those that were run, by name.
-            published: the printed values, from :func:`printed_values`. Their methods have rows even
-                if they were not run.
+            published: the printed values, from :meth:`printed`. Their methods have rows, whether or
+                not they were run.
             order: names that come first; then follow those in print, then the others.
             about: further columns.
         """
@@ -133,6 +133,24 @@ class MethodsTable:
         )
         return add_status(data, self.unprinted, other_data_first=self.other_data_first)
 
+    def printed(self, table: pd.DataFrame, **columns: str) -> pd.DataFrame:
+        """The printed values of a published table that has a row per method.
+
+        Args:
+            table: by method; a metric that it does not have is left out.
+            columns: column of the result, such as ``published`` → column of the table, with ``{}``
+                for the heading of the metric.
+        """
+        parts = [
+            pd.DataFrame({column: table[of.format(heading)] for column, of in columns.items()})
+            .assign(metric=heading)
+            .rename_axis(self.name)
+            .reset_index()
+            for heading in self.metrics
+            if columns["published"].format(heading) in table
+        ]
+        return pd.concat(parts, ignore_index=True)
+
     def lines(self, data: pd.DataFrame) -> list[list[str]]:
         """A line per method, with our value of each of its rows and what stands beside it."""
         lines = []
@@ -156,16 +174,28 @@ class MethodsTable:
         values = headings("", self.metrics, *self.beside)[1:]
         return [self.first, *self.front, *values, *self.end]
 
-    def section(self, data: pd.DataFrame, title: str = "", *, headed: bool = False) -> Section:
-        """The lines of ``data`` under a title, with headings of their own if ``headed``."""
+    def section(
+        self, data: pd.DataFrame, title: str | None = None, *, headed: bool = False
+    ) -> Section:
+        """The lines of ``data`` under a title, by default the name of their data set in the paper,
+        with headings of their own if ``headed``.
+        """
         shown = data[data["metric"].isin(list(self.metrics))]
+        title = _place(data) if title is None else title
         return Section(title, self.lines(shown), self.columns if headed else ())
 
     def ahead(self, data: pd.DataFrame, heading: str) -> str:
         """Which methods have the highest and the lowest mean in a metric; empty without any."""
         run = data[(data["metric"] == heading) & data["mean"].notna()]
+        if run.empty:
+            return ""
         means = dict(zip(run[self.name].map(self.title), run["mean"], strict=True))
-        return extremes(means, heading, self.digits) if means else ""
+        place = _place(data)
+        return (f"on {place}, " if place else "") + extremes(means, heading, self.digits)
+
+    def trials(self, data: pd.DataFrame) -> str:
+        """How many trials the methods have, as in ``3 to 5 trials``."""
+        return spread(data["trials"].dropna().astype(int).tolist(), "trial")
 
     def result(
         self,
@@ -196,28 +226,6 @@ def _with_best(data: pd.DataFrame, contenders: pd.Series) -> pd.DataFrame:
     return data
 
 
-def printed_values(
-    table: pd.DataFrame, metrics: Mapping[str, str], name: str = "method", **columns: str
-) -> pd.DataFrame:
-    """Printed values, one row per method and metric, as :meth:`MethodsTable.rows` takes them.
-
-    Args:
-        table: the published table by method, a row each.
-        metrics: headings; those that the table does not have are left out.
-        name: the column of the methods' names.
-        columns: column of the result → column of the table, with ``{}`` for the heading.
-    """
-    parts = [
-        pd.DataFrame({column: table[of.format(heading)] for column, of in columns.items()})
-        .assign(metric=heading)
-        .rename_axis(name)
-        .reset_index()
-        for heading in metrics
-        if columns["published"].format(heading) in table
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
 def in_print(digits: int) -> Callable[[Row], str]:
     """For ``beside``: the printed value with its number of decimals, and its distance from ours."""
 
@@ -236,13 +244,24 @@ def in_print(digits: int) -> Callable[[Row], str]:
     return cell
 
 
-def percent_over_trials(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
-    """The mean in per cent, with its t interval over trials; queries are those that count."""
-    return {
-        name: over_trials(100 * method.trial_means(metric))
-        | {"folds": len(method.runs), "queries": _queries(method)}
-        for name, method in methods.items()
-    }
+def over_trials_times(scale: float) -> Measure:
+    """For ``measure``: the mean over trials with its t interval, times ``scale``.
+
+    It counts the queries that the mean is of, which are not those that are left out.
+    """
+
+    def measure(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
+        return {
+            name: over_trials(scale * method.trial_means(metric))
+            | {"folds": len(method.runs), "queries": _queries(method)}
+            for name, method in methods.items()
+        }
+
+    return measure
+
+
+#: For ``measure``: the mean in per cent with its t interval over trials.
+percent_over_trials = over_trials_times(100)
 
 
 def _queries(method: Method) -> int:
@@ -251,12 +270,9 @@ def _queries(method: Method) -> int:
     return sum(scale.queries for scale in scales) - left_out
 
 
-def place_of(data: pd.DataFrame) -> str:
-    """The paper's name of the data set of rows, and the data that replace it, if any."""
+def _place(data: pd.DataFrame) -> str:
+    """The paper's name of the data set of rows, and the data that replace it; empty for none."""
     first = data.iloc[0]
+    if "paper_dataset" not in data:
+        return ""
     return here(first["paper_dataset"], first["data"], first["dataset"])
-
-
-def trials_of(data: pd.DataFrame) -> str:
-    """How many trials methods have, as in ``3 to 5 trials``."""
-    return spread(data["trials"].dropna().astype(int).tolist(), "trial")

@@ -26,7 +26,7 @@ from directrank.papers.shared.methods import (
     paired_values,
     signed_rank_p,
 )
-from directrank.papers.shared.methods_table import MethodsTable, Row, in_print, printed_values
+from directrank.papers.shared.methods_table import MethodsTable, Row, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
 from directrank.papers.yu2020.grid import (
@@ -259,9 +259,8 @@ def _worth(data: pd.DataFrame, test: pd.DataFrame) -> str:
 def _published(evidence: Evidence, number: int) -> pd.DataFrame:
     """The printed values of a table, with their asterisks and which is the best of its column."""
     table = evidence.published(f"yu2020_table{number}").set_index("method")
-    values = printed_values(
+    values = EVERY_METRIC.printed(
         table,
-        EVERY_METRIC.metrics,
         published="{}",
         published_star="{}_star",
         published_architecture="architecture",
