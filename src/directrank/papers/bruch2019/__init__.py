@@ -54,7 +54,7 @@ PRODUCTS: dict[str, Product] = {
         "table",
         "Beyond Bruch et al. (2019): the effect of the choices behind Table 1",
         ("choices_web30k",),
-        "choices:table_choices",
+        "table1:table_choices",
     ),
     "summary": Product(
         "figure",

@@ -73,21 +73,3 @@ def add_differences(
 def of_other_data(data: pd.DataFrame) -> bool:
     """Whether some rows are of other data than the paper's, so that levels cannot be compared."""
     return bool(data["data"].isin(NOT_COMPARABLE).any())
-
-
-def add_status(
-    data: pd.DataFrame, unprinted: str, *, other_data_first: bool = False
-) -> pd.DataFrame:
-    """``data`` with the column ``status``: what each row can be used for.
-
-    Args:
-        data: with the columns ``mean``, ``published`` and ``data``.
-        unprinted: the status of a value that the paper does not have, or that is lost.
-        other_data_first: whether other data than the paper's is the status of such a value too.
-    """
-    absent = (data["mean"].isna(), "not run here")
-    lost = (data["published"].isna(), unprinted)
-    other = [(data["data"] == kind, f"{kind}: levels not comparable") for kind in NOT_COMPARABLE]
-    rules = [absent, *other, lost] if other_data_first else [absent, lost, *other]
-    conditions, names = zip(*rules, strict=True)
-    return data.assign(status=np.select(conditions, names, "compared"))

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from directrank.papers.shared.cells import measured, printed
-from directrank.papers.shared.differences import add_differences, add_status, standard_error
-from directrank.papers.shared.evidence import Evidence, here
+from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence, here
 from directrank.papers.shared.format import DIGITS, headings, spread
 from directrank.papers.shared.leads import extremes
 from directrank.papers.shared.methods import Method, over_trials
@@ -58,7 +59,8 @@ class MethodsTable:
         error_over: the column that counts the values behind a half width.
         print_over: how many values are behind a printed half width.
         unprinted: the status of a value that the paper does not have, or that is lost.
-        other_data_first: see :func:`directrank.papers.shared.differences.add_status`.
+        other_data_first: whether the status of such a value on other data than the paper's says
+            rather that these are other data.
     """
 
     first: str
@@ -123,15 +125,19 @@ class MethodsTable:
         return data if published is None else self._beside_print(data)
 
     def _beside_print(self, data: pd.DataFrame) -> pd.DataFrame:
+        """``data`` with its distances from print, and what each row can be used for."""
         printed_error: pd.Series | float = 0.0
         if self.print_over is not None:
             printed_error = standard_error(data["published_half_width"], self.print_over)
-        data = add_differences(
-            data,
-            error=standard_error(data["half_width"], data[self.error_over]),
-            published_error=printed_error,
-        )
-        return add_status(data, self.unprinted, other_data_first=self.other_data_first)
+        error = standard_error(data["half_width"], data[self.error_over])
+        data = add_differences(data, error=error, published_error=printed_error)
+        lost = (data["published"].isna(), self.unprinted)
+        rules = [
+            (data["data"] == kind, f"{kind}: levels not comparable") for kind in NOT_COMPARABLE
+        ]
+        rules.insert(len(rules) if self.other_data_first else 0, lost)
+        conditions, names = zip((data["mean"].isna(), "not run here"), *rules, strict=True)
+        return data.assign(status=np.select(conditions, names, "compared"))
 
     def printed(self, table: pd.DataFrame, **columns: str) -> pd.DataFrame:
         """The printed values of a published table that has a row per method.
