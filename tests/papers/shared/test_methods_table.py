@@ -110,3 +110,5 @@ def test_what_is_ahead_is_told_of_what_was_run_and_where(found: Any) -> None:
     assert " and a the lowest, " in said
     assert TABLE.ahead(data[data["method"] == "b"], "NDCG@5") == ""
     assert TABLE.section(data).title == "Set 1"
+    assert TABLE.section(data).columns == ()
+    assert TABLE.section(data, "", headed=True).columns == TABLE.columns
