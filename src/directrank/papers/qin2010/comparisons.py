@@ -189,12 +189,9 @@ def _what_it_brought(letor: pd.DataFrame) -> str:
             texts.append(f"at {heading} nothing, because {OWN} is ahead")
             continue
         sure = "significant" if best["p_holm"] < SIGNIFICANT else "not significant"
-        texts.append(f"at {heading} {_gain(best)} over the queries by {best['method']} ({sure})")
+        gain = difference(best["gain_over_approxndcg"], best["gain_half_width"])
+        texts.append(f"at {heading} {gain} over the queries by {best['method']} ({sure})")
     return (
         f"**What the later methods gain over {OWN}**, with 95 % intervals that are not corrected; "
         f"the tests are: {'; '.join(texts)}."
     )
-
-
-def _gain(row: pd.Series) -> str:
-    return difference(row["gain_over_approxndcg"], row["gain_half_width"])

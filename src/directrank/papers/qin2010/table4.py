@@ -134,7 +134,8 @@ def _in_words(data: pd.DataFrame, order: Sequence[str]) -> list[str]:
         paragraphs.append(_level(data[data["status"] == "run"]))
     own, theirs = letor["method"] == OWN, letor["method"].isin(order)
     if (~theirs).any():
-        paragraphs.append(_beyond(letor[own | ~theirs]))
+        places = _places(letor[own | ~theirs])
+        paragraphs.append(f"**Methods that the paper does not have.** {places}")
     paragraphs += [_small_start(letor), _certainty(letor)]
     return [paragraph for paragraph in paragraphs if paragraph]
 
@@ -192,11 +193,6 @@ def _level(data: pd.DataFrame) -> str:
         f"differs is the training (random starts, stopping, choice of α; {starts}) or the "
         "discount. Its other values for this method are lost, or known only through the text."
     )
-
-
-def _beyond(letor: pd.DataFrame) -> str:
-    """How ApproxNDCG does against methods that the paper's table does not have."""
-    return f"**Methods that the paper does not have.** {_places(letor)}"
 
 
 def _small_start(letor: pd.DataFrame) -> str:

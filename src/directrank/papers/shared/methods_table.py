@@ -278,7 +278,7 @@ def _queries(method: Method) -> int:
 
 def _place(data: pd.DataFrame) -> str:
     """The paper's name of the data set of rows, and the data that replace it; empty for none."""
-    first = data.iloc[0]
     if "paper_dataset" not in data:
         return ""
+    first = data.iloc[0]
     return here(first["paper_dataset"], first["data"], first["dataset"])
