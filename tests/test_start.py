@@ -37,6 +37,20 @@ def test_data_plans_and_figures_of_results_do_without_pytorch():
     assert loaded(code, "torch", "pandas") == ["pandas"]
 
 
+def test_a_plan_with_trees_does_without_their_libraries_unless_it_has_an_option_of_theirs():
+    code = (
+        "from studies import study_of\n"
+        "from directrank.study.specification import validate\n"
+        "runs = study_of('demo').runs.values()\n"
+        "(spec, *_) = [spec for spec in runs if spec['learner'] == 'lightgbm']\n"
+        "assert 'xgboost' in {spec['learner'] for spec in runs}\n"
+        "validate({**spec, 'model': {**spec['model'], **OTHERS}})"
+    )
+    libraries = ("lightgbm", "xgboost", "catboost")
+    assert loaded(code.replace("OTHERS", "{}"), *libraries) == []
+    assert loaded(code.replace("OTHERS", "{'lambda_l2': 1}"), *libraries) == ["lightgbm"]
+
+
 def test_training_does_without_sympy():
     code = (
         "from training_data import fit, splits\n"

@@ -22,6 +22,7 @@ import numpy as np
 from directrank import learners
 from directrank.cost.facts import Facts, facts
 from directrank.edition.plan import Study
+from directrank.learners.trees.settings import most_leaves
 from directrank.study.specification import candidates
 from directrank.system import schema
 from directrank.system.io import digest_of
@@ -170,7 +171,6 @@ def _of_trees(spec: Mapping[str, Any], size: Facts) -> float:
     )
     documents = {split: int(lengths.sum()) for split, lengths in size.lengths.items()}
     cells = (documents["train"] + documents["vali"]) * size.features
-    leaves = settings.get("num_leaves") or settings.get("n_leaves") or 2 ** settings["max_depth"]
-    leaves = min(leaves, max(documents["train"] / ROWS_OF_A_LEAF, 2))
+    leaves = min(most_leaves(settings), max(documents["train"] / ROWS_OF_A_LEAF, 2))
     histograms = leaves * size.features * settings.get("max_bin", 256) * HISTOGRAM
     return (BINNED * cells + histograms) / MEGABYTE

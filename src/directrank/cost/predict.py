@@ -15,6 +15,7 @@ from directrank import learners, models
 from directrank.cost.facts import Facts
 from directrank.cost.rates import Rates, at
 from directrank.learners.neural.fit import complete
+from directrank.learners.trees.settings import most_leaves
 from directrank.models.blocks import LEAST
 from directrank.study.specification import candidates
 from directrank.system import schema
@@ -417,8 +418,7 @@ def units(
     """
     documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
     if "n_trees" in settings:
-        leaves = settings.get("num_leaves") or settings.get("n_leaves")
-        leaves = min(leaves or 2 ** settings["max_depth"], max(documents / ROWS_OF_A_LEAF, 2))
+        leaves = min(most_leaves(settings), max(documents / ROWS_OF_A_LEAF, 2))
         leaf = RANKLIBS_LEAF_IN_ROWS if learner == "ranklib" else LEAF_IN_ROWS
         work = n_features * (documents * np.log2(max(leaves, 2)) + leaf * leaves)
         objective = settings.get("objective", "")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from directrank.system import sources
+from directrank.system import schema
 from directrank.system.errors import ConfigError
-from directrank.system.schema import suggest
 
 
 @dataclass(frozen=True)
@@ -19,9 +17,8 @@ class Learner:
 
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
     ``training`` of a run and trains many models in one call; other learners read ``model`` and
-    train one. The module of a learner that is not neural has ``SETTINGS``, the JSON schema of its
-    ``model``, as a literal; ``external`` means that it runs a program that may not be installed,
-    and that its module has ``available(settings)``.
+    train one. ``external`` means that it runs a program that may not be installed, and that its
+    module has ``available(settings)``.
     """
 
     target: str
@@ -33,10 +30,30 @@ class Learner:
         """The name of the learner's module."""
         return self.target.split(":")[0]
 
-    @cached_property
+    @property
     def settings(self) -> Mapping[str, Any]:
-        """The JSON schema of the learner's ``model``, read without importing the learner."""
-        return sources.constant_of(self.module, "SETTINGS")
+        """The JSON schema of the ``model`` of a learner that is not neural.
+
+        Its module is in upper case in the module ``settings`` of its package, which imports neither
+        PyTorch nor a library of trees.
+        """
+        package, _, name = self.module.rpartition(".")
+        return getattr(import_module(f"{package}.settings"), name.upper())
+
+    def check(self, settings: Mapping[str, Any], where: str, by_library: bool = False) -> None:
+        """Raise :class:`ConfigError` if ``settings`` is not a ``model`` of the learner.
+
+        Args:
+            settings: the section ``model`` of a run.
+            where: the start of the message.
+            by_library: the library to which settings are passed on checks all of them. Otherwise it
+                is asked, and then imported, only if there is one that :attr:`settings` does not
+                have.
+        """
+        schema.check(settings, self.settings, where)
+        open_to_others = self.settings.get("additionalProperties", True)
+        if open_to_others and (by_library or settings.keys() - self.settings["properties"].keys()):
+            import_module(self.module).check(settings, where)
 
     def load(self) -> Callable[..., Any]:
         """The learner's function."""
@@ -73,5 +90,5 @@ REGISTRY: dict[str, Learner] = {
 def get(name: str) -> Learner:
     """The learner ``name``; raises :class:`ConfigError` if it is unknown."""
     if name not in REGISTRY:
-        raise ConfigError(f"unknown learner '{name}'", suggest(name, REGISTRY))
+        raise ConfigError(f"unknown learner '{name}'", schema.suggest(name, REGISTRY))
     return REGISTRY[name]

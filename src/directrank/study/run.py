@@ -77,7 +77,7 @@ def execute(
     Raises:
         ConfigError, DataError, TrainingError: the message says what to do about it.
     """
-    validate(spec)
+    validate(spec, by_library=True)
     began = time.time()
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

@@ -21,10 +21,11 @@ from directrank.system.schema import check, package_schema, suggest
 NEURAL_SECTIONS = ("loss", "training")
 
 
-def validate(spec: Mapping[str, Any], where: str = "run") -> None:
+def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = False) -> None:
     """Raise :class:`ConfigError` if ``spec`` is not a run that can be trained.
 
-    Beyond the schema, it checks that learner, loss and metrics exist and accept their settings.
+    Beyond the schema, it checks that learner, loss and metrics exist and accept their settings; see
+    :meth:`.Learner.check` for ``by_library``.
     """
     check(spec, package_schema("run"), where)
     learner = learners.get(spec["learner"])
@@ -53,7 +54,7 @@ def validate(spec: Mapping[str, Any], where: str = "run") -> None:
         _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):
         if not learner.neural:
-            check(candidate["model"], learner.settings, f"{where}: model")
+            learner.check(candidate["model"], f"{where}: model", by_library)
         else:
             _check_options(losses.REGISTRY, candidate["loss"], "loss", where)
     for metric in [spec["selection"], *spec["evaluation"]]:

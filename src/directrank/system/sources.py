@@ -1,4 +1,4 @@
-"""The package's modules as source text: their imports, constants and signatures.
+"""The package's modules as source text: their imports and signatures.
 
 They are read without being imported, so that planning a study needs no PyTorch.
 """
@@ -67,42 +67,6 @@ def signature_of(module: str, function: str) -> Signature | None:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return Signature(list(_parameters(node.args)))
     return None
-
-
-def constant_of(module: str, name: str) -> Any:
-    """The value of a constant that a module defines by a literal.
-
-    Its dictionaries may contain (``NAME``) or unpack (``**NAME``) other such constants, including
-    imported ones.
-
-    Raises:
-        LookupError: the module neither defines nor imports it.
-        ValueError: it is computed.
-    """
-    for node in _tree(module).body:
-        match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=target)], value=ast.expr() as value)
-                | ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
-            ) if target == name:
-                return _literal(value, module)
-            case ast.ImportFrom(module=str(origin), names=aliases) if name in (
-                alias.name for alias in aliases
-            ):
-                return constant_of(origin, name)
-    raise LookupError(f"{module} has no constant {name}")
-
-
-def _literal(node: ast.expr, module: str) -> Any:
-    if isinstance(node, ast.Name):
-        return constant_of(module, node.id)
-    if not isinstance(node, ast.Dict):
-        return ast.literal_eval(node)
-    result: dict[Any, Any] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        content = _literal(value, module)
-        result |= content if key is None else {ast.literal_eval(key): content}
-    return result
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:

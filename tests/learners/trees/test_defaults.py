@@ -10,6 +10,9 @@ from directrank.learners.contract import Splits
 from directrank.learners.trees import catboost as catboost_learner
 from directrank.learners.trees import lightgbm as lightgbm_learner
 from directrank.learners.trees import xgboost as xgboost_learner
+from directrank.learners.trees.settings import CATBOOST, complete
+from directrank.learners.trees.settings import LIGHTGBM as LIGHTGBM_SETTINGS
+from directrank.learners.trees.settings import XGBOOST as XGBOOST_SETTINGS
 from directrank.system.seeds import derive_seed
 from tree_data import job, splits
 
@@ -64,9 +67,9 @@ def test_lightgbms_defaults(data, tmp_path):
     plain = lightgbm.train(parameters, train, num_boost_round=30)
     fitted.save(tmp_path / "model")
     assert (tmp_path / "model.txt").read_text() == plain.model_to_string()
-    assert lightgbm_learner.SETTINGS["properties"]["min_sum_hessian_in_leaf"]["default"] == 100.0
-    assert lightgbm_learner.SETTINGS["properties"]["n_trees"]["default"] == 1000
-    assert lightgbm_learner.SETTINGS["properties"]["early_stopping_rounds"]["default"] == 200
+    whole = complete({}, LIGHTGBM_SETTINGS, "test")
+    assert whole["min_sum_hessian_in_leaf"] == 100.0
+    assert (whole["n_trees"], whole["early_stopping_rounds"]) == (1000, 200)
 
 
 def test_lightgbms_own_early_stopping_keeps_the_same_trees(data, tmp_path):
@@ -101,13 +104,12 @@ def test_xgboosts_defaults(data, tmp_path):
     np.testing.assert_array_equal(
         fitted.predict(data.test), plain.inplace_predict(data.test.features)
     )
-    assert xgboost_learner.SETTINGS["properties"]["n_trees"]["default"] == 500
-    assert xgboost_learner.SETTINGS["properties"]["early_stopping_rounds"]["default"] == 50
+    whole = complete({}, XGBOOST_SETTINGS, "test")
+    assert (whole["n_trees"], whole["early_stopping_rounds"]) == (500, 50)
 
 
 def catboost_parameters(settings: dict) -> dict:
-    complete = catboost_learner.complete(settings, catboost_learner.SETTINGS, "test")
-    return catboost_learner._parameters(complete, job())
+    return catboost_learner._parameters(complete(settings, CATBOOST, "test"))
 
 
 def test_catboosts_defaults():
@@ -121,8 +123,6 @@ def test_catboosts_defaults():
         "rsm": 1.0,
         "random_strength": 1.0,
         "boosting_type": "Plain",
-        "random_seed": derive_seed("a-run", 0, "catboost") % 2**31,
-        "thread_count": 1,
         "allow_writing_files": False,
         "logging_level": "Silent",
     }

@@ -13,7 +13,7 @@ import pytest
 from directrank import learners
 from directrank.learners.contract import Fitted, Splits
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import ConfigError, DataError, TrainingError
+from directrank.system.errors import DataError, TrainingError
 from tree_data import job, lists, mean_ndcg, splits
 
 SMALL = {
@@ -279,33 +279,6 @@ def test_trials_and_runs_have_random_numbers_of_their_own(data, library, own):
 def test_xe_ndcg_draws_its_noise_anew_in_each_trial(data, library, own):
     scores = {fit(library, data, own, trial=n).predict(data.test).tobytes() for n in (0, 1)}
     assert len(scores) == 2
-
-
-@named(LIBRARIES)
-def test_a_setting_that_does_not_exist_names_the_nearest_one(data, library, own):
-    with pytest.raises(ConfigError, match=r"'n_treess'(.|\n)*did you mean 'n_trees'"):
-        fit(library, data, own | {"n_treess": 3})
-    with pytest.raises(ConfigError, match="objective is"):
-        fit(library, data, own | {"objective": "ndcg"})
-
-
-@pytest.mark.parametrize(
-    ("library", "settings", "message"),
-    [
-        ("lightgbm", {"objective": "rank_xendcg", "norm": False}, "settings of lambdarank"),
-        ("lightgbm", {"objective": "rank_xendcg", "truncation_level": 5}, "has no pairs"),
-        ("xgboost", {"pair_method": "all"}, "pair_method"),
-        ("catboost", {"objective": "QueryRMSE", "metric": "NDCG"}, "settings of YetiRank"),
-        ("catboost", {"objective": "StochasticRank", "metric": "MAP"}, "NDCG, DCG, MRR or ERR"),
-        ("catboost", {"k": 5}, "belong to a metric"),
-        ("catboost", {"metric": "Classic", "k": 5}, "k is a setting of NDCG"),
-        ("catboost", {"metric": "MAP", "gain": "linear"}, "gain is a setting of NDCG and DCG"),
-        ("catboost", {"max_depth": 17}, "max_depth"),
-    ],
-)
-def test_settings_that_an_objective_does_not_read_are_refused(data, library, settings, message):
-    with pytest.raises(ConfigError, match=message):
-        fit(library, data, settings)
 
 
 def test_a_leaf_without_weight_is_one_clear_error_and_its_remedy_helps():

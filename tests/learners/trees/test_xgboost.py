@@ -11,7 +11,7 @@ from directrank.learners.contract import FitJob, Splits, no_progress
 from directrank.learners.trees import xgboost as learner
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
+from directrank.system.errors import DataError, DirectrankError, TrainingError
 
 NDCG5 = {"name": "ndcg", "k": 5}
 SMALL = {"n_trees": 15, "early_stopping_rounds": 0, "max_depth": 3}
@@ -133,11 +133,6 @@ def test_trees_without_a_split_are_an_error_not_a_constant_model(xgboost, data):
 def test_scoring_lists_with_other_features_is_refused(xgboost, data):
     with pytest.raises(DataError, match="fitted to 6 features, but these lists have 4"):
         learner.fit(data, SMALL, job()).predict(lists(3, 0, n_features=4))
-
-
-def test_an_unknown_setting_names_the_nearest_one(data):
-    with pytest.raises(ConfigError, match=r"'depth'(.|\n)*max_depth"):
-        learner.fit(data, {"depth": 6}, job())
 
 
 def test_without_the_package_a_fit_says_what_to_install(data, monkeypatch):

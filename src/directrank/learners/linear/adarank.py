@@ -13,41 +13,10 @@ from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import check_splits
 from directrank.learners.linear.linear import features_of, fitted
+from directrank.learners.linear.settings import ADARANK
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.schema import complete
-
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "measure": {
-            "type": "object",
-            "required": ["name"],
-            "properties": {"name": {"type": "string"}},
-            "default": {"name": "average_precision"},
-            "description": "measure is the metric E that is boosted, in [0, 1]",
-        },
-        "rounds": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 300,
-            "description": "rounds is the largest number of weak rankers",
-        },
-        "patience": {
-            "type": ["integer", "null"],
-            "minimum": 1,
-            "default": None,
-            "description": "patience: training ends after this many rounds without a better "
-            "validation metric; null goes through all rounds",
-        },
-        "both_directions": {
-            "type": "boolean",
-            "default": True,
-            "description": "both_directions: a weak ranker may also sort by a feature upwards",
-        },
-    },
-}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -55,7 +24,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits. Queries without a relevant document are left out of the training.
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.ADARANK`.
         job: ``selection`` chooses the number of rounds; nothing is drawn at random.
 
     Returns:
@@ -65,7 +34,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         ConfigError: a setting is unknown or not valid.
         DataError: features are not finite, or a split has no relevant document.
     """
-    settings = complete(settings, SETTINGS, "learner 'adarank'")
+    settings = complete(settings, ADARANK, "learner 'adarank'")
     check_splits(data)
     train = data.train.select(np.flatnonzero(data.train.relevant_counts() > 0))
     features, vali = features_of(train), features_of(data.vali)

@@ -25,23 +25,6 @@ Risk = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """``risk(weights [F]) -> (R, a subgradient of R [F])``; R is never negative."""
 
 
-#: The solver's settings, as part of a learner's schema.
-SOLVER: dict[str, Any] = {
-    "tolerance": {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "default": 1e-3,
-        "description": "tolerance is the gap at which the solver stops, in units of the loss",
-    },
-    "max_planes": {
-        "type": "integer",
-        "minimum": 1,
-        "default": 2000,
-        "description": "max_planes is the largest number of cutting planes",
-    },
-}
-
-
 @dataclass(frozen=True)
 class Minimum:
     """The result of a minimisation.
@@ -135,7 +118,7 @@ def fit_risk(risk: Risk, n_features: int, settings: Mapping[str, Any], job: FitJ
     Args:
         risk: the convex risk and a subgradient.
         n_features: F.
-        settings: complete; ``c`` and the keys of :data:`SOLVER`.
+        settings: complete; ``c`` and the keys of :data:`.SOLVER`.
         job: its progress is reported.
 
     Raises:

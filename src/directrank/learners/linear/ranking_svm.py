@@ -10,30 +10,11 @@ import numpy as np
 
 from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import check_splits
-from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
+from directrank.learners.linear.cutting_plane import Risk, fit_risk
 from directrank.learners.linear.linear import features_of
+from directrank.learners.linear.settings import RANKING_SVM
 from directrank.lists.packed import RankedLists
 from directrank.system.schema import complete
-
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "c": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1.0,
-            "description": "c is the weight of the mean hinge loss against half the squared norm",
-        },
-        "mean_over": {
-            "enum": ["pairs", "queries"],
-            "default": "pairs",
-            "description": "mean_over: 'pairs' gives every pair the same weight (Joachims, 2002), "
-            "'queries' every query",
-        },
-        **SOLVER,
-    },
-}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -41,7 +22,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits; the validation set is not read (tune ``c`` by it).
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.RANKING_SVM`.
         job: its progress is reported; nothing is drawn at random.
 
     Raises:
@@ -49,7 +30,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         DataError: features that are not finite, or no query with two grades.
         TrainingError: the solver did not reach its tolerance.
     """
-    settings = complete(settings, SETTINGS, "learner 'ranking_svm'")
+    settings = complete(settings, RANKING_SVM, "learner 'ranking_svm'")
     check_splits(data)
     risk = pairwise_hinge(data.train, settings["mean_over"])
     return fit_risk(risk, data.train.n_features, settings, job)

@@ -11,30 +11,12 @@ import numpy as np
 
 from directrank.learners.contract import FitJob, Fitted, Splits
 from directrank.learners.inputs import check_splits
-from directrank.learners.linear.cutting_plane import SOLVER, Risk, fit_risk
+from directrank.learners.linear.cutting_plane import Risk, fit_risk
 from directrank.learners.linear.linear import features_of
+from directrank.learners.linear.settings import SVM_MAP
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
 from directrank.system.schema import complete
-
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "c": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 1.0,
-            "description": "c is the weight of the mean slack of the queries",
-        },
-        "min_label": {
-            "type": "number",
-            "default": 1.0,
-            "description": "min_label is the least label that counts as relevant",
-        },
-        **SOLVER,
-    },
-}
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -42,7 +24,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits; the validation set is not read (tune ``c`` by it).
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.SVM_MAP`.
         job: its progress is reported; nothing is drawn at random.
 
     Raises:
@@ -50,7 +32,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         DataError: features that are not finite, or no query with relevant and other documents.
         TrainingError: the solver did not reach its tolerance.
     """
-    settings = complete(settings, SETTINGS, "learner 'svmmap'")
+    settings = complete(settings, SVM_MAP, "learner 'svmmap'")
     check_splits(data)
     risk = map_hinge(data.train, settings["min_label"])
     return fit_risk(risk, data.train.n_features, settings, job)

@@ -8,10 +8,14 @@ empty query. The first number of trees with the best value is kept, and training
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from functools import cached_property
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +25,19 @@ import torch
 
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
+from directrank.learners.trees.settings import unknown
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import Evaluator
-from directrank.system.errors import DirectrankError, TrainingError
+from directrank.system.errors import ConfigError, DirectrankError, TrainingError
 from directrank.system.seeds import derive_seed
+
+#: How libraries speak of an option that they do not have.
+_UNKNOWN = re.compile(r'Parameters: { "(\w+)"|Unknown option {(\w+)}')
+
+#: The place in a library's source that its error names.
+_PLACE = re.compile(
+    r"(\[[\d:]+\] )?\S+\.(cc|cpp|h):\d+: | at \S+, line \d+ \.|\n+Stack trace.*", re.DOTALL
+)
 
 
 class MeanMetric:
@@ -112,6 +125,46 @@ def library(name: str, install: str) -> ModuleType:
             f"the learner '{name}' needs a package that is not installed",
             f"run `pip install {install}`",
         ) from None
+
+
+def check(
+    settings: Mapping[str, Any],
+    of: Mapping[str, Any],
+    where: str,
+    train: Callable[[RankedLists], object],
+) -> None:
+    """Raise :class:`ConfigError` if a library does not take ``settings``.
+
+    Args:
+        settings: the section ``model`` of a run.
+        of: the learner's schema.
+        where: the start of the message.
+        train: trains a tree on these lists with ``settings``.
+    """
+    labels = np.array([0, 1, 0, 1], np.float32)
+    # Options may name features by their numbers, hence a thousand.
+    toy = RankedLists(np.eye(4, 1000, dtype=np.float32), labels, np.array([0, 2, 4]), np.arange(2))
+    # LightGBM prints its errors, too.
+    with warnings.catch_warnings(record=True) as caught, redirect_stdout(StringIO()):
+        warnings.simplefilter("always")
+        try:
+            train(toy)
+            reason = None
+        except Exception as error:
+            reason = reason_of(error)
+    match = _UNKNOWN.search(reason or "\n".join(str(each.message) for each in caught))
+    if match is not None:
+        raise unknown(match[match.lastindex or 1], of, where)
+    if reason is not None:
+        raise ConfigError(
+            f"{where}: {of['title']} does not take {dict(settings)}: {reason}",
+            "correct the value",
+        )
+
+
+def reason_of(error: Exception) -> str:
+    """The message of a library's error, without the place in its source."""
+    return _PLACE.sub("", str(error)).strip()
 
 
 def seed(job: FitJob, name: str) -> int:

@@ -28,135 +28,25 @@ from directrank.learners.inputs import (
 )
 from directrank.learners.trees import boosting
 from directrank.learners.trees.boosting import Boosting, MeanMetric
-from directrank.learners.trees.settings import (
-    EARLY_STOPPING_ROUNDS,
-    LEARNING_RATE,
-    MAX_BIN,
-    N_TREES,
-    SHARE,
-)
+from directrank.learners.trees.settings import CATBOOST, complete, passed_on
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import TrainingError
 from directrank.system.io import atomic_path
-from directrank.system.schema import complete
 
 #: Documents that are scored at once, because CatBoost copies them.
 BLOCK = 1 << 17
 
-#: The schema if a metric is named.
-WITH_METRIC: dict[str, Any] = {
-    "properties": {
-        "objective": {
-            "enum": ["YetiRank", "YetiRankPairwise", "StochasticRank"],
-            "description": "metric, k and gain are settings of YetiRank, YetiRankPairwise and "
-            "StochasticRank",
-        },
-    },
-}
 
-#: The schema if the metric has a cut-off.
-WITH_CUT_OFF: dict[str, Any] = {
-    "required": ["metric"],
-    "properties": {
-        "metric": {
-            "enum": ["NDCG", "DCG", "MRR", "ERR", "MAP"],
-            "description": "k is a setting of NDCG, DCG, MRR, ERR and MAP",
-        },
-    },
-    "description": "k and gain belong to a metric: name it",
-}
+def check(settings: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`ConfigError` if CatBoost does not take ``settings``, whatever the data."""
+    whole = complete(settings, CATBOOST, where)
+    catboost = _library()
 
-#: The schema if its gain is chosen.
-WITH_GAIN: dict[str, Any] = {
-    "required": ["metric"],
-    "properties": {
-        "metric": {
-            "enum": ["NDCG", "DCG"],
-            "description": "gain is a setting of NDCG and DCG",
-        },
-    },
-    "description": "k and gain belong to a metric: name it",
-}
+    def train(toy: RankedLists) -> None:
+        parameters = {**_parameters(whole), "iterations": 1, "thread_count": 1}
+        catboost.CatBoost(parameters).fit(_pool(catboost, toy, whole, label_levels=2))
 
-#: The settings of a fit. The defaults are the library's, except early stopping, the learning rate
-#: (which CatBoost chooses for some objectives), and the gain of NDCG, which is the study's.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "objective": {
-            "enum": [
-                "YetiRank",
-                "YetiRankPairwise",
-                "StochasticRank",
-                "QueryRMSE",
-                "QuerySoftMax",
-            ],
-            "default": "YetiRank",
-            "description": "objective is CatBoost's: YetiRank, YetiRankPairwise, StochasticRank, "
-            "QueryRMSE or QuerySoftMax",
-        },
-        "metric": {
-            "enum": ["Classic", "NDCG", "DCG", "MRR", "ERR", "MAP"],
-            "default": None,
-            "description": "metric: its change weighs the pairs of YetiRank (its mode, Classic by "
-            "default), or StochasticRank optimises it (NDCG by default)",
-        },
-        "k": {
-            "type": ["integer", "null"],
-            "minimum": 1,
-            "default": None,
-            "description": "k is the metric's cut-off; null takes the whole list",
-        },
-        "gain": {
-            "enum": ["exponential", "linear"],
-            "default": "exponential",
-            "description": "gain of NDCG and DCG: exponential is 2^label - 1, linear the label",
-        },
-        "n_trees": {**N_TREES, "default": 1000},
-        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 50},
-        "learning_rate": {**LEARNING_RATE, "default": 0.1},
-        "max_depth": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 16,
-            "default": 6,
-            "description": "max_depth is the depth of a tree (depth): it has 2^max_depth leaves",
-        },
-        "l2_leaf_reg": {
-            "type": "number",
-            "minimum": 0,
-            "default": 3.0,
-            "description": "l2_leaf_reg is the weight of the squared leaf values",
-        },
-        "max_bin": {**MAX_BIN, "default": 254},
-        "feature_fraction": {
-            **SHARE,
-            "default": 1.0,
-            "description": "feature_fraction (rsm) is the share of features drawn for each split",
-        },
-        "random_strength": {
-            "type": "number",
-            "minimum": 0,
-            "default": 1.0,
-            "description": "random_strength is the noise on the scores by which splits are chosen",
-        },
-    },
-    "dependentSchemas": {
-        "metric": WITH_METRIC,
-        "k": WITH_CUT_OFF,
-        "gain": WITH_GAIN,
-    },
-    "if": {"required": ["objective"], "properties": {"objective": {"const": "StochasticRank"}}},
-    "then": {
-        "properties": {
-            "metric": {
-                "enum": ["NDCG", "DCG", "MRR", "ERR"],
-                "description": "StochasticRank optimises NDCG, DCG, MRR or ERR",
-            },
-        },
-    },
-}
+    boosting.check(settings, CATBOOST, where, train)
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -164,7 +54,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits. Features may hold NaN (taken as the smallest value) and infinities.
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.CATBOOST`.
         job: ``selection`` may be any metric; it is measured by this package, on full lists.
 
     Returns:
@@ -179,13 +69,20 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         DirectrankError: the package is not installed.
         TrainingError: CatBoost failed, or found nothing to split on.
     """
-    settings = complete(settings, SETTINGS, "learner 'catboost'")
-    catboost = boosting.library("catboost", "catboost")
+    settings = complete(settings, CATBOOST, "learner 'catboost'")
+    catboost = _library()
     check_splits(data)
     trees = Boosting(settings, job)
     metric = _Metric(MeanMetric(data.vali, job.selection), data.vali.n_documents)
     recorder = _Recorder(trees, metric)
-    model = catboost.CatBoost(_parameters(settings, job) | {"eval_metric": metric})
+    model = catboost.CatBoost(
+        {
+            **_parameters(settings),
+            "eval_metric": metric,
+            "random_seed": boosting.seed(job, "catboost"),
+            "thread_count": job.threads,
+        }
+    )
     try:
         train, vali = (
             _pool(catboost, lists, settings, data.label_levels) for lists in (data.train, data.vali)
@@ -197,7 +94,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             model.fit(train, eval_set=vali, use_best_model=False, callbacks=[recorder])
     except catboost.CatBoostError as error:
         raise TrainingError(
-            f"CatBoost failed: {error}", "check the settings and the features of this run"
+            f"CatBoost failed: {boosting.reason_of(error)}",
+            "check the settings and the features of this run",
         ) from error
     if recorder.error is not None:
         raise recorder.error
@@ -269,22 +167,17 @@ class _Recorder:
             return False
 
 
-def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
+def _library() -> ModuleType:
+    return boosting.library("catboost", "catboost")
+
+
+def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("early_stopping_rounds", "objective", "metric", "k", "gain")
     return {
         "loss_function": _loss(settings),
-        "iterations": settings["n_trees"],
-        "learning_rate": settings["learning_rate"],
-        "depth": settings["max_depth"],
-        "l2_leaf_reg": settings["l2_leaf_reg"],
-        "border_count": settings["max_bin"],
-        "rsm": settings["feature_fraction"],
-        "random_strength": settings["random_strength"],
-        # Whatever the size of the data.
-        "boosting_type": "Plain",
-        "random_seed": boosting.seed(job, "catboost"),
-        "thread_count": job.threads,
         "allow_writing_files": False,
         "logging_level": "Silent",
+        **passed_on(settings, CATBOOST, *kept),
     }
 
 

@@ -28,128 +28,29 @@ from directrank.learners.inputs import (
 )
 from directrank.learners.trees import boosting
 from directrank.learners.trees.boosting import Boosting, MeanMetric
-from directrank.learners.trees.settings import (
-    EARLY_STOPPING_ROUNDS,
-    LEARNING_RATE,
-    MAX_BIN,
-    N_TREES,
-    SHARE,
-)
+from directrank.learners.trees.settings import LIGHTGBM, complete, passed_on
 from directrank.lists.packed import RankedLists
 from directrank.stats.means import convert_mean
 from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
-from directrank.system.schema import complete
 
 #: LightGBM's own limit (kMaxPosition); training ends with an error beyond it.
 MAX_DOCUMENTS = 10_000
 
-#: The schema if a setting of lambdarank is given.
-LAMBDARANK: dict[str, Any] = {
-    "properties": {
-        "objective": {
-            "const": "lambdarank",
-            "description": "truncation_level and norm are settings of lambdarank: rank_xendcg has "
-            "no pairs",
-        },
-    },
+#: Every name of an option → its main name. LightGBM itself is silent about names it does not know.
+NAMES: dict[str, str] = {
+    alias: name
+    for name, aliases in lightgbm.basic._ConfigAliases._get_all_param_aliases().items()
+    for alias in aliases
 }
 
-#: The settings of a fit. The defaults are Bruch2019's; settings that the paper does not state are
-#: LightGBM's defaults, except the sampling of features, because ten trials without any randomness
-#: would have no spread.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "objective": {
-            "enum": ["lambdarank", "rank_xendcg"],
-            "default": "lambdarank",
-            "description": "objective is LightGBM's: lambdarank or rank_xendcg",
-        },
-        "n_trees": {**N_TREES, "default": 1000},
-        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 200},
-        "learning_rate": {**LEARNING_RATE, "default": 0.1},
-        "num_leaves": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 200,
-            "description": "num_leaves is the largest number of leaves of a tree",
-        },
-        "max_depth": {
-            "type": "integer",
-            "minimum": -1,
-            "default": -1,
-            "description": "max_depth is the largest depth of a tree; -1 sets no limit",
-        },
-        "min_data_in_leaf": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 50,
-            "description": "min_data_in_leaf is the least number of documents in a leaf",
-        },
-        "min_sum_hessian_in_leaf": {
-            "type": "number",
-            "minimum": 0,
-            "default": 100.0,
-            "description": "min_sum_hessian_in_leaf is the least sum of second derivatives in a "
-            "leaf",
-        },
-        "max_bin": {**MAX_BIN, "default": 255},
-        "truncation_level": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 30,
-            "description": "truncation_level (lambdarank_truncation_level): only pairs with a "
-            "document ranked this high count, and the ideal DCG is cut there",
-        },
-        "norm": {
-            "type": "boolean",
-            "default": True,
-            "description": "norm (lambdarank_norm) turns LightGBM's normalisation of the lambdas "
-            "on or off",
-        },
-        "feature_fraction": {
-            **SHARE,
-            "default": 0.9,
-            "description": "feature_fraction is the share of features drawn for each tree; 1 makes "
-            "all trials of lambdarank alike",
-        },
-        "bagging_fraction": {
-            **SHARE,
-            "default": 1.0,
-            "description": "bagging_fraction is the share of documents drawn for the trees",
-        },
-        "bagging_freq": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1,
-            "description": "bagging_freq: documents are drawn again after this many trees",
-        },
-        "watch": {
-            "anyOf": [
-                {"type": "null"},
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["every", "splits"],
-                    "properties": {
-                        "every": {"type": "integer", "minimum": 1},
-                        "splits": {
-                            "type": "array",
-                            "minItems": 1,
-                            "items": {"enum": ["train", "test"]},
-                        },
-                    },
-                },
-            ],
-            "default": None,
-            "description": "watch: {every, splits} also records the selection metric of these "
-            "splits at intervals of that many trees; nothing is chosen by it",
-        },
-    },
-    "dependentSchemas": {"truncation_level": LAMBDARANK, "norm": LAMBDARANK},
-}
+
+def check(settings: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`ConfigError` if LightGBM does not take ``settings``, whatever the data."""
+    whole = complete(settings, LIGHTGBM, where, NAMES)
+    # LightGBM reads all parameters when it bins the features.
+    parameters = {**_parameters(whole, label_levels=2), "num_threads": 1}
+    boosting.check(settings, LIGHTGBM, where, lambda toy: _dataset(toy, parameters).construct())
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -157,7 +58,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) and infinities.
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.LIGHTGBM`.
         job: ``selection`` may be any metric; ``ndcg`` with its default options is measured by
             LightGBM itself, which is much faster than handing it the scores.
 
@@ -173,13 +74,18 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             document, or a query has more than 10 000 documents.
         TrainingError: LightGBM failed, or found nothing to split on.
     """
-    settings = complete(settings, SETTINGS, "learner 'lightgbm'")
+    settings = complete(settings, LIGHTGBM, "learner 'lightgbm'", NAMES)
     check_splits(data)
     selection = _Selection(data.vali, job.selection)
     _check_lengths(data.train, "training")
     if selection.native:
         _check_lengths(data.vali, "validation")
-    parameters = _parameters(settings, data.label_levels, job) | selection.parameters
+    parameters = {
+        **_parameters(settings, data.label_levels),
+        **selection.parameters,
+        "seed": boosting.seed(job, "lightgbm"),
+        "num_threads": job.threads,
+    }
     trees = Boosting(settings, job)
     try:
         train = _dataset(data.train, parameters).construct()
@@ -324,28 +230,16 @@ def _watched(data: Splits, settings: Mapping[str, Any], job: FitJob) -> list[_Wa
     ]
 
 
-#: Settings that LightGBM knows by the same name.
-LIGHTGBM_NAMES = (
-    *("learning_rate", "num_leaves", "max_depth", "max_bin", "feature_fraction"),
-    *("min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "bagging_freq"),
-)
-
-
-def _parameters(settings: Mapping[str, Any], label_levels: int, job: FitJob) -> dict[str, Any]:
+def _parameters(settings: Mapping[str, Any], label_levels: int) -> dict[str, Any]:
     return {
-        "objective": settings["objective"],
         "label_gain": [2**level - 1 for level in range(label_levels)],
-        "lambdarank_truncation_level": settings["truncation_level"],
-        "lambdarank_norm": settings["norm"],
-        **{name: settings[name] for name in LIGHTGBM_NAMES},
-        # That of the bins' sample stays fixed, so that without feature or document sampling all
+        # The seed of the bins' sample stays fixed, so that without feature or document sampling all
         # trials of lambdarank are the same.
-        "seed": boosting.seed(job, "lightgbm"),
         "data_random_seed": 1,
         "deterministic": True,
         "force_row_wise": True,
-        "num_threads": job.threads,
         "verbosity": -1,
+        **passed_on(settings, LIGHTGBM, "n_trees", "early_stopping_rounds", "watch"),
     }
 
 

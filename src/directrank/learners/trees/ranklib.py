@@ -25,76 +25,11 @@ import numpy as np
 from directrank import metrics
 from directrank.learners.contract import FitJob, Fitted, Splits, history_row
 from directrank.learners.inputs import check_splits, empty_queries, groups
+from directrank.learners.trees.settings import RANKLIB, complete, passed_on
 from directrank.lists.packed import RankedLists
 from directrank.stats.means import convert_mean
 from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
 from directrank.system.io import sha256_of, write_text
-from directrank.system.schema import complete
-
-#: The settings of a fit. Leaves, shrinkage and leaf support are Bruch2019's; the paper states
-#: neither the number of trees nor a stopping rule, which are those for LightGBM.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "n_trees": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1000,
-            "description": "n_trees is the largest number of trees (-tree)",
-        },
-        "early_stopping_rounds": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 200,
-            "description": "early_stopping_rounds: training ends after as many trees without a "
-            "better validation metric (-estop)",
-        },
-        "n_leaves": {
-            "type": "integer",
-            "minimum": 2,
-            "default": 10,
-            "description": "n_leaves is the number of leaves of a tree (-leaf)",
-        },
-        "shrinkage": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-            "description": "shrinkage is the factor on every tree's output (-shrinkage)",
-        },
-        "min_leaf_support": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 1,
-            "description": "min_leaf_support is the least number of documents in a leaf (-mls)",
-        },
-        "n_thresholds": {
-            "type": "integer",
-            "minimum": -1,
-            "default": 256,
-            "description": "n_thresholds is the number of candidate thresholds of a feature; -1 "
-            "tries all values (-tc)",
-        },
-        "jar": {
-            "type": ["string", "null"],
-            "default": None,
-            "description": "jar is the path of RankLib's jar; null looks for RankLib*.jar among "
-            "the archives (DIRECTRANK_RAW or data/raw)",
-        },
-        "java": {
-            "type": "string",
-            "default": "java",
-            "description": "java is the command that starts Java",
-        },
-        "memory": {
-            "type": ["string", "null"],
-            "pattern": "^[0-9]+[mg]$",
-            "default": None,
-            "description": "memory is the largest heap, e.g. 8g (-Xmx); null leaves it to Java, "
-            "which takes a quarter of the machine's memory",
-        },
-    },
-}
 
 #: A line of RankLib's progress table: number of trees | training metric | validation metric.
 _PROGRESS = re.compile(r"(\d+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*([0-9.Ee+-]+)\s*\|\s*$")
@@ -124,12 +59,12 @@ def available(settings: Mapping[str, Any] | None = None) -> Availability:
     """Look for Java and for RankLib's jar.
 
     Args:
-        settings: those of :data:`SETTINGS`; ``jar`` and ``java`` say where to look.
+        settings: those of :data:`.RANKLIB`; ``jar`` and ``java`` say where to look.
 
     Raises:
         ConfigError: an unknown setting or an impossible value.
     """
-    settings = complete(settings or {}, SETTINGS, "learner 'ranklib'")
+    settings = complete(settings or {}, RANKLIB, "learner 'ranklib'")
     java = shutil.which(settings["java"])
     if settings["jar"] is not None:
         pattern = settings["jar"]
@@ -158,7 +93,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits; features must be finite.
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.RANKLIB`.
         job: ``selection`` must be NDCG@k with its default options, which RankLib has as well.
 
     Returns:
@@ -172,7 +107,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         DirectrankError: Java or the jar is not here, or the scratch folder is full.
         TrainingError: RankLib failed.
     """
-    settings = complete(settings, SETTINGS, "learner 'ranklib'")
+    settings = complete(settings, RANKLIB, "learner 'ranklib'")
     metric = _metric(job.selection)
     availability = available(settings)
     if availability.program is None:
@@ -264,12 +199,7 @@ def _options(
 ) -> list[str]:
     options = {
         "-ranker": 6,
-        "-tree": settings["n_trees"],
-        "-leaf": settings["n_leaves"],
-        "-shrinkage": settings["shrinkage"],
-        "-tc": settings["n_thresholds"],
-        "-mls": settings["min_leaf_support"],
-        "-estop": settings["early_stopping_rounds"],
+        **passed_on(settings, RANKLIB, "jar", "java", "memory"),
         "-metric2t": metric,
         "-thread": job.threads,
         "-train": train,

@@ -24,88 +24,25 @@ from directrank.learners.inputs import (
 )
 from directrank.learners.trees import boosting
 from directrank.learners.trees.boosting import Boosting, MeanMetric
-from directrank.learners.trees.settings import (
-    EARLY_STOPPING_ROUNDS,
-    LEARNING_RATE,
-    MAX_BIN,
-    N_TREES,
-    SHARE,
-)
+from directrank.learners.trees.settings import XGBOOST, complete, passed_on
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError, TrainingError
 from directrank.system.io import write_text
-from directrank.system.schema import complete
 
 #: The greatest label whose gain 2^label - 1 ``rank:ndcg`` takes.
 MAX_LABEL = 31
 
-#: The settings of a fit. All but the objective is left open by the paper; the defaults are the
-#: library's, except number of trees, early stopping and learning rate.
-SETTINGS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "objective": {
-            "enum": ["rank:pairwise", "rank:ndcg", "rank:map"],
-            "default": "rank:pairwise",
-            "description": "objective is XGBoost's: rank:pairwise, rank:ndcg or rank:map (which "
-            "takes documents with a label above 0 as relevant)",
-        },
-        "n_trees": {**N_TREES, "default": 500},
-        "early_stopping_rounds": {**EARLY_STOPPING_ROUNDS, "default": 50},
-        "learning_rate": {**LEARNING_RATE, "default": 0.1},
-        "max_depth": {
-            "type": "integer",
-            "minimum": 1,
-            "default": 6,
-            "description": "max_depth is the largest depth of a tree; tune it over 6, 8 and 10",
-        },
-        "min_child_weight": {
-            "type": "number",
-            "minimum": 0,
-            "default": 1.0,
-            "description": "min_child_weight is the least sum of second derivatives in a leaf",
-        },
-        "max_bin": {**MAX_BIN, "default": 256},
-        "subsample": {
-            **SHARE,
-            "default": 1.0,
-            "description": "subsample is the share of documents drawn for each tree",
-        },
-        "feature_fraction": {
-            **SHARE,
-            "default": 1.0,
-            "description": "feature_fraction is the share of features drawn for each tree",
-        },
-        "pair_method": {
-            "enum": ["topk", "mean"],
-            "default": "topk",
-            "description": "pair_method (lambdarank_pair_method): 'topk' pairs the documents "
-            "ranked first with all others, 'mean' draws pairs at random, as versions before 2.0 "
-            "did (the same in every trial)",
-        },
-        "n_pairs": {
-            "type": ["integer", "null"],
-            "minimum": 1,
-            "default": None,
-            "description": "n_pairs (lambdarank_num_pair_per_sample): how many documents 'topk' "
-            "takes, or how many pairs 'mean' draws for each document; null is the library's own "
-            "number",
-        },
-        "norm": {
-            "type": "boolean",
-            "default": True,
-            "description": "norm (lambdarank_normalization) rescales the forces of each query: for "
-            "'topk' by log2(1 + S) / S of their sum S, for 'mean' by 1 / n_pairs",
-        },
-        "score_norm": {
-            "type": "boolean",
-            "default": True,
-            "description": "score_norm (lambdarank_score_normalization) divides the force of a "
-            "pair by 0.01 + |Δs|",
-        },
-    },
-}
+
+def check(settings: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`ConfigError` if XGBoost does not take ``settings``, whatever the data."""
+    whole = complete(settings, XGBOOST, where)
+    xgboost = _library()
+
+    def train(toy: RankedLists) -> None:
+        parameters = {**_parameters(whole), "nthread": 1, "verbosity": 1}
+        xgboost.train(parameters, _matrix(xgboost, toy, whole, 1), num_boost_round=1)
+
+    boosting.check(settings, XGBOOST, where, train)
 
 
 def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
@@ -113,7 +50,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
 
     Args:
         data: the splits. Features may hold NaN (taken as missing) but no infinities.
-        settings: see :data:`SETTINGS`.
+        settings: see :data:`.XGBOOST`.
         job: ``selection`` may be any metric; it is measured by this package, on full lists.
 
     Returns:
@@ -128,8 +65,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         DirectrankError: the package is not installed.
         TrainingError: XGBoost failed, or found nothing to split on.
     """
-    settings = complete(settings, SETTINGS, "learner 'xgboost'")
-    xgboost = boosting.library("xgboost", "xgboost-cpu (or xgboost)")
+    settings = complete(settings, XGBOOST, "learner 'xgboost'")
+    xgboost = _library()
     check_splits(data)
     _check_labels(data, settings["objective"])
     measure = MeanMetric(data.vali, job.selection)
@@ -142,11 +79,16 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
         return measure.label, recorder.value
 
     try:
-        train = _matrix(xgboost, data.train, settings, job)
-        vali = _matrix(xgboost, data.vali, settings, job, reference=train)
+        train = _matrix(xgboost, data.train, settings, job.threads)
+        vali = _matrix(xgboost, data.vali, settings, job.threads, reference=train)
         trees.start()
         booster = xgboost.train(
-            _parameters(settings, job),
+            {
+                **_parameters(settings),
+                "seed": boosting.seed(job, "xgboost"),
+                "nthread": job.threads,
+                "verbosity": 0,
+            },
             train,
             num_boost_round=settings["n_trees"],
             evals=[(vali, "vali")],
@@ -155,9 +97,9 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
             verbose_eval=False,
         )
     except xgboost.core.XGBoostError as error:
-        reason = str(error).partition("\n\nStack trace")[0].strip()
         raise TrainingError(
-            f"XGBoost failed: {reason}", "check the settings and the features of this run"
+            f"XGBoost failed: {boosting.reason_of(error)}",
+            "check the settings and the features of this run",
         ) from error
     booster = booster[: trees.kept]
     n_nodes = _count_nodes(booster)
@@ -196,24 +138,15 @@ def _recorder(xgboost: ModuleType, trees: Boosting) -> Any:
     return Recorder()
 
 
-def _parameters(settings: Mapping[str, Any], job: FitJob) -> dict[str, Any]:
-    pairs = {"lambdarank_num_pair_per_sample": settings["n_pairs"]} if settings["n_pairs"] else {}
+def _library() -> ModuleType:
+    return boosting.library("xgboost", "xgboost-cpu (or xgboost)")
+
+
+def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "objective": settings["objective"],
         "disable_default_eval_metric": True,
         "tree_method": "hist",
-        **{
-            name: settings[name]
-            for name in ("learning_rate", "max_depth", "min_child_weight", "max_bin", "subsample")
-        },
-        "colsample_bytree": settings["feature_fraction"],
-        "lambdarank_pair_method": settings["pair_method"],
-        "lambdarank_normalization": settings["norm"],
-        "lambdarank_score_normalization": settings["score_norm"],
-        **pairs,
-        "seed": boosting.seed(job, "xgboost"),
-        "nthread": job.threads,
-        "verbosity": 0,
+        **passed_on(settings, XGBOOST, "n_trees", "early_stopping_rounds"),
     }
 
 
@@ -221,7 +154,7 @@ def _matrix(
     xgboost: ModuleType,
     lists: RankedLists,
     settings: Mapping[str, Any],
-    job: FitJob,
+    threads: int,
     reference: Any = None,
 ) -> Any:
     # The quantile matrix keeps bins only, as LightGBM does.
@@ -232,7 +165,7 @@ def _matrix(
         group=groups(lists),
         max_bin=settings["max_bin"],
         ref=reference,
-        nthread=job.threads,
+        nthread=threads,
     )
 
 
