@@ -10,7 +10,7 @@ from typing import Any
 
 from directrank.edition.configuration import repository
 from directrank.papers.shared import gallery
-from directrank.papers.shared.claims import claims_of
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.product import paper_module, product
 from directrank.papers.shared.verdicts import GROUPS, RAN, UNMEASURED
 from directrank.report.products import ProductSection, anchor, cells, product_section
