@@ -12,8 +12,14 @@ MODULES = sorted(".".join(path.parts).removesuffix(".__init__") for path in PATH
 
 
 def is_private_elsewhere(module: str, importer: str) -> bool:
-    """Whether ``module`` is in something private of a package that ``importer`` is not part of."""
+    """Whether ``module`` is in something private of a package that ``importer`` is not part of.
+
+    A loss imports the formula of its metric, whose module is private only because a module of the
+    metric's name would hide its function.
+    """
     home, private, _ = module.partition("._")
+    if home == "directrank.metrics" and importer.startswith("directrank.losses._"):
+        return False
     return bool(private) and not f"{importer}.".startswith(f"{home}.")
 
 
@@ -21,6 +27,8 @@ def is_private_elsewhere(module: str, importer: str) -> bool:
 def test_no_private_module_is_imported_from_outside_its_package():
     assert is_private_elsewhere("directrank.losses._ranknet", "directrank.learners.contract")
     assert not is_private_elsewhere("directrank.losses._ranknet", "directrank.losses")
+    assert not is_private_elsewhere("directrank.metrics._err", "directrank.losses._twin")
+    assert is_private_elsewhere("directrank.metrics._err", "directrank.papers.shared.product")
     assert len(MODULES) > 100
     outside = [
         f"{importer} imports {module}"

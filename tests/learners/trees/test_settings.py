@@ -23,7 +23,6 @@ PASSED_ON = [
     ("xgboost", {"reg_lambda": 7.5, "monotone_constraints": "(1,0,-1)"}),
     ("xgboost", {"grow_policy": "lossguide", "max_leaves": 5, "max_depth": 0}),
     ("catboost", {"leaf_estimation_iterations": 7, "bootstrap_type": "No"}),
-    ("catboost", {"boosting_type": "Ordered"}),
 ]
 
 REFUSED = [
@@ -97,6 +96,8 @@ def data() -> Splits:
 def test_other_options_reach_the_library_and_change_the_model(data, learner, settings):
     pytest.importorskip(learner, reason=f"NOT TESTED: the learner {learner} needs its package")
     small = {"n_trees": 3, **({"min_sum_hessian_in_leaf": 0.1} if learner == "lightgbm" else {})}
+    named = learners.get(learner).settings["properties"]
+    small |= {name: value for name, value in settings.items() if name in named}
     learners.get(learner).check(small | settings, "model", by_library=True)
     fit = learners.get(learner).load()
     with_options, without = (
