@@ -188,7 +188,7 @@ def test_the_papers_scale_is_planned_and_nothing_written(tmp_path):
         ),
         (
             {"overrides": [{"where": {"learner": "lightgbm"}, "set": {"model.leaves": 3}}]},
-            "unknown key 'leaves'",
+            "no option 'leaves'",
         ),
         ({"overrides": [{"where": {"learner": "neurla"}, "set": {"trials": 1}}]}, "matches no run"),
     ],

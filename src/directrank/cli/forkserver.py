@@ -150,7 +150,6 @@ def _prepare() -> None:
         # The first compiled loop of a process sets up the compiler.
         losses.listnet(torch.zeros(1, 2), torch.ones(1, 2))
         # What a run's record says of code, versions and libraries.
-        provenance.code_digest(["directrank.study.run"])
         provenance.versions()
         blas.libraries()
 
