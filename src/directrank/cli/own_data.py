@@ -118,7 +118,7 @@ def compare(options: argparse.Namespace) -> None:
         plan = load(read_yaml("edition.yaml"), root)
         seconds = _predicted(plan, options.cores)
     print(
-        f"The {len(plan.runs)} runs, their tables and figures take about {_duration(seconds)} on "
+        f"The {len(plan.runs)} runs, their tables and figures take {_duration(seconds)} on "
         f"{options.cores} core{'s' * (options.cores > 1)}. Everything is kept in {folder}; to "
         "resume after an interruption, give the same command again.",
         flush=True,
@@ -243,6 +243,6 @@ def _predicted(plan: Study, cores: int) -> float:
 
 def _duration(seconds: float) -> str:
     minutes = seconds / 60
-    if minutes < 1:
-        return "a minute"
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+    if minutes < 0.9:
+        return "less than a minute"
+    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.1f} h"
