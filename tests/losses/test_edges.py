@@ -284,3 +284,20 @@ def test_a_compiled_training_step_examines_its_values():
 
     with pytest.raises(DirectrankError, match="give mask=labels >= 0"):
         step(SCORES.clone().requires_grad_(), LABELS - 1)
+
+
+@pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
+def test_weights_of_documents_may_be_an_array_or_a_list(name):
+    scores, labels = torch.tensor([[0.5, 0.1, 0.2]]), torch.tensor([[2.0, 0.0, 1.0]])
+    given = [[1.0, 0.5, 2.0]]
+    values = [
+        losses.get(name)(scores, labels, document_weights=weights, **drawn(name))
+        for weights in (torch.tensor(given), np.array(given), given)
+    ]
+    assert torch.equal(values[0], values[1])
+    assert torch.equal(values[0], values[2])
+
+
+def drawn(name):
+    """A generator of its own for each call of a loss that draws."""
+    return {"generator": torch.Generator().manual_seed(1)} if name == "xe_ndcg" else {}

@@ -201,6 +201,9 @@ def called(
         scores = scores if scores.is_floating_point() else scores.double()
     labels = tensor_of(labels, "labels", scores.device)
     mask = None if mask is None else tensor_of(mask, "mask", scores.device)
+    factors = options.get("document_weights")
+    if not (factors is None or isinstance(factors, Tensor)):
+        options["document_weights"] = tensor_of(factors, "document_weights").to(scores)
     if _within_transform(scores):
         raise DirectrankError(
             "losses and metrics cannot be transformed by torch.func (vmap, grad, …)",
