@@ -19,7 +19,7 @@ READY := $(VENV)/.ready
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-recipes test-site dist test-dist audit bench docs lint format lock clean
+.PHONY: help setup reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-gpu-kernels test-recipes test-site dist test-dist audit bench docs lint format lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 17
@@ -74,6 +74,11 @@ test-kubernetes: $(READY)  ## run the tiny edition with Kubernetes' executor and
 
 test-faults: $(READY)  ## really kill processes, fill disks and damage files (root for all faults); writes benchmarks/results/faults.md
 	$(BIN)/python tests/faults/run.py
+
+test-gpu-kernels: $(READY)  ## test the kernels for a GPU in Triton's interpreter, and compile them (extra `triton`, 1 GB; no GPU)
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check 'triton==3.9.0'
+	TRITON_INTERPRET=1 $(PYTEST) tests/gpu
+	$(PYTEST) tests/gpu
 
 test-recipes: $(READY)  ## test the recipes and the comparison with Rax, with the packages of the extra `recipes` (network)
 	test -x $(VENV)/recipes/bin/python || $(PYTHON) -m venv $(VENV)/recipes

@@ -1,6 +1,6 @@
 """How well the training engine uses a GPU, on data of the size of Web30K.
 
-    python benchmarks/bench_gpu.py                     everything; about three minutes
+    python benchmarks/bench_gpu.py                     everything; about four minutes
     python benchmarks/bench_gpu.py steps together      only these parts
 
 Parts:
@@ -9,9 +9,11 @@ steps     B1024 and R5 with ApproxNDCG, 128 queries a step, and Pobrotyn2021's t
           ApproxNDCG and NeuralNDCG, 64 queries a step and lists cut to 240 documents (a tenth of
           the queries): documents per second, seconds of an epoch of Web30K's fold 1 (generated at
           full size: 18 919 queries and 2.27 million documents, 6 306 queries to validate on), in
-          float32 and bfloat16; the share of the GPU's matrix-product rate; the same step written
-          the usual way (torch.nn modules on padded lists, autograd loss); the same with features
-          that stay in the host's memory; the GPU's memory.
+          float32, TF32 and bfloat16; the share of the GPU's matrix-product rate; the same step
+          written the usual way (torch.nn modules on padded lists, autograd loss); the same with
+          features that stay in the host's memory; the GPU's memory.
+queries   Yu2020's network with one query a step, as one model and as stacks of models that share
+          their queries.
 together  Ten trials of a small network in one pass, and one after another.
 sharing   The same small fit in one, two, four and eight concurrent processes on one GPU.
 losses    Every loss beside allRank's on the same tensors: see ``gpu_losses.py``.
@@ -34,10 +36,12 @@ import gpu_losses
 import numpy as np
 import torch
 from bench_training import (
+    ADAM,
     APPROX_NDCG,
     FEATURES,
     NETWORKS,
     QUERIES,
+    YU2020,
     epoch_seconds,
     fit,
     flops_per_document,
@@ -48,7 +52,8 @@ from training_commands import command, prepare, small_run
 from training_lists import lists_of, splits_of, web30k_lengths
 from training_rows import Row, parsed, parser, row, write
 
-from directrank.learners.contract import Splits
+from directrank import learners
+from directrank.learners.contract import FitJob, Splits, no_progress
 from directrank.learners.neural.batches import Feeder
 from directrank.system.io import write_json
 
@@ -56,6 +61,9 @@ THREADS = 4
 
 #: Training queries of Web30K's fold 1.
 WEB30K = 18_919
+
+#: Training of a stack whose models see the same query in each step.
+ONE_QUERY = {"batch_queries": 1, "max_epochs": 3, "stack": 0}
 
 CONTEXT = {"name": "context", "width": 96, "blocks": 2, "heads": 1, "inner": 384, "dropout": 0.1}
 CUT = {"batch_queries": 64, "max_documents": 240, "cut": "random_relevant"}
@@ -84,7 +92,7 @@ def steps() -> list[Row]:
     tenth = splits_of(train.select(np.arange(train.n_queries // 10)))
     for name, (model, loss, training) in CASES.items():
         data = whole if name in NETWORKS else tenth
-        for precision in ("float32", "bfloat16"):
+        for precision in ("float32", "tf32", "bfloat16"):
             rows += of_steps(f"{name} {precision}", data, model, loss, training, precision)
         if name in NETWORKS:
             rows += validated(f"{name} float32", whole, model, loss, training)
@@ -112,7 +120,7 @@ def found(rows: list[Row], measure: str, configuration: str) -> float:
 
 
 def timed(
-    data: Splits, model: dict, loss: dict, training: dict, precision: str, epochs: int = 3
+    data: Splits, model: dict, loss: dict, training: dict, precision: str, epochs: int = 4
 ) -> list:
     """A fit of some epochs on the GPU."""
     settings = {**training, "max_epochs": epochs, "precision": precision}
@@ -145,6 +153,27 @@ def validated(name: str, data: Splits, model: dict, loss: dict, training: dict) 
     """The time of an epoch with validation."""
     seconds = epoch_seconds(timed(data, model, loss, training, "float32", 2))
     return [row("seconds of an epoch with validation", name, seconds, "s")]
+
+
+def queries() -> list[Row]:
+    """Models that see one query a step; 72 are those of a fold of Yu2020."""
+    data = splits_of(lists_of(web30k_lengths(640), FEATURES))
+    rows = []
+    for models in (1, 18, 72):
+        settings = [
+            {
+                "model": YU2020,
+                "loss": APPROX_NDCG,
+                "training": {**ONE_QUERY, "optimizer": {**ADAM, "lr": 0.001 + number * 1e-5}},
+            }
+            for number in range(models)
+        ]
+        job = FitJob("bench", 0, {"name": "ndcg", "k": 5}, THREADS, "cuda", no_progress)
+        fitted = learners.get("neural").load()(data, settings, [job] * models)
+        seconds = epoch_seconds(fitted) / (640 * models)
+        name = f"{models} models, one query a step"
+        rows.append(row("µs of a model and step", name, 1e6 * seconds, "µs"))
+    return rows
 
 
 def product_rate(kind: torch.dtype) -> float:
@@ -191,6 +220,7 @@ LOSSES = "losses"
 
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "steps": steps,
+    "queries": queries,
     "together": partial(together, THREADS, "cuda", turns=1),
     "sharing": sharing,
 }

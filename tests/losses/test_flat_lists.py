@@ -157,7 +157,7 @@ def test_flat_lists_are_not_padded_where_there_is_a_kernel(name, monkeypatch):
 
 
 def test_every_loss_with_a_kernel_of_its_own_is_among_those_that_are_never_padded():
-    functions = {key.split(":")[1] for key in kernels.KERNELS if isinstance(key, str)}
+    functions = {key.split(":")[1] for key in kernels.KERNELS["cpu"] if isinstance(key, str)}
     assert {*functions, *PAIR_LOSSES} & set(LOSSES) <= set(NATIVE)
 
 

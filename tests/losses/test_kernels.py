@@ -444,13 +444,13 @@ def test_derivatives_by_exact_ranks_are_those_of_pytorch_to_the_last_bit(
         return torch.autograd.grad((value * outer).sum(), leaf)[0]
 
     found = gradient()
-    monkeypatch.delitem(kernels.KERNELS, kernels_key(metric["name"], "twin"))
+    monkeypatch.delitem(kernels.KERNELS["cpu"], kernels_key(metric["name"], "twin"))
     assert torch.equal(found, gradient())
 
 
 def kernels_key(metric, relaxation):
     """The key of a metric under a relaxation in the table of kernels."""
-    pairs = [key for key in kernels.KERNELS if isinstance(key, tuple)]
+    pairs = [key for key in kernels.KERNELS["cpu"] if isinstance(key, tuple)]
     endings = f":{metric}_of", f":{relaxation}"
     (key,) = [pair for pair in pairs if all(map(str.endswith, pair, endings))]
     return key
@@ -462,11 +462,11 @@ def function(name):
     return getattr(import_module(f"directrank.{module}"), attribute)
 
 
-@pytest.mark.parametrize("key", kernels.KERNELS, ids=str)
+@pytest.mark.parametrize("key", kernels.KERNELS["cpu"], ids=str)
 def test_every_kernel_replaces_something_that_exists(key):
     scores = torch.zeros(2, 3)
     replaced = tuple(map(function, key)) if isinstance(key, tuple) else function(key)
-    assert find(replaced, scores) is function(kernels.KERNELS[key])
+    assert find(replaced, scores) is function(kernels.KERNELS["cpu"][key])
     assert find(replaced, scores, [torch.zeros(1, requires_grad=True)]) is None
     assert find(replaced, scores.int()) is None
     assert find(function, scores) is None

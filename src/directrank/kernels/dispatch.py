@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from directrank.kernels import KERNELS
+from directrank.kernels import KERNELS, Key
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,13 +31,32 @@ def find(
         values: the first argument, which may require a gradient.
         options: the other arguments; if one requires a gradient, PyTorch is needed.
     """
-    if values.device.type != "cpu" or not values.is_floating_point():
+    if not values.is_floating_point():
         return None
     for option in options:
         if getattr(option, "requires_grad", False):
             return None
-    key = tuple(map(_name, replaced)) if isinstance(replaced, tuple) else _name(replaced)
-    return _load(KERNELS[key]) if key in KERNELS else None
+    device = device_of(values)
+    key: Key
+    if isinstance(replaced, tuple):
+        key = _name(replaced[0]), _name(replaced[1])
+    else:
+        key = _name(replaced)
+    target = KERNELS.get(device, {}).get(key)
+    if target is None or (device == "cuda" and not has_triton()):
+        return None
+    return _load(target)
+
+
+def device_of(values: Tensor) -> str:
+    """The kind of device whose kernels are used for ``values``."""
+    return values.device.type
+
+
+@cache
+def has_triton() -> bool:
+    """Whether Triton can be imported; PyTorch's builds for CUDA bring it, on Linux."""
+    return find_spec("triton") is not None
 
 
 def accelerated(formula: Function) -> Function:
@@ -60,6 +80,8 @@ def accelerated(formula: Function) -> Function:
 def kernels_of(modules: Collection[str]) -> set[str]:
     """The modules of the kernels that replace something in ``modules``, of a pair in two of them.
 
+    They are those of every device, because a run may be trained on any.
+
     >>> sorted(kernels_of(["directrank.losses._listnet"]))
     ['directrank.kernels.listnet']
     >>> pair = ["directrank.metrics._ndcg", "directrank.relaxations.smooth_i"]
@@ -68,7 +90,8 @@ def kernels_of(modules: Collection[str]) -> set[str]:
     """
     return {
         _module(kernel)
-        for key, kernel in KERNELS.items()
+        for kernels in KERNELS.values()
+        for key, kernel in kernels.items()
         if all(_module(name) in modules for name in (key if isinstance(key, tuple) else (key,)))
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from directrank.lists.flat import Lists, mask_of
+from directrank.lists.flat import DeviceFlat, Lists, PaddingNeededError, mask_of
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,32 @@ class Streams:
     generators: Sequence[torch.Generator]
 
 
+@dataclass
+class Counters:
+    """Random numbers of a captured step, by what they are for.
+
+    See :mod:`directrank.kernels.gpu.draws`.
+
+    Attributes:
+        seeds: int64 ``[M]``, of each model, on the device.
+        step: int64 ``[1]``, the number of the step, on the device.
+        lists: lists of each model, B.
+        calls: draws in this step so far.
+    """
+
+    seeds: Tensor
+    step: Tensor
+    lists: int
+    calls: int = 0
+
+    def next(self) -> int:
+        """The number of the next draw."""
+        self.calls += 1
+        return self.calls
+
+
 #: A source of random numbers; None is PyTorch's own stream.
-Source = torch.Generator | Streams | None
+Source = torch.Generator | Streams | Counters | None
 
 
 def uniform(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
@@ -42,6 +66,12 @@ def normal(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> 
 def _drawn(
     draw: Callable[..., Tensor], values: Tensor, lists: Lists, source: Source, dtype: torch.dtype
 ) -> Tensor:
+    if isinstance(source, Counters):
+        from directrank.kernels.gpu.draws import drawn  # only with Triton
+
+        if not isinstance(lists, DeviceFlat):
+            raise PaddingNeededError
+        return drawn(source, values, lists, draw is torch.randn).to(dtype)
     if not isinstance(source, Streams):
         return draw(values.shape, generator=source, dtype=dtype, device=values.device)
     models = len(source.generators)

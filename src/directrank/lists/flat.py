@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from torch import Tensor
 from directrank.lists.arrays import array_of
 from directrank.lists.devices import on_device
 from directrank.system.errors import DirectrankError
+
+if TYPE_CHECKING:
+    from directrank.lists.draws import Counters
 
 
 class PaddingNeededError(Exception):
@@ -40,6 +43,17 @@ class Flat:
         """The position at which each list begins, int64 ``[B]``."""
         return self.lengths.cumsum() - self.lengths
 
+    @property
+    def count(self) -> int:
+        """The number of lists, B."""
+        return len(self.lengths)
+
+    @cached_property
+    def spans(self) -> Tensor:
+        """The positions at which each list begins and ends, int64 ``[B, 2]``."""
+        ends = self.lengths.cumsum()
+        return on_device(np.stack([ends - self.lengths, ends], axis=1), self.device)
+
     @cached_property
     def owners(self) -> Tensor:
         """The list of each document, int64 ``[N]``."""
@@ -55,6 +69,59 @@ class Flat:
     def longest(self) -> int:
         """The number of documents of the longest list, L."""
         return int(self.lengths.max()) if len(self.lengths) else 0
+
+
+class DeviceFlat(Flat):
+    """Flat lists whose lengths only the device knows, so that nothing waits for them.
+
+    There may be places before and behind a list that are in none.
+
+    Args:
+        spans: int64 ``[B, 2]``, where each list begins and ends, in ascending order.
+        longest: no list has more documents.
+        documents: the number of places, N.
+        counters: of random numbers for these lists.
+    """
+
+    counters: Counters | None
+
+    def __init__(
+        self, spans: Tensor, longest: int, documents: int, counters: Counters | None = None
+    ) -> None:
+        # A frozen dataclass keeps what is computed once in its dictionary.
+        known = {"device": spans.device, "spans": spans, "counters": counters}
+        self.__dict__.update(known, _longest=longest, _documents=documents)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Unknown to the host.
+
+        Raises:
+            PaddingNeededError: always; a formula that asks for the lengths cannot be used.
+        """
+        raise PaddingNeededError
+
+    @property
+    def count(self) -> int:
+        """See :class:`Flat`."""
+        return len(self.spans)
+
+    @property
+    def longest(self) -> int:
+        """See :class:`Flat`."""
+        return int(self.__dict__["_longest"])
+
+    @property
+    def documents(self) -> int:
+        """The number of places, N."""
+        return int(self.__dict__["_documents"])
+
+    @cached_property
+    def owners(self) -> Tensor:
+        """See :class:`Flat`; places that are in no list have one nearby."""
+        places = torch.arange(self.documents, device=self.device)
+        owners = torch.searchsorted(self.spans[:, 1].contiguous(), places, right=True)
+        return owners.clamp_max_(len(self.spans) - 1)
 
 
 #: The positions of documents: the mask ``[B, L]`` of padded lists, or a :class:`Flat`.
@@ -177,6 +244,10 @@ def hidden(values: Tensor, lists: Lists | None) -> Tensor:
 
 def repeated(lists: Lists, times: int) -> Lists:
     """The same lists repeated ``times`` times."""
+    if isinstance(lists, DeviceFlat):
+        first = lists.documents * torch.arange(times, device=lists.device)
+        spans = (lists.spans + first[:, None, None]).flatten(0, 1)
+        return DeviceFlat(spans, lists.longest, times * lists.documents, lists.counters)
     if isinstance(lists, Flat):
         return Flat(np.tile(lists.lengths, times), lists.device)
     return lists.repeat(times, 1)

@@ -7,6 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
@@ -16,6 +17,7 @@ from directrank.relaxations.sigmoid import sigmoid
 
 @ranking_loss
 @needs(draws="samples")
+@accelerated
 def gumbel_approx_ndcg(
     scores: Tensor,
     labels: Tensor,

@@ -16,6 +16,7 @@ from directrank.system.errors import ConfigError
 
 
 @ranking_loss
+@accelerated
 def k_song(
     scores: Tensor,
     labels: Tensor,

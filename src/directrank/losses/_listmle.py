@@ -16,6 +16,7 @@ from directrank.losses._needs import needs
 
 @ranking_loss
 @needs(draws=True)
+@accelerated
 def listmle(
     scores: Tensor,
     labels: Tensor,

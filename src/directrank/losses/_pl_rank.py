@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import torch
@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.draws import Source
 from directrank.lists.flat import Lists, mask_of
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked_lists
@@ -66,9 +67,24 @@ def pl_rank(
     """
     if samples < 1:
         raise ConfigError(f"pl_rank: {samples} samples", "choose 1 or more")
-    scores, labels, lists = checked_lists(scores, labels, mask)
+    return mean_dcg(scores, labels, mask, k, samples, gain, generator, gumbel)
+
+
+@accelerated
+def mean_dcg(
+    scores: Tensor,
+    labels: Tensor,
+    lists: Lists | None,
+    k: int | None,
+    samples: int,
+    gain: str,
+    generator: Source,
+    noise: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """:func:`pl_rank` for padded or flat lists; ``noise`` makes Gumbel noise of uniform numbers."""
+    scores, labels, lists = checked_lists(scores, labels, lists)
     gains = normalised_gains(labels, lists, gain, "log2", k)
-    orders = drawn_orders(scores, lists, generator, samples, gumbel)
+    orders = drawn_orders(scores, lists, generator, samples, noise)
     return -drawn_dcg(scores, gains, lists, orders, k) / samples
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.flat import counts, hidden, spread, sums
 from directrank.lists.gradient import with_gradient
@@ -12,6 +13,7 @@ from directrank.lists.inputs import nothing_masked, validated
 
 
 @ranking_loss
+@accelerated
 def rmse(
     scores: Tensor,
     labels: Tensor,

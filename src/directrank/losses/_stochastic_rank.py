@@ -11,7 +11,7 @@ from torch import Tensor
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts, ranks_of
-from directrank.lists.draws import normal
+from directrank.lists.draws import Source, normal
 from directrank.lists.flat import Lists, counts, hidden, mask_of, spread, sums
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked_lists
@@ -82,20 +82,40 @@ def stochastic_rank(
     """
     if samples < 1:
         raise ConfigError(f"stochastic_rank: {samples} samples", "choose 1 or more")
+    return smoothed_ndcg(scores, labels, mask, NU, k=k, sigma=sigma, mu=mu, samples=samples,
+                         gain=gain, generator=generator)  # fmt: skip
+
+
+@accelerated
+def smoothed_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Lists | None,
+    nu: float,
+    *,
+    k: int | None,
+    sigma: float,
+    mu: float,
+    samples: int,
+    gain: str,
+    generator: Source,
+) -> Tensor:
+    """The loss; arguments as for :func:`stochastic_rank`, and ``nu`` for :data:`NU`."""
     scores, labels, lists = checked_lists(scores, labels, mask)
     gains = normalised_gains(labels, lists, gain, "log2", k)
-    means = _normalised(scores, lists) - sigma * mu * labels
+    means = _normalised(scores, lists, nu) - sigma * mu * labels
     noise = (sigma * normal(means, lists, generator, means.dtype) for _ in range(samples))
     return -noisy_dcg(means, gains, lists, noise, sigma, k) / samples
 
 
-def _normalised(scores: Tensor, lists: Lists) -> Tensor:
-    """Scores minus their mean, divided by their deviation, ``[B, L]``; 0 at masked positions."""
+def _normalised(scores: Tensor, lists: Lists, nu: float) -> Tensor:
+    """Scores minus their mean, divided by their deviation plus ``nu``, ``[B, L]``; 0 at masked
+    positions."""
     n = counts(lists).clamp_min(1)
     centred = hidden(scores - spread(sums(scores, lists) / n, lists), lists)
     variance = sums(centred.square(), lists) / n
     tiny = torch.finfo(scores.dtype).tiny
-    return centred / (spread(variance.clamp_min(tiny).sqrt(), lists) + NU)
+    return centred / (spread(variance.clamp_min(tiny).sqrt(), lists) + nu)
 
 
 @accelerated

@@ -7,7 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
+from directrank.lists.flat import Lists
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import check_powers, checked, nothing_masked, one_of
 from directrank.system.errors import ConfigError
@@ -64,7 +66,23 @@ def wassrank(
     one_of(gradient, GRADIENTS, "gradient")
     if iterations < 1:
         raise ConfigError(f"wassrank: {iterations} iterations", "choose 1 or more")
-    scores, labels, mask = checked(scores, labels, mask)
+    return cost_of_transport(scores, labels, mask, gradient, lam, iterations, gap, base, penalty)
+
+
+@accelerated
+def cost_of_transport(
+    scores: Tensor,
+    labels: Tensor,
+    lists: Lists | None,
+    gradient: str,
+    lam: float,
+    iterations: int,
+    gap: float,
+    base: float,
+    penalty: float,
+) -> Tensor:
+    """:func:`wassrank` with settings that are valid, and the positions of flat lists or a mask."""
+    scores, labels, mask = checked(scores, labels, lists)
     check_powers(scores.dtype, base, "choose a smaller base, or map the labels to grades 0 to 4")
     if scores.shape[1] == 0:
         return scores.sum(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import torch
@@ -12,6 +12,7 @@ from torch.nn.functional import softplus
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.draws import Source
 from directrank.lists.flat import Lists, mask_of
 from directrank.lists.inputs import checked_lists
 from directrank.lists.orders import drawn_orders
@@ -69,9 +70,27 @@ def yeti_loss(
         raise ConfigError(
             f"yeti_loss: {neighbours} neighbours, {samples} samples", "choose 1 or more"
         )
-    scores, labels, lists = checked_lists(scores, labels, mask)
+    return mean_cost(
+        scores, labels, mask, k, neighbours, samples, gain, generator, lambda u: noise * u.logit()
+    )
+
+
+@accelerated
+def mean_cost(
+    scores: Tensor,
+    labels: Tensor,
+    lists: Lists | None,
+    k: int | None,
+    neighbours: int,
+    samples: int,
+    gain: str,
+    generator: Source,
+    noise: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """:func:`yeti_loss` for padded or flat lists; ``noise`` is made of uniform numbers."""
+    scores, labels, lists = checked_lists(scores, labels, lists)
     gains = normalised_gains(labels, lists, gain, "log2", k)
-    orders = drawn_orders(scores, lists, generator, samples, lambda u: noise * torch.logit(u))
+    orders = drawn_orders(scores, lists, generator, samples, noise)
     return costs_of_neighbours(scores, gains, lists, orders, neighbours, k) / samples
 
 

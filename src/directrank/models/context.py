@@ -9,18 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents, copied
-from directrank.models.context_layers import Block, Dropout, Lists, StackedLayerNorm
+from directrank.lists.flat import DeviceFlat
+from directrank.models.context_layers import (
+    AnyDropout,
+    AnyLists,
+    Block,
+    CountedDropout,
+    Dropout,
+    Lists,
+    ListsOnDevice,
+    StackedLayerNorm,
+)
 from directrank.models.encoder import Encoder
 from directrank.models.outputs import output_activation
 from directrank.models.runs import Pass
 from directrank.models.stacked import StackedLinear, glorot_uniform
 from directrank.system.errors import ConfigError
+
+#: Documents per list, or the lists of a captured step.
+Lengths: TypeAlias = np.ndarray | DeviceFlat | None
 
 
 class ContextRanker(nn.Module):
@@ -51,6 +65,9 @@ class ContextRanker(nn.Module):
         self.generators = list(generators)
         self.encoder = Encoder(input_layer, blocks, norm, output)
 
+    #: A training step may be captured in a CUDA graph.
+    capturable = True
+
     def in_loops(self, documents: float) -> bool:
         """Whether training steps are mostly compiled loops."""
         return self.encoder.available
@@ -75,7 +92,7 @@ class ContextRanker(nn.Module):
         self,
         features: Tensor | Documents,
         rows: Tensor | None = None,
-        lengths: np.ndarray | None = None,
+        lengths: Lengths = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
 
@@ -83,7 +100,7 @@ class ContextRanker(nn.Module):
             features: packed documents of whole lists, list by list, padding last.
             rows: bool ``[M, N]``, True for a real document; None if all are.
             lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None if each model's
-                documents form one list.
+                documents form one list; or the lists of a captured step.
         """
         n = features.shape[1]
         if lengths is None:
@@ -91,13 +108,21 @@ class ContextRanker(nn.Module):
                 np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
             )
         device, dropout = self.output.weight.device, self._dropout()
-        if self.encoder.accept(features):
+        if isinstance(lengths, np.ndarray) and self.encoder.accept(features):
             return self.activation(self.encoder(features, lengths, dropout))
         x = self.input(copied(features))
-        lists = Lists(lengths, len(x), n, device)
+        if isinstance(lengths, DeviceFlat):
+            counted = None if dropout is None else CountedDropout(self.dropout, lengths)
+            x = self._through(x, ListsOnDevice(lengths, len(x), n), counted)
+        else:
+            x = self._through(x, Lists(lengths, len(x), n, device), dropout)
+        return self.activation(self.output(self.norm(x))).squeeze(-1)
+
+    def _through(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
+        """``x`` after all blocks."""
         for block in self.blocks:
             x = block(x, lists, dropout)
-        return self.activation(self.output(self.norm(x))).squeeze(-1)
+        return x
 
 
 def context(

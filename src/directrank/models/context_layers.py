@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch.nn import functional
 
 from directrank.lists.buckets import buckets
 from directrank.lists.devices import on_device
+from directrank.lists.flat import DeviceFlat
 from directrank.lists.gradient import once_differentiable
 from directrank.models.stacked import StackedLinear, glorot_uniform
 
@@ -112,6 +114,78 @@ class Lists:
         return _Packed.apply(self.shape[0] * self.shape[1], self.groups, *flat).view(
             *self.shape, -1
         )
+
+
+class ListsOnDevice:
+    """As :class:`Lists`, of lists whose lengths only the device knows: one group, padded to L.
+
+    Args:
+        flat: the lists of all models.
+        models: M.
+        rows: documents per model, N.
+    """
+
+    totals = None
+
+    def __init__(self, flat: DeviceFlat, models: int, rows: int) -> None:
+        self.shape = models, rows
+        begin, end = flat.spans.unbind(1)
+        L, owners = flat.longest, flat.owners
+        place = torch.arange(L, device=flat.device)
+        lengths = (end - begin)[:, None]
+        source = begin[:, None] + torch.minimum(place, (lengths - 1).clamp_min(0))
+        mask = place < lengths
+        row = torch.arange(models * rows, device=flat.device)
+        within = (row >= begin[owners]) & (row < end[owners])
+        places = torch.where(within, owners * L + row - begin[owners], 0)
+        self._maps = source.clamp_max(models * rows - 1).flatten(), mask.flatten(), places, within
+        # An empty list has a place all the same, because attention to nothing is not defined.
+        self.groups = [GroupOnDevice(mask | (place == 0))]
+
+    def pad(self, x: Tensor) -> tuple[Tensor, ...]:
+        """See :meth:`Lists.pad`."""
+        source, mask, places, within = self._maps
+        padded = _Moved.apply(x.flatten(0, 1), source, mask, places, within)
+        return (padded.view(len(self.groups[0].mask), -1, x.shape[2]),)
+
+    def pack(self, padded: Sequence[Tensor]) -> Tensor:
+        """See :meth:`Lists.pack`."""
+        source, mask, places, within = self._maps
+        flat = padded[0].flatten(0, 1)
+        return _Moved.apply(flat, places, within, source, mask).view(*self.shape, -1)
+
+
+@dataclass(frozen=True)
+class GroupOnDevice:
+    """As :class:`Group`, for what attention needs to know: ``mask`` ``[lists, longest]``."""
+
+    mask: Tensor
+
+
+class _Moved(torch.autograd.Function):
+    """Rows of ``x`` in other places, and zeros where a place has none.
+
+    Both ways are given, so that the gradient is had by reading as well.
+
+    Args:
+        x: ``[rows, width]``.
+        source, known: the row of each place, and whether there is one.
+        places, moved: the place of each row, and whether it has one.
+    """
+
+    @staticmethod
+    def forward(
+        ctx, x: Tensor, source: Tensor, known: Tensor, places: Tensor, moved: Tensor
+    ) -> Tensor:
+        ctx.back = places, moved
+        return x.index_select(0, source).masked_fill_(~known[:, None], 0.0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+        places, moved = ctx.back
+        own = gradient.index_select(0, places).masked_fill_(~moved[:, None], 0.0)
+        return own, None, None, None, None
 
 
 def _group(
@@ -224,7 +298,7 @@ class Dropout:
         """The factors of values, float32: 0 or, for those kept, 1 / their share."""
         return drawn.float().ge_(self.threshold).mul_(self.scale)
 
-    def of_rows(self, totals: Sequence[int], rows: int, width: int) -> Tensor:
+    def of_rows(self, totals: Any, rows: int, width: int) -> Tensor:
         """:meth:`factors` of all models, ``[M, rows, width]``; 0 beyond each one's ``totals``."""
         if len(totals) == 1 and totals[0] == rows:
             return self.factors(self.drawn(0, rows * width)).view(1, rows, width)
@@ -235,7 +309,7 @@ class Dropout:
             every[model, : total * width] = self.drawn(model, total * width)
         return self.factors(every).view(-1, rows, width)
 
-    def of_pairs(self, lists: Lists, heads: int) -> list[Tensor]:
+    def of_pairs(self, lists: Any, heads: int) -> list[Tensor]:
         """:meth:`factors` of the pairs of documents of the lists of each group.
 
         ``[lists, heads, longest, longest]``. The factors of a list depend on its model's stream and
@@ -249,6 +323,39 @@ class Dropout:
             own = every.index_select(0, index.flatten())
             results.append(self.factors(own).view(index.shape))
         return results
+
+
+class CountedDropout:
+    """Dropout in a captured step, by counters; otherwise as :class:`Dropout`.
+
+    Args:
+        probability: the probability of dropping a value.
+        lists: those of the step, with its counters.
+    """
+
+    def __init__(self, probability: float, lists: DeviceFlat) -> None:
+        assert lists.counters is not None
+        self.kept = 1 - probability
+        self.scale = 1 / self.kept
+        self.flat = lists
+        self.counters = lists.counters
+
+    def of_rows(self, totals: Any, rows: int, width: int) -> Tensor:
+        """The factors of all models' documents, ``[M, rows, width]``; at padding they are any."""
+        from directrank.kernels.gpu import draws  # only with Triton
+
+        return draws.factors_of_rows(self.counters, self.flat, rows, width, self.kept)
+
+    def of_pairs(self, lists: Any, heads: int) -> list[Tensor]:
+        """The factors of pairs of documents, ``[lists, heads, longest, longest]``, in a list."""
+        from directrank.kernels.gpu import draws  # only with Triton
+
+        count, L = self.flat.count, self.flat.longest
+        return [draws.factors_of_pairs(self.counters, count, heads, L, self.kept)]
+
+
+AnyLists: TypeAlias = Lists | ListsOnDevice
+AnyDropout: TypeAlias = Dropout | CountedDropout
 
 
 class _DroppedReLU(torch.autograd.Function):
@@ -318,7 +425,7 @@ class SelfAttention(nn.Module):
         self.output = StackedLinear(glorot_uniform(generators, width, width))
         self.heads = heads
 
-    def forward(self, x: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
+    def forward(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
         """``[M, N, width]`` to the same shape; documents that are in no list get zeros.
 
         Args:
@@ -330,16 +437,15 @@ class SelfAttention(nn.Module):
             [None] * len(lists.groups) if dropout is None else dropout.of_pairs(lists, self.heads)
         )
         scale = 1.0 if dropout is None else dropout.scale
+        groups: Sequence[Group | GroupOnDevice] = lists.groups
         attended = [
             self._attend(group, padded, own, scale)
-            for group, padded, own in zip(
-                lists.groups, lists.pad(self.project(x)), factors, strict=True
-            )
+            for group, padded, own in zip(groups, lists.pad(self.project(x)), factors, strict=True)
         ]
         return self.output(lists.pack(attended))
 
     def _attend(
-        self, group: Group, projected: Tensor, factors: Tensor | None, scale: float
+        self, group: Group | GroupOnDevice, projected: Tensor, factors: Tensor | None, scale: float
     ) -> Tensor:
         """Attention within the padded lists of a group, ``[lists, longest, width]``.
 
@@ -384,7 +490,7 @@ class Block(nn.Module):
         self.widen = StackedLinear(glorot_uniform(generators, width, inner))
         self.narrow = StackedLinear(glorot_uniform(generators, inner, width))
 
-    def forward(self, x: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
+    def forward(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
         """``[M, N, width]`` to the same shape."""
         attended = self.attention(self.attention_norm(x), lists, dropout)
         x = _added(x, attended, lists, dropout)
@@ -396,7 +502,7 @@ class Block(nn.Module):
         return _added(x, self.narrow(hidden), lists, dropout)
 
 
-def _added(x: Tensor, y: Tensor, lists: Lists, dropout: Dropout | None) -> Tensor:
+def _added(x: Tensor, y: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
     """``x + Drop(y)``."""
     if dropout is None:
         return x + y

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
+from directrank.lists.flat import DeviceFlat
 from directrank.models.blocks import in_blocks, relu_layers
-from directrank.models.context_layers import CPU, Dropout
+from directrank.models.context_layers import CPU, CountedDropout, Dropout
 from directrank.models.query_layers import QueryLayers
 from directrank.models.query_norm import QueryNorm, Segments
 from directrank.models.runs import Pass
@@ -65,6 +66,9 @@ class FeedForward(nn.Module):
                 if isinstance(norm, StackedBatchNorm):
                     self.plain.append((layer, norm))
 
+    #: A training step may be captured in a CUDA graph.
+    capturable = True
+
     def in_loops(self, documents: float) -> bool:
         """Whether training steps with this many documents per model are mostly compiled loops."""
         if self.by_query is not None:
@@ -90,7 +94,7 @@ class FeedForward(nn.Module):
         self,
         features: Tensor | Documents,
         rows: Tensor | None = None,
-        lengths: np.ndarray | None = None,
+        lengths: np.ndarray | DeviceFlat | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
 
@@ -102,18 +106,26 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: ``lengths`` are missing although queries have their own statistics.
         """
-        segments, weight = None, next(self.parameters())
+        segments: Segments | DeviceFlat | None = None
+        weight = next(self.parameters())
         if self.by_query is not None:
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
-            if self.by_query.accept(features):
+            if isinstance(lengths, np.ndarray) and self.by_query.accept(features):
                 return self.by_query(features, lengths, self._dropout(CPU))
-            segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
-        x, dropout = relu_layers(features, rows, lengths, self.plain), self._dropout(weight.device)
+            if isinstance(lengths, DeviceFlat):
+                segments = lengths
+            else:
+                segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
+        known = lengths if isinstance(lengths, np.ndarray) else None
+        dropout: Dropout | CountedDropout | None
+        x, dropout = relu_layers(features, rows, known, self.plain), self._dropout(weight.device)
+        if dropout is not None and isinstance(lengths, DeviceFlat):
+            dropout = CountedDropout(self.dropout, lengths)
         first, last = len(self.plain), len(self.layers) - 1
         for number, layer in enumerate(islice(self.layers, first, None), first):
             if dropout is not None and 0 < number < last:
-                x = _dropped(x, rows, lengths, dropout)
+                x = _dropped(x, rows, known, dropout)
             x = layer(x)
             if number < len(self.norms):
                 norm = self.norms[number]
@@ -124,8 +136,10 @@ class FeedForward(nn.Module):
 
 
 def _dropped(
-    x: Tensor, rows: Tensor | None, lengths: np.ndarray | None, dropout: Dropout
+    x: Tensor, rows: Tensor | None, lengths: np.ndarray | None, dropout: Dropout | CountedDropout
 ) -> Tensor:
+    if isinstance(dropout, CountedDropout):
+        return x * dropout.of_rows(None, *x.shape[1:]).to(x.dtype)
     # A model of a stack draws the same numbers as it would alone, so none for padding.
     models, n, width = x.shape
     totals = [n] * models

@@ -14,6 +14,9 @@ from directrank.models.stacked import StackedLinear, glorot_uniform, uniform
 class Linear(nn.Module):
     """A stack of linear scorers; see :func:`linear` for the settings."""
 
+    #: A training step may be captured in a CUDA graph.
+    capturable = True
+
     #: ``features`` may be ``[G, N, F]`` where M / G neighbouring models each share their documents.
     shares_documents = True
 

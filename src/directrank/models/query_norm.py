@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.kernels.dispatch import find
 from directrank.lists.devices import on_device
+from directrank.lists.flat import DeviceFlat
 from directrank.lists.gradient import once_differentiable
 
 
@@ -94,8 +96,16 @@ class QueryNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(models, 1, width))
         self.bias = nn.Parameter(torch.zeros(models, 1, width))
 
-    def forward(self, x: Tensor, segments: Segments) -> Tensor:
-        """``x`` ``[M, N, W]``, normalised query by query; ``segments`` are its queries."""
+    def forward(self, x: Tensor, segments: Segments | DeviceFlat) -> Tensor:
+        """``x`` ``[M, N, W]``, normalised query by query.
+
+        ``segments`` are its queries, or the lists of a captured step.
+        """
+        if isinstance(segments, DeviceFlat):
+            kernel = find(QueryNorm, x)
+            assert kernel is not None  # steps are captured only where it exists
+            normalised: Tensor = kernel(x, self.weight, self.bias, segments, self.epsilon)
+            return normalised
         if len(segments.sizes) == 1 and x.shape[1] > 1:
             # One query: PyTorch's own layer is faster, but refuses a single document.
             return torch.nn.functional.batch_norm(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from directrank.kernels.dispatch import find
 from directrank.lists.gradient import once_differentiable
 
 
@@ -84,7 +85,8 @@ class StackedBatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(models, 1, width))
 
     def forward(self, x: Tensor, rows: Tensor | None) -> Tensor:
-        """Normalise ``x`` ``[M, N, width]``; ``rows`` bool ``[M, N]`` marks real documents."""
+        """Normalise ``x`` ``[M, N, width]``; ``rows`` bool ``[M, N]`` marks real documents, which
+        come first."""
         # PyTorch's own layer is faster, but refuses to train on a single document.
         if len(self.weight) == 1 and rows is None and (x.shape[1] > 1 or not self.training):
             return self._single(x)
@@ -92,6 +94,15 @@ class StackedBatchNorm(nn.Module):
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.epsilon)
             return x * scale + (self.bias - self.running_mean * scale)
+        kernel = find(StackedBatchNorm, x)
+        if kernel is not None and len(x) == len(self.weight):
+            if rows is None:
+                documents = torch.full((len(x),), x.shape[1], device=x.device)
+            else:
+                documents = rows.sum(1)
+            y, mean, variance = kernel(x, self.weight, self.bias, documents, self.epsilon)
+            self.follow(mean, variance, unbiasing(documents.to(x.dtype)[:, None, None]))
+            return y
         mask = None if rows is None else rows.to(x.dtype)
         with torch.autocast(x.device.type, enabled=False):
             y, mean, variance, count = _Normalised.apply(

@@ -18,6 +18,9 @@ from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_un
 class Tower(nn.Module):
     """A stack of feed-forward scorers; see :func:`tower` for the settings."""
 
+    #: A training step may be captured in a CUDA graph.
+    capturable = True
+
     def __init__(
         self,
         input_norm: StackedBatchNorm | None,

@@ -14,6 +14,9 @@ from directrank.models.stacked import StackedLinear, glorot_uniform
 class TwoLayer(nn.Module):
     """A stack of networks with one hidden layer; see :func:`two_layer` for the settings."""
 
+    #: A training step may be captured in a CUDA graph.
+    capturable = True
+
     def __init__(self, hidden: StackedLinear, output: StackedLinear) -> None:
         super().__init__()
         self.hidden = hidden

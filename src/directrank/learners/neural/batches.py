@@ -137,7 +137,7 @@ class Feeder:
         lengths = self.lengths[queries]
         if queries.shape[1] == 1 and not self.padded and self._stay_whole(lengths):
             return self._one_each(queries, lengths)
-        rows, lengths = self._documents(queries, lengths, streams)
+        rows, lengths = self.drawn(queries, streams)
         spans = lengths
         if self.padded:
             spans = np.broadcast_to(lengths.max(1, keepdims=True), lengths.shape)
@@ -158,7 +158,7 @@ class Feeder:
             labels=labels,
             starts=ends - spans,
             lengths=lengths,
-            relevant=self._relevant(queries, rows, lengths),
+            relevant=self.relevant_of(queries, rows, lengths),
             documents=documents,
             rows=None if real is None else on_device(real, self.device),
             spans=spans,
@@ -181,23 +181,32 @@ class Feeder:
         labels = self.labels.index_select(0, index).view(rows.shape)
         if self.device.type == "cpu":
             return Documents(self.features, rows, self.dtype), labels
-        if self.features.device.type == self.device.type:
+        if self.resident:
             features = self.features.index_select(0, index).to(self.dtype)
         else:
             features = self._from_host(torch.from_numpy(rows.ravel()))
         return features.view(*rows.shape, -1), labels
 
-    def _documents(
-        self, queries: np.ndarray, lengths: np.ndarray, streams: Sequence[np.random.Generator]
+    def drawn(
+        self, queries: np.ndarray, streams: Sequence[np.random.Generator]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The documents of queries, concatenated, and the number of each query ``[G, B]``."""
+        """The documents of queries, concatenated, and the number of each query ``[G, B]``.
+
+        Arguments are as in :meth:`draw`.
+        """
+        lengths = self.lengths[queries]
         rows = concatenated_ranges(self.starts[queries.ravel()], lengths.ravel())
         if self._stay_whole(lengths):
             return rows, lengths
         required = self.relevant[rows] if self.cut == "random_relevant" else None
         return _cut(rows, lengths, self.max_documents, streams, required)
 
-    def _relevant(self, queries: np.ndarray, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    @property
+    def resident(self) -> bool:
+        """Whether all features are in the memory of the device."""
+        return self.features.device.type == self.device.type
+
+    def relevant_of(self, queries: np.ndarray, rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The number of queries ``[G]`` with a relevant document among ``rows``, those of queries
         of ``lengths`` ``[G, B]``."""
         if len(rows) == self.lengths[queries].sum():

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
+from directrank.lists.flat import DeviceFlat
 from directrank.models.runs import Pass
 
 
@@ -50,7 +51,7 @@ def forward(
     parameters: Sequence[Tensor],
     documents: Tensor | Documents,
     rows: Tensor | None,
-    lengths: np.ndarray,
+    lengths: np.ndarray | DeviceFlat,
     dtype: torch.dtype,
 ) -> Forward:
     """The pass of a model with these ``parameters``, and scores of type ``dtype``.
@@ -59,7 +60,9 @@ def forward(
     with one query. The other arguments are those of the model.
     """
     begin = getattr(model, "begin_in_loops", None)
-    in_loops = None if begin is None else begin(documents, lengths)
+    in_loops = None
+    if begin is not None and isinstance(lengths, np.ndarray):
+        in_loops = begin(documents, lengths)
     if in_loops is None:
         return Forward(model(documents, rows, lengths).to(dtype), parameters, None)
     leaf = in_loops.scores().requires_grad_()

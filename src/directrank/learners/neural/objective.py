@@ -14,9 +14,10 @@ from torch import Tensor
 
 from directrank import losses
 from directrank.learners.neural.batches import Layout
+from directrank.learners.neural.captured import Inputs
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
-from directrank.lists.draws import Streams
+from directrank.lists.draws import Counters, Streams
 from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
 
@@ -40,6 +41,24 @@ class Call:
     draws: bool = False
 
 
+@dataclass(frozen=True)
+class _Known:
+    """The calls of an objective on a device.
+
+    Attributes:
+        models, rows, seeds: the positions of each call's models, the rows of their documents, and
+            the seeds of what they draw.
+        varied: each call's hyper-parameters in which its models differ.
+        order: the positions of the models in the calls' results, one after the other.
+    """
+
+    models: Sequence[Tensor]
+    rows: Sequence[Tensor]
+    seeds: Sequence[Tensor]
+    varied: Sequence[Mapping[str, Tensor]]
+    order: Tensor
+
+
 @dataclass
 class Objective:
     """The losses of a stack of models, and the reduction over the queries of a batch.
@@ -52,6 +71,7 @@ class Objective:
             padding; float64 ``[2]``.
         rows: the row of the layout that each model's documents are in, int ``[M]``; None if the
             models are spread evenly over the rows, in their order.
+        seeds: of each model, for losses that draw in captured steps.
 
     The first call examines settings and labels, as every loss does; the others are of the same data
     and do not.
@@ -62,7 +82,9 @@ class Objective:
     generators: Sequence[torch.Generator]
     pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
     rows: np.ndarray | None = None
+    seeds: Sequence[int] = ()
     _examined: bool = field(default=False, init=False)
+    _known: _Known | None = field(default=None, init=False)
 
     def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
@@ -103,6 +125,65 @@ class Objective:
         if self.reduction == "sum":
             return total
         return total / lists.relevant()
+
+    def captured(self, scores: Tensor, labels: Tensor, inputs: Inputs) -> Tensor:
+        """As a call, without an operation that a CUDA graph could not repeat.
+
+        Args:
+            scores: ``[M, N]``; they are 0 at padding.
+            labels: ``[G, N]``.
+            inputs: of a step.
+
+        Raises:
+            PaddingNeededError: a loss has no kernel that takes flat lists on this device.
+        """
+        parts = [self._captured_values(call, scores, labels, inputs) for call in self._calls]
+        if len(parts) == 1:
+            return parts[0]
+        return torch.cat(parts).index_select(0, self._on(scores.device).order)
+
+    def _captured_values(
+        self, call: Call, scores: Tensor, labels: Tensor, inputs: Inputs
+    ) -> Tensor:
+        """The objective of the models of one call."""
+        known = self._on(scores.device)
+        number = self._calls.index(call)
+        rows, B = known.rows[number], inputs.spans.shape[1]
+        if len(self._calls) > 1:
+            scores = scores.index_select(0, known.models[number])
+        varied: dict[str, Any] = {
+            name: value.to(scores.dtype).repeat_interleave(B)[:, None]
+            for name, value in known.varied[number].items()
+        }
+        if call.draws:
+            varied["generator"] = Counters(known.seeds[number], inputs.number, B)
+        labels = labels.index_select(0, rows).flatten()
+        values = call.loss(scores.flatten(), labels, inputs.lists(rows), **varied)
+        total = values.view(len(rows), B).sum(1)
+        if self.reduction == "sum":
+            return total
+        return total / inputs.relevant.index_select(0, rows).clamp_min(1)
+
+    def _on(self, device: torch.device) -> _Known:
+        """What is known of the calls, on a device; it is copied there once."""
+        if self._known is None:
+            rows = np.arange(len(self.settings)) if self.rows is None else self.rows
+            self._known = _Known(
+                [on_device(call.models, device) for call in self._calls],
+                [on_device(rows[call.models], device) for call in self._calls],
+                [
+                    torch.tensor([self.seeds[model] for model in call.models], device=device)
+                    for call in self._calls
+                ],
+                [
+                    {name: value.to(device) for name, value in call.varied.items()}
+                    for call in self._calls
+                ],
+                on_device(
+                    np.argsort(np.concatenate([call.models for call in self._calls])), device
+                ),
+            )
+        return self._known
 
     def _source(self, call: Call) -> torch.Generator | Streams:
         """The random streams of a loss."""

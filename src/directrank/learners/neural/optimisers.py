@@ -38,7 +38,7 @@ class SGD:
         for parameter, place in zip(parameters, self._views(self.weights), strict=True):
             parameter.data = place
         self.weight_decay = weight_decay
-        #: Learning rates stay the same for many steps: the latest, per model and per weight.
+        #: Learning rates stay the same for many steps: the latest, on the CPU and on the device.
         self._latest = torch.empty(0), torch.empty(0)
 
     @torch.no_grad()
@@ -54,17 +54,32 @@ class SGD:
 
     def _per_weight(self, values: Tensor) -> Tensor:
         """The ``values`` ``[M]`` of models, for each of their weights, on their device."""
-        if values is not self._latest[0]:
-            moved = on_device(values.numpy(), self.weights.device)
-            every = moved if len(values) == 1 else moved.index_select(0, self._models)
-            self._latest = values, every
-        return self._latest[1]
+        return self._of_weights(self._on_device(values))
+
+    def _on_device(self, values: Tensor) -> Tensor:
+        """The learning rates ``[M]`` on the device.
+
+        They are always in the same place, from which captured steps read them.
+        """
+        before, moved = self._latest
+        if values is not before:
+            new = on_device(values.numpy(), self.weights.device)
+            moved = moved.copy_(new) if len(moved) == len(new) else new.clone()
+            self._latest = values, moved
+        return moved
+
+    def _of_weights(self, values: Tensor) -> Tensor:
+        """The ``values`` ``[M]`` of models, for each of their weights; ``[1]`` of a single one."""
+        return values if len(values) == 1 else values.index_select(0, self._models)
 
     @cached_property
     def _models(self) -> Tensor:
         """The model of each weight."""
         sizes = [(shape[0], shape.numel() // shape[0]) for shape in self.shapes]
-        models = [torch.arange(number).repeat_interleave(size) for number, size in sizes]
+        models = [
+            torch.arange(number, dtype=torch.int32).repeat_interleave(size)
+            for number, size in sizes
+        ]
         return _concatenated(models).to(self.weights.device)
 
     def _views(self, vector: Tensor) -> list[Tensor]:
@@ -108,6 +123,11 @@ class Adagrad(SGD):
             numbers = rates.tolist(), [1.0] * len(rates)
             self.loops.move(gradient, self.sums.sqrt(), *numbers, self.EPSILON)
             return
+        kernel = find(Adagrad, self.weights)
+        if kernel is not None:
+            rates = self._on_device(rates)
+            kernel(self.weights, gradient, self.sums, self._models, rates, self.EPSILON)
+            return
         self.sums.addcmul_(gradient, gradient)
         sizes = self.sums.sqrt().add_(self.EPSILON)
         self.weights.addcdiv_(gradient * self._per_weight(rates), sizes, value=-1)
@@ -136,30 +156,34 @@ class Adam(SGD):
         super().__init__(parameters, weight_decay=weight_decay)
         self.means = torch.zeros_like(self.weights)
         self.squares = torch.zeros_like(self.weights)
-        self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64)
-        #: The same numbers, because operations on small tensors take longer.
-        self._taken = self.steps.numpy()
+        device = self.weights.device
+        self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64, device=device)
         self.loops = Loops.over(self.weights, self.shapes, [self.means, self.squares])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         keep, keep_square = self.BETAS
         factors = 1 - keep, keep_square, 1 - keep_square
-        self._taken += 1
-        taken = self._taken.tolist()
-        corrected = [rate / (1 - keep**t) for rate, t in zip(rates.tolist(), taken, strict=True)]
-        roots = [math.sqrt(1 - keep_square**t) for t in taken]
         if self.loops is not None:
+            # Python's numbers, because operations on small tensors take longer.
+            self.steps.numpy()[:] += 1
+            taken = self.steps.tolist()
+            moves = [rate / (1 - keep**t) for rate, t in zip(rates.tolist(), taken, strict=True)]
+            roots = [math.sqrt(1 - keep_square**t) for t in taken]
             self.loops.average(gradient, factors)
-            self.loops.move(self.means, self.squares.sqrt(), corrected, roots, self.EPSILON)
+            self.loops.move(self.means, self.squares.sqrt(), moves, roots, self.EPSILON)
+            return
+        self.steps += 1
+        move = (self._on_device(rates) / (1 - torch.pow(keep, self.steps))).to(gradient.dtype)
+        root = (1 - torch.pow(keep_square, self.steps)).sqrt().to(gradient.dtype)
+        kernel = find(Adam, self.weights)
+        if kernel is not None:
+            kernel(self.weights, gradient, self.means, self.squares, self._models, move, root,
+                   self.BETAS, self.EPSILON)  # fmt: skip
             return
         self.means.lerp_(gradient, factors[0])
         self.squares.mul_(factors[1]).addcmul_(gradient, gradient, value=factors[2])
-        root, rate = (
-            self._per_weight(torch.tensor(values, dtype=rates.dtype))
-            for values in (roots, corrected)
-        )
-        sizes = self.squares.sqrt().div_(root).add_(self.EPSILON)
-        self.weights.addcdiv_(self.means * rate, sizes, value=-1)
+        sizes = self.squares.sqrt().div_(self._of_weights(root)).add_(self.EPSILON)
+        self.weights.addcdiv_(self.means * self._of_weights(move), sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 import torch
 
@@ -23,8 +24,10 @@ def check(precision: str, dtype: str, device: torch.device) -> None:
             f"training.precision '{precision}' does not go with training.dtype '{dtype}'",
             "take dtype: float32, or precision: float32",
         )
-    if device.type == "cuda":
+    if device.type == "cuda":  # TF32 and bfloat16 came with the same GPUs
         supported = torch.cuda.is_bf16_supported(including_emulation=False)
+    elif precision == "tf32":
+        supported = False
     else:
         supported = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     if not supported:
@@ -34,8 +37,26 @@ def check(precision: str, dtype: str, device: torch.device) -> None:
         )
 
 
-def products(precision: str, device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """Within it a network's matrix products are made in ``precision``."""
-    if precision == "float32":
+@contextlib.contextmanager
+def _tf32() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def products(
+    precision: str, device: torch.device, backward: bool = False
+) -> contextlib.AbstractContextManager[object]:
+    """Within it a network's matrix products are made in ``precision``.
+
+    ``tf32`` rounds their factors to 10 bits of mantissa and adds up in float32. A ``backward`` pass
+    is told so; in bfloat16 it keeps to what the forward pass did.
+    """
+    if precision == "tf32":
+        return _tf32()
+    if precision == "float32" or backward:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

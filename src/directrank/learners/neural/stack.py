@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from directrank import models
+from directrank.kernels.dispatch import device_of, has_triton
 from directrank.kernels.threads import steps_in_loops
 from directrank.learners.contract import Splits
 from directrank.learners.neural import monitors, optimisers, precision
 from directrank.learners.neural.batches import Batch, Feeder, Layout
+from directrank.learners.neural.captured import BLOCK, CapturedSteps, Inputs
 from directrank.learners.neural.checkpoints import Saved
 from directrank.learners.neural.failures import NotFiniteError, naming_memory
 from directrank.learners.neural.forward import Forward, forward
@@ -26,9 +28,11 @@ from directrank.learners.neural.schedules import Pace
 from directrank.learners.neural.scoring import score, score_parts
 from directrank.lists.devices import on_device, reading
 from directrank.lists.documents import Documents
+from directrank.lists.draws import Counters
+from directrank.lists.flat import PaddingNeededError
 from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
-from directrank.system.seeds import numpy_stream, torch_stream
+from directrank.system.seeds import derive_seed, numpy_stream, torch_stream
 
 #: Splits that may choose the epoch, in words.
 SPLITS = {"vali": "validation", "test": "test"}
@@ -221,13 +225,18 @@ class Stack:
         self.optimiser = optimisers.build(self.training["optimizer"], self.parameters)
         #: The row of each model, int ``[M]``.
         self.row_of = np.repeat(np.arange(len(self.rows)), [len(row) for row in self.rows])
+        self._rows_on_device = on_device(self.row_of, self.device)
+        seeds = [derive_seed(*member.names("dropout")) for member in members]
+        self._dropout_seeds = torch.tensor(seeds, device=self.device)
         self.objective = Objective(
             [member.loss for member in members],
             self.training["reduction"],
             self.loss_streams,
             self.pairs,
             self.row_of,
+            [derive_seed(*member.names("loss")) for member in members],
         )
+        self.captured = self._steps_to_capture()
         self._set_rates()
 
     def _set_rates(self) -> None:
@@ -248,9 +257,14 @@ class Stack:
         began = time.perf_counter() - now.seconds
         with self._threads():
             while now.step < steps:
-                queries = now.order[:, now.step * size : (now.step + 1) * size]
-                now.step += 1
-                now.total += self._step(queries, now.step)
+                ahead = min(steps - now.step, 1 if self.captured is None else BLOCK)
+                queries = [
+                    now.order[:, step * size : (step + 1) * size]
+                    for step in range(now.step, now.step + ahead)
+                ]
+                for objectives in self._steps(queries, now.step + 1):
+                    now.step += 1
+                    now.total += objectives
                 now.seconds = time.perf_counter() - began
                 step_done()
         return now.total / steps
@@ -268,6 +282,82 @@ class Stack:
             return steps_in_loops()
         return nullcontext()
 
+    def _steps(self, queries: Sequence[np.ndarray], first: int) -> Iterable[np.ndarray]:
+        """Steps with ``queries`` ``[G, B]`` each, and the models' objectives in each of them.
+
+        Captured steps whose objectives are not finite are taken again, one by one, from the state
+        before the first.
+        """
+        if self.captured is not None:
+            before = self._copied_state()
+            try:
+                begun = self.epoch * -(-self.data.train.n_queries // self.training["batch_queries"])
+                objectives = self.captured.run(queries, begun + first, self._drawn)
+                if np.isfinite(objectives).all():
+                    return objectives
+            except PaddingNeededError:  # a loss has no kernel for flat lists on this device
+                self.captured = None
+            self._return_to(before)
+        return (self._step(own, number) for number, own in enumerate(queries, first))
+
+    def _drawn(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The documents of queries, see :meth:`Feeder.drawn`."""
+        documents, lengths = self.feeder.drawn(queries, self.cuts)
+        self.pairs += np.square(lengths).sum(1)[self.row_of].sum()
+        return documents, lengths
+
+    def _copied_state(self) -> tuple[list[Tensor], np.ndarray, list[Any]]:
+        """Copies of all that a step changes."""
+        state = [*self.model.state_dict().values(), *self.optimiser.memory().values()]
+        streams = [stream.bit_generator.state for stream in self.cuts]
+        return [value.clone() for value in state], self.pairs.copy(), streams
+
+    def _return_to(self, copied: tuple[list[Tensor], np.ndarray, list[Any]]) -> None:
+        """Go back to the state that was copied."""
+        state = [*self.model.state_dict().values(), *self.optimiser.memory().values()]
+        for value, before in zip(state, copied[0], strict=True):
+            value.copy_(before)
+        self.pairs[:] = copied[1]
+        for stream, place in zip(self.cuts, copied[2], strict=True):
+            stream.bit_generator.state = place
+
+    def _steps_to_capture(self) -> CapturedSteps | None:
+        """The steps as CUDA graphs; None where they cannot be captured."""
+        feeder = self.feeder
+        if (
+            device_of(self.parameters[0]) != "cuda"
+            or not (has_triton() and feeder.resident)
+            or feeder.padded
+            or not getattr(self.model, "capturable", False)
+        ):
+            return None
+        lengths = np.sort(np.minimum(feeder.lengths, feeder.max_documents))
+        largest = int(lengths[-self.training["batch_queries"] :].sum()), int(lengths[-1])
+        return CapturedSteps(feeder, self._captured_step, len(self.active), largest,
+                             use_graphs=self.device.type == "cuda")  # fmt: skip
+
+    def _captured_step(self, inputs: Inputs) -> Tensor:
+        """The operations of a step on the device; the models' objectives, float64 ``[M]``."""
+        G, N = inputs.index.shape
+        index = inputs.index.flatten()
+        documents = self.feeder.features.index_select(0, index).to(self.dtype).view(G, N, -1)
+        labels = self.feeder.labels.index_select(0, index).view(G, N)
+        real, own = inputs.real, self._rows_on_device
+        if len(self.row_of) > G:
+            real = real.index_select(0, own)
+            if not self._shared:
+                documents = documents.index_select(0, own)
+        with precision.products(self.training["precision"], self.device):
+            counters = Counters(self._dropout_seeds, inputs.number, inputs.spans.shape[1])
+            lists = inputs.lists(own, counters)
+            passed = forward(self.model, self.parameters, documents, real, lists, self.dtype)
+        scores = passed.scores.masked_fill(~real, 0.0)
+        values = self.objective.captured(scores, labels, inputs)
+        with precision.products(self.training["precision"], self.device, backward=True):
+            gradients = passed.gradients(values)
+        self.optimiser.step(self.rates, gradients)
+        return values.detach().double()
+
     def _step(self, queries: np.ndarray, number: int) -> np.ndarray:
         """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
         batch = self.feeder.draw(queries, self.cuts)
@@ -276,7 +366,8 @@ class Stack:
             passed = self._forward(batch)
             values = self.objective(passed.scores, batch)
             read = reading(values.detach().double())
-            gradients = passed.gradients(values)  # a GPU still computes the values meanwhile
+            with precision.products(self.training["precision"], self.device, backward=True):
+                gradients = passed.gradients(values)  # a GPU still computes the values meanwhile
             objectives = read()
             self._check_finite(objectives, passed.scores, batch, number)
             self.optimiser.step(self.rates, gradients)

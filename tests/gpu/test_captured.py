@@ -1,0 +1,117 @@
+"""Steps as a GPU takes them, here one operation after the other, train as steps on a CPU do."""
+
+import math
+
+import pytest
+
+from directrank.kernels import dispatch
+from directrank.learners.contract import Splits
+from directrank.learners.neural import captured
+from directrank.learners.neural.fit import fit_many
+from training_data import TOWER, TRAINING, fit, job, made
+
+SCORERS = {
+    "linear": {"name": "linear"},
+    "tower": TOWER,
+    "by query": {"name": "feed_forward", "activation": "relu", "output_activation": False,
+                 "hidden": [6, 6], "dropout": 0.0},
+    "by batch": {"name": "feed_forward", "activation": "celu", "output_activation": True,
+                 "hidden": [6, 6], "dropout": 0.0, "norm": "batch"},
+    "context": {"name": "context", "width": 4, "blocks": 1, "heads": 2, "inner": 8,
+                "dropout": 0.0},
+    "two layers": {"name": "two_layer", "hidden": 4},
+}  # fmt: skip
+
+
+#: Few short lists, because the interpreter is slow.
+DATA = Splits(made(7, 0), made(4, 1), made(4, 2), label_levels=3)
+
+
+@pytest.fixture
+def as_on_gpu(monkeypatch):
+    """A function that trains with the steps that a GPU takes, and fails if it does not."""
+
+    def call(*arguments, train=fit, **options):
+        taken = []
+        with monkeypatch.context() as patch:
+            run = captured.CapturedSteps.run
+
+            def counted(self, queries, first, draw):
+                objectives = run(self, queries, first, draw)
+                taken.extend(queries)
+                return objectives
+
+            patch.setattr(captured.CapturedSteps, "run", counted)
+            patch.setattr(dispatch, "device_of", lambda values: "cuda")
+            patch.setattr("directrank.learners.neural.stack.device_of", lambda values: "cuda")
+            fitted = train(*arguments, **options)
+        assert taken, "no step was captured"
+        return fitted
+
+    return call
+
+
+def same_course(ours, theirs):
+    for epoch, plain in zip(ours.history, theirs.history, strict=True):
+        assert math.isclose(epoch["train_loss"], plain["train_loss"], rel_tol=1e-9)
+        assert math.isclose(epoch["vali_metric"], plain["vali_metric"], rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("batch_queries", [1, 3])
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_the_course_of_training_is_that_of_a_cpu(scorer, batch_queries, as_on_gpu):
+    # In float32 Adam would make steps of rounding errors, those of a bias, which moves no document.
+    options = {"model": SCORERS[scorer], "batch_queries": batch_queries, "max_epochs": 2,
+               "dtype": "float64"}  # fmt: skip
+    expected = fit(DATA, 2, **options)
+    for ours, theirs in zip(as_on_gpu(DATA, 2, **options), expected, strict=True):
+        same_course(ours, theirs)
+
+
+@pytest.mark.parametrize("scorer", ["linear", "by query"])
+def test_models_that_see_the_same_queries_share_their_documents(scorer, as_on_gpu):
+    training = {**TRAINING, "dtype": "float64", "max_epochs": 2, "stack": 0}
+    settings = [
+        {
+            "model": SCORERS[scorer],
+            "loss": {"name": "approx_ndcg", "alpha": alpha},
+            "training": {**training, "optimizer": {"name": "adam", "lr": rate}},
+        }
+        for alpha in (1.0, 5.0)
+        for rate in (0.01, 0.02)
+    ]
+    jobs = [job()] * len(settings)
+    expected = fit_many(DATA, settings, jobs)
+    for ours, theirs in zip(as_on_gpu(DATA, settings, jobs, train=fit_many), expected, strict=True):
+        same_course(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"name": "gumbel_approx_ndcg", "samples": 2},
+        {"name": "stochastic_rank", "samples": 2},
+        {"name": "twin_ndcg"},
+    ],
+    ids=str,
+)
+def test_losses_that_draw_give_the_same_numbers_each_time(loss, as_on_gpu):
+    options = {"model": {"name": "linear"}, "loss": loss, "batch_queries": 7, "max_epochs": 2}
+    first, again = as_on_gpu(DATA, 2, **options), as_on_gpu(DATA, 2, **options)
+    for one, other in zip(first, again, strict=True):
+        assert [row["train_loss"] for row in one.history] == [
+            row["train_loss"] for row in other.history
+        ]
+    assert first[0].history[0]["train_loss"] != first[1].history[0]["train_loss"]
+
+
+@pytest.mark.parametrize("scorer", ["context", "by query"])
+def test_dropout_gives_the_same_numbers_in_a_stack_as_alone(scorer, as_on_gpu):
+    options = {"batch_queries": 7, "dtype": "float64", "max_epochs": 2}
+    model = SCORERS[scorer] | {"dropout": 0.3}
+    together = as_on_gpu(DATA, 2, model=model, stack=0, **options)
+    alone = as_on_gpu(DATA, 2, model=model, stack=1, **options)
+    for fitted, other in zip(together, alone, strict=True):
+        same_course(fitted, other)
+    without = as_on_gpu(DATA, 1, model=SCORERS[scorer], **options)
+    assert without[0].history[0]["train_loss"] != together[0].history[0]["train_loss"]
