@@ -29,9 +29,9 @@ from record_jobs import machine
 from rehearsal_rows import PREPARED, begun, by_paper, finished, missing, prepared_data
 from rehearsal_targets import FACTOR, LEAST, SHARE, above, below, offenders, within
 
-from directrank.cli.cost import own_rates
+from directrank.cli.cost import own_machine
 from directrank.cost.estimate import Estimate, estimate
-from directrank.cost.rates import Rates
+from directrank.cost.machine import Machine
 from directrank.edition.plan import Study, load
 from directrank.system.errors import DirectrankError
 from directrank.system.io import write_csv, write_text
@@ -49,7 +49,7 @@ class Report:
 
     Attributes:
         study: the plan.
-        rates: those of the predictions.
+        predicted_for: the machine of the predictions.
         fits: as :func:`rehearsal_rows.finished`.
         left: as :func:`rehearsal_rows.missing`.
         begun: the fits among these that were begun.
@@ -59,7 +59,7 @@ class Report:
     """
 
     study: Study
-    rates: Rates
+    predicted_for: Machine
     fits: pd.DataFrame
     left: pd.DataFrame
     begun: list[str]
@@ -84,7 +84,7 @@ def collected(
     left = missing(study, prediction, fits)
     return Report(
         study,
-        prediction.rates,
+        prediction.cpu,
         fits,
         left,
         begun(study, left, folder),
@@ -117,7 +117,7 @@ def page(report: Report) -> str:
 def _opening(report: Report) -> list[str]:
     planned, done = len(report.study.runs), len(report.fits)
     extent = "the whole edition" if done == planned else "a part of it"
-    where, rates, earlier = report.machine, report.rates, int(report.fits["earlier"].sum())
+    where, cpu, earlier = report.machine, report.predicted_for, int(report.fits["earlier"].sum())
     repeated = (
         f" {done - earlier:,} of these fits were run for this report; the others were measured for "
         f"an earlier one, {_earlier(report.elsewhere)}."
@@ -126,8 +126,8 @@ def _opening(report: Report) -> list[str]:
         f"{done:,} of {planned:,} fits of the edition have finished: {extent}. A fit is the job of "
         f"one run, with its trials and candidates.{repeated if earlier else ''}",
         "",
-        f"Run on {where['processor']} with {where['cores']} cores. Predicted for {rates.machine}, "
-        f"{rates.threads} thread(s) per fit; {rates.note}.",
+        f"Run on {where['processor']} with {where['cores']} cores. Predicted for {cpu.name}, "
+        f"{cpu.threads} thread(s) per fit; {cpu.note}.",
         "",
         "Times are predicted for the epochs or trees that each fit took, as `directrank cost "
         "--against` does it, and compared with those of a clock; a fit that was killed counts from "
@@ -277,7 +277,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("config", type=Path, help="the edition's file")
     parser.add_argument("--folder", type=Path, default=ROOT, help="where it ran (default: here)")
-    parser.add_argument("--rates", type=Path, help="rates of the machine where it ran")
+    parser.add_argument("--rates", type=Path, help="the speed of the machine where it ran")
     parser.add_argument("--earlier", type=Path, help="an earlier rehearsal.csv")
     parser.add_argument("--elsewhere", metavar="MACHINE", help="that of the earlier fits")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results")
@@ -289,12 +289,8 @@ def main() -> None:
     try:
         study = load(read_yaml(options.config), ROOT)
         threads = study.config["fit_threads"]
-        rates = (
-            Rates.read(options.rates)
-            if options.rates
-            else own_rates(threads, study.config["arithmetic"])
-        )
-        prediction = estimate(study, rates, options.folder / PREPARED)
+        cpu = Machine.read(options.rates) if options.rates else own_machine(threads)
+        prediction = estimate(study, cpu, prepared_folder=options.folder / PREPARED)
         earlier = pd.read_csv(options.earlier) if options.earlier else None
         report = collected(study, prediction, options.folder, earlier, options.elsewhere)
     except DirectrankError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from record_jobs import megabytes
 
-from directrank.cost.estimate import Estimate, compared, recorded, runs_of_papers
+from directrank.cost.estimate import Estimate, compared, measured_runs, runs_of_papers
 from directrank.cost.memory import requested_mb
 from directrank.edition.plan import Study
 from directrank.edition.workflow import Workflow
@@ -60,7 +60,7 @@ def finished(
         DataError: no fit has finished.
     """
     results = folder / f"results/{study.edition}"
-    measured = recorded(prediction, results)
+    measured = measured_runs(prediction, results)
     disk = [megabytes(results / "runs" / run) for run in measured["run"]]
     measured = measured.assign(disk_mb=disk, earlier=False)
     if earlier is not None:

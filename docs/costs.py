@@ -1,9 +1,10 @@
 """The table in scale.md of what each paper takes at its own scale, as `directrank cost` says.
 
-    python docs/costs.py --rates benchmarks/results/xeon_rates.json
+    python docs/costs.py --quick
 
-rewrites the table. Options are those of ``directrank cost``, which measures this machine where none
-are given. A test compares the table's counts of runs and fits with the plan.
+rewrites the table, for the machine of the recorded runs. Options are those of ``directrank cost``,
+which measures this machine where none are given. A test compares the table's counts of runs and
+fits with the plan.
 """
 
 from __future__ import annotations

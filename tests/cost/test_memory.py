@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 import yaml
 
-from directrank.cost import memory, predict
+from directrank.cost import memory
 from directrank.cost.facts import Facts
-from directrank.cost.memory import layers, predicted_mb, requested_mb
+from directrank.cost.memory import predicted_mb, requested_mb
+from directrank.cost.predict import recorded
 from directrank.edition.plan import load
 from directrank.learners.neural.scoring import SCORING_CHUNK
+from studies import study_of
 from workflow_runs import ROOT, TINY
 
 BASE = {
@@ -119,30 +121,8 @@ def test_a_sample_of_all_splits_is_counted_as_the_whole_data():
     assert predicted_mb({**LINEAR, "sample": sample}, WEB30K) > whole
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        CONTEXT["model"],
-        TOWER["model"],
-        {"name": "linear"},
-        {"name": "two_layer", "hidden": 10},
-        {
-            "name": "feed_forward",
-            "hidden": [100, 100],
-            "norm": "query",
-            "activation": "relu",
-            "output_activation": True,
-        },
-    ],
-)
-def test_layers_are_those_of_the_scorer_that_is_built(model):
-    assert sum(layers(model)) == pytest.approx(predict.size_of(model, 136).outputs, rel=0.01)
-
-
-def test_constants_that_are_repeated_to_leave_pytorch_out_are_the_same():
+def test_a_constant_that_is_repeated_to_leave_pytorch_out_is_the_same():
     assert memory.SCORED == SCORING_CHUNK
-    assert memory.ELEMENTS_OF_AN_OUTPUT == predict.ELEMENTS_OF_AN_OUTPUT
-    assert memory.ROWS_OF_A_LEAF == predict.ROWS_OF_A_LEAF
 
 
 def test_a_run_on_a_gpu_requests_at_least_what_its_libraries_take():
@@ -150,3 +130,28 @@ def test_a_run_on_a_gpu_requests_at_least_what_its_libraries_take():
     run = next(run for run, spec in study.runs.items() if spec["learner"] == "neural")
     assert 500 < requested_mb(study, run) < 1500
     assert requested_mb(study, run, gpus=1) == memory.LEAST_ON_A_GPU
+
+
+@pytest.mark.parametrize("edition", ["demo", "real", "rehearsal"])
+def test_no_recorded_run_took_more_than_it_requests_and_few_less_than_half(edition):
+    study, peaks = study_of(edition), recorded().set_index("run")["peak_mb"]
+    shares = np.array(
+        [
+            peaks[run] / requested_mb(study, run, prepared_folder="/dev/null")
+            for run in study.runs
+            if run in peaks.index
+        ]
+    )
+    assert len(shares) > 250
+    assert shares.max() < 1
+    assert (shares < 0.5).mean() < 0.01
+
+
+def test_the_model_of_memory_alone_covers_all_but_few_recorded_runs(monkeypatch):
+    """So that a run that was not recorded gets what it needs, too."""
+    monkeypatch.setattr(memory, "_peaks", dict)
+    study, peaks = study_of("demo"), recorded().set_index("run")["peak_mb"]
+    above = [
+        peaks[run] > requested_mb(study, run, prepared_folder="/dev/null") for run in study.runs
+    ]
+    assert np.mean(above) < 0.01

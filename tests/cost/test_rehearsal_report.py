@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from directrank.cost.estimate import estimate
-from directrank.cost.measure import of_another_machine
+from directrank.cost.machine import REFERENCE
 from directrank.cost.memory import LEAST_ON_A_GPU, requested_mb
 from directrank.data import standins
 from directrank.data.prepared import write_prepared
@@ -32,7 +32,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def prediction(study, tmp_path_factory):
-    return estimate(study, of_another_machine(), tmp_path_factory.mktemp("prepared"))
+    return estimate(study, prepared_folder=tmp_path_factory.mktemp("prepared"))
 
 
 def usage(path, seconds, megabytes, processor):
@@ -296,7 +296,7 @@ def test_a_whole_edition_leaves_nothing_to_extrapolate(study, prediction, tmp_pa
 
 
 def test_the_command_writes_the_rows_and_the_page(study, prediction, tmp_path, monkeypatch, capsys):
-    of_another_machine().write(tmp_path / "rates.json")
+    REFERENCE["cpu"].write(tmp_path / "rates.json")
     finish(tmp_path, next(prediction.runs.itertuples()))
     options = ["--folder", tmp_path, "--rates", tmp_path / "rates.json", "--out", tmp_path / "out"]
     monkeypatch.setattr("sys.argv", ["rehearsal_report.py", str(TINY), *map(str, options)])
@@ -307,7 +307,7 @@ def test_the_command_writes_the_rows_and_the_page(study, prediction, tmp_path, m
 
 
 def test_a_mistake_is_told_in_a_line_with_its_remedy(tmp_path, monkeypatch):
-    of_another_machine().write(tmp_path / "rates.json")
+    REFERENCE["cpu"].write(tmp_path / "rates.json")
     options = ["--folder", tmp_path, "--rates", tmp_path / "rates.json", "--out", tmp_path / "out"]
     monkeypatch.setattr("sys.argv", ["rehearsal_report.py", str(TINY), *map(str, options)])
     with pytest.raises(SystemExit, match=r"error: .*\n.*remedy"):

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from directrank.cost.estimate import estimate
-from directrank.cost.rates import Rates
+from directrank.cost.machine import Machine
 from directrank.edition.plan import load
 from directrank.system.schema import read_yaml
 
@@ -42,7 +42,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     plan = load(read_yaml(options.config), ROOT)
-    runs = estimate(plan, Rates.read(options.rates)).runs
+    runs = estimate(plan, Machine.read(options.rates)).runs
     together = components()
     print(f"{'data':18}{'fits':>6}{'hours':>9}{'jobs':>6}{'starting':>10}{'alone':>8}")
     jobs, hours = 0, 0.0

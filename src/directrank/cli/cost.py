@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,26 +13,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from directrank.cost.estimate import Estimate
-    from directrank.cost.rates import Rates
+    from directrank.cost.machine import Machine
 
 EPILOG = """\
 examples:
   directrank cost config/paper.yaml
-      predict hours on this machine's CPU, which is measured once, and on an NVIDIA H200
+      predict hours on this machine's CPU, whose speed is measured once, and on an NVIDIA H200
   directrank cost --measure gpu.json --device cuda
-      measure a GPU in a few seconds; then: directrank cost config/paper.yaml --gpu-rates gpu.json
+      measure a GPU's speed; then: directrank cost config/paper.yaml --gpu-rates gpu.json
   directrank cost config/paper.yaml --cluster cluster.yaml
       predict wall time and queue slots; cluster.yaml contains, for example,
         {name: ours, nodes: 8, cores_per_node: 32, time_limit_hours: 12, group_minutes: 30}
   directrank cost config/demo.yaml --against results/demo
       compare the recorded times of fits with the predicted ones
   directrank cost config/demo.yaml --against results/demo --calibrate rates.json
-      correct the rates by those runs; then: directrank cost config/paper.yaml --rates rates.json
+      correct the speed by those runs; then: directrank cost config/paper.yaml --rates rates.json
   directrank cost config/paper.yaml --out cost
       write cost/products.csv and cost/runs.csv, and cluster.csv and against.csv if requested
 
-Hours are upper bounds: they assume that each run uses every epoch and tree that it is allowed. Fits
-that stop early take less time.
+Hours follow from recorded runs: each run takes the time of those that are nearest to it, times the
+ratio of their work and of the speed of this machine. Runs that may stop early are taken to stop as
+early as those.
 """
 
 
@@ -45,7 +44,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="predict the hours of an edition, per figure and table",
         description=(
             "Predict how long an edition takes, per figure and table, per paper and in total, from "
-            "its configuration and the measured speed of a machine. The data need not be prepared."
+            "its configuration, recorded runs and the measured speed of a machine. The data need "
+            "not be prepared."
         ),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -63,21 +63,21 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     cost.add_argument(
         "--quick",
         action="store_true",
-        help="measure nothing: if this machine's rates are unknown, use those of another machine, "
-        "which show how runs compare but not how many hours they take",
+        help="measure nothing: if this machine's speed is unknown, give the hours of the machine "
+        "of the recorded runs",
     )
     for name, metavar, text in (
         (
             "measure",
             "FILE",
-            "measure this machine and write its rates to FILE (with the processor "
+            "measure this machine and write its speed to FILE (with the processor "
             "instructions that the environment allows: native arithmetic, unless it is restricted)",
         ),
-        ("rates", "FILE", "a CPU's rates (default: this machine's, kept in the user's cache)"),
-        ("gpu-rates", "FILE", "a GPU's rates (default: those of an NVIDIA H200)"),
+        ("rates", "FILE", "a CPU's speed (default: this machine's, kept in the user's cache)"),
+        ("gpu-rates", "FILE", "a GPU's speed (default: that of an NVIDIA H200)"),
         ("cluster", "FILE", "a description of a cluster (YAML)"),
         ("against", "RESULTS", "compare with recorded runs, e.g. results/demo"),
-        ("calibrate", "FILE", "with --against: write the CPU's rates, corrected by those runs"),
+        ("calibrate", "FILE", "with --against: write the CPU's speed, corrected by those runs"),
         ("out", "DIR", "write CSV files into this folder"),
     ):
         cost.add_argument(f"--{name}", metavar=metavar, type=Path, help=text)
@@ -92,7 +92,7 @@ def _cost(options: argparse.Namespace) -> None:
             "--calibrate needs recorded runs", "name them with --against results/<edition>"
         )
     if options.measure is not None:
-        _measured(options.measure, options.device, options.threads)
+        _measured(options.device, options.threads).write(options.measure)
         print(options.measure)
     elif options.config is None:
         raise ConfigError(
@@ -110,7 +110,7 @@ def _report(options: argparse.Namespace) -> None:
 
     from directrank.cost import cluster as clusters
     from directrank.cost.estimate import against, calibrated, estimate
-    from directrank.cost.rates import Rates, assumed_gpu
+    from directrank.cost.machine import REFERENCE, Machine
     from directrank.edition.plan import load
     from directrank.system.io import write_csv
     from directrank.system.schema import read_yaml
@@ -119,79 +119,60 @@ def _report(options: argparse.Namespace) -> None:
     # Before anything is measured, so that a mistake in the file is reported at once.
     cluster = None if options.cluster is None else clusters.Cluster.read(options.cluster)
     if options.rates:
-        cpu = Rates.read(options.rates)
+        cpu = Machine.read(options.rates)
     else:
-        arithmetic = plan.config["arithmetic"]
-        cpu = own_rates(options.threads, arithmetic, measuring=not options.quick)
-    gpu = Rates.read(options.gpu_rates) if options.gpu_rates else assumed_gpu(cpu)
-    estimates = {"cpu": estimate(plan, cpu), "gpu": estimate(plan, gpu)}
-    runs = estimates["cpu"].runs.assign(gpu_seconds=estimates["gpu"].runs["seconds"])
-    runs = runs.sort_values("seconds", ascending=False, kind="stable")
-    frames = {"products": _products(estimates), "runs": runs}
-    _print_products(plan.edition, estimates, frames["products"])
+        cpu = own_machine(options.threads, measuring=not options.quick)
+    gpu = Machine.read(options.gpu_rates) if options.gpu_rates else REFERENCE["cuda"]
+    prediction = estimate(plan, cpu, gpu)
+    runs = prediction.runs.sort_values("seconds", ascending=False, kind="stable")
+    products = prediction.products.assign(gpu_rates="measured" if gpu.measured else "assumed")
+    frames = {"products": products, "runs": runs}
+    _print_products(plan.edition, prediction)
     if options.runs:
         _table("Runs", runs)
     if cluster is not None:
-        chosen = estimates["gpu" if cluster.device == "cuda" else "cpu"]
-        course = clusters.queue(chosen.runs["seconds"].tolist(), cluster)
+        on_gpus = cluster.device == "cuda"
+        course = clusters.queue(runs["gpu_seconds" if on_gpus else "seconds"].tolist(), cluster)
         frames["cluster"] = pd.DataFrame([asdict(course)])
         _table(f"On the cluster '{cluster.name}'", frames["cluster"])
-        if cluster.device == "cpu" and cluster.cores_per_job != chosen.rates.threads:
+        if not on_gpus and cluster.cores_per_job != cpu.threads:
             print(
-                f"Jobs on this cluster use {cluster.cores_per_job} cores, but the rates are for "
-                f"{chosen.rates.threads} threads. Measure with --threads {cluster.cores_per_job}."
+                f"Jobs on this cluster use {cluster.cores_per_job} cores, but the hours are for "
+                f"{cpu.threads} threads. Measure with --threads {cluster.cores_per_job}."
             )
     if options.against is not None:
-        frames["against"] = against(estimates["cpu"], options.against)
+        frames["against"] = against(prediction, options.against)
         _print_against(frames["against"])
         if options.calibrate is not None:
-            calibrated(estimates["cpu"], frames["against"]).write(options.calibrate)
+            calibrated(cpu, frames["against"]).write(options.calibrate)
             print(options.calibrate)
     for name, frame in frames.items() if options.out is not None else ():
         write_csv(options.out / f"{name}.csv", frame)
         print(options.out / f"{name}.csv")
 
 
-def own_rates(threads: int, arithmetic: str, measuring: bool = True) -> Rates:
-    """This machine's rates, measured once and kept in the user's cache.
+def own_machine(threads: int, measuring: bool = True) -> Machine:
+    """This machine's CPU, measured once and kept in the user's cache.
 
     Args:
         threads: of a fit.
-        arithmetic: of the edition; the fastest instructions may take half the time of others.
-        measuring: False for the rates of another machine if those of this one are not in the cache.
+        measuring: False for the machine of the recorded runs if this one is not in the cache.
     """
-    from directrank.cost.measure import covers_everything, machine, of_another_machine
-    from directrank.cost.rates import Rates
-    from directrank.system.arithmetic import environment, of_this_process
+    from directrank.cost.machine import REFERENCE, Machine, name_of
     from directrank.system.errors import ConfigError
 
-    path = user_cache() / "directrank" / f"rates-cpu-{threads}-{arithmetic}.json"
+    path = user_cache() / "directrank" / f"machine-cpu-{threads}.json"
     if path.is_file():
-        try:
-            rates = Rates.read(path)
-        except ConfigError:
-            rates = None  # written by an older version
-        if rates is not None and rates.machine == machine("cpu") and covers_everything(rates):
-            return rates
+        with contextlib.suppress(ConfigError):  # written by another version
+            known = Machine.read(path)
+            if known.name == name_of("cpu"):
+                return known
     if not measuring:
-        return of_another_machine()
-    with tempfile.TemporaryDirectory() as folder:
-        measured = Path(folder) / path.name
-        if arithmetic == of_this_process():
-            _measured(measured, "cpu", threads)
-        else:
-            # Libraries choose their instructions when they are loaded, so another process measures.
-            command = [sys.executable, "-m", "directrank", "cost", "--measure", str(measured)]
-            subprocess.run(
-                [*command, "--threads", str(threads)],
-                env=environment(arithmetic),
-                stdout=subprocess.DEVNULL,
-                check=True,
-            )
-        rates = Rates.read(measured)
+        return REFERENCE["cpu"]
+    machine = _measured("cpu", threads)
     with contextlib.suppress(OSError):  # without a cache, the next call measures again
-        rates.write(path)
-    return rates
+        machine.write(path)
+    return machine
 
 
 def user_cache() -> Path:
@@ -200,42 +181,35 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or f"{os.devnull if home == '~' else home}/.cache")
 
 
-def _measured(path: Path, device: str, threads: int) -> Rates:
+def _measured(device: str, threads: int) -> Machine:
     import torch
 
-    from directrank.cost.measure import measure
+    from directrank.cost.machine import measure
     from directrank.system.errors import ConfigError
 
     if device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("PyTorch finds no GPU to measure", "measure the CPU with --device cpu")
     print("measuring this machine, which takes a few seconds", file=sys.stderr, flush=True)
-    rates = measure(device, threads)
-    rates.write(path)
-    return rates
+    return measure(device, threads)
 
 
-def _products(estimates: dict[str, Estimate]) -> pd.DataFrame:
-    frame = estimates["cpu"].products.rename(
-        columns={"hours": "cpu_hours", "hours_own": "cpu_hours_own"}
-    )
-    frame["gpu_hours"] = estimates["gpu"].products["hours"]
-    frame["gpu_hours_own"] = estimates["gpu"].products["hours_own"]
-    frame["gpu_rates"] = "measured" if estimates["gpu"].rates.measured else "assumed"
-    return frame
-
-
-def _print_products(edition: str, estimates: dict[str, Estimate], frame: pd.DataFrame) -> None:
-    cpu, gpu = estimates["cpu"].rates, estimates["gpu"].rates
-    kind = "measured" if gpu.measured else "ASSUMED, not measured here"
-    print(f"CPU: {cpu.machine}, {cpu.threads} thread(s) per fit; {cpu.note}")
-    print(f"GPU: {gpu.machine}; {kind}: {gpu.note}")
-    _table(f"Cost of edition '{edition}' (upper bounds)", frame.drop(columns="gpu_rates"))
+def _print_products(edition: str, prediction: Estimate) -> None:
+    cpu, gpu = prediction.cpu, prediction.gpu
+    assumed = "" if gpu.measured else "ASSUMED, not measured here; "
+    print(f"CPU: {cpu.name}, {cpu.threads} thread(s) per fit; {_speed(cpu)}")
+    print(f"GPU: {gpu.name}; {assumed}{_speed(gpu)}")
+    _table(f"Cost of edition '{edition}'", prediction.products)
     print("A run that several products need is counted in each of them, but once in each sum")
     print("('all'). The hours in the 'own' columns are those of runs that nothing else needs.")
     print("All hours are for one process at a time, also on the GPU, which several processes of")
-    print("small networks can share. The sizes of the data sets come from:")
-    for name, origin in estimates["cpu"].runs.groupby("data")["known_from"].first().items():
+    print("small networks can share. Few runs were recorded on a GPU, so that its hours are")
+    print("extrapolated. The sizes of the data sets come from:")
+    for name, origin in prediction.runs.groupby("data")["known_from"].first().items():
         print(f"  {name}: {origin}")
+
+
+def _speed(machine: Machine) -> str:
+    return f"{machine.slowness:.3g} times the recorded seconds; {machine.note}"
 
 
 def _print_against(frame: pd.DataFrame) -> None:

@@ -227,10 +227,10 @@ def _request(options: argparse.Namespace) -> Any:
 
 def _predicted(plan: Study, cores: int) -> float:
     """The seconds that the command takes on ``cores`` cores, at most."""
-    from directrank.cli.cost import own_rates
+    from directrank.cli.cost import own_machine
     from directrank.cost.estimate import estimate
 
-    runs = estimate(plan, own_rates(1, plan.config["arithmetic"])).runs
+    runs = estimate(plan, own_machine(1)).runs
     products = [product["experiments"].items() for product in plan.products.values()]
     methods = max(
         len({(name, cell["settings"].get("method")) for name, cells in shown for cell in cells})

@@ -2,87 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from scipy.optimize import lsq_linear
 
 from directrank.cost.facts import facts
-from directrank.cost.predict import PARTS, cost_of
-from directrank.cost.rates import Rates
+from directrank.cost.features import features_of
+from directrank.cost.machine import REFERENCE, Machine
+from directrank.cost.predict import predicted, recorded
 from directrank.edition.plan import Study, runs_behind
 from directrank.study.results import FITS, RECORD
-from directrank.study.specification import candidate_settings
-from directrank.system.errors import DataError
+from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json
 from directrank.system.usage import read_usage
-
-#: Each factor of :func:`calibrated` is shrunk towards 1 with this share of a run's weight, and
-#: bounded.
-_HELD, _BOUNDS = 0.1, (0.1, 10.0)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The predicted cost of a study on one machine.
+    """The predicted cost of a study.
 
     Attributes:
-        rates: of the machine.
-        runs: one row per run: ``run``, ``data``, ``known_from``, ``learner``, ``fits``, ``epochs``
-            (of all fits), seconds by part, ``seconds``.
+        cpu, gpu: the machines.
+        runs: one row per run: ``run``, ``data``, ``known_from`` (the source of its size),
+            ``learner``, ``fits``, ``epochs`` (of all fits), ``seconds`` on the CPU, ``start``
+            (those that do not grow with epochs), ``like`` (the nearest recorded run),
+            ``ended_early`` (whether that may have ended before its last epoch), ``gpu_seconds``,
+            ``gpu_like``.
         products: one row per product, paper (``all``) and for the whole study (``all``, ``all``):
-            ``paper``, ``product``, ``runs``, ``fits``, ``hours``, ``hours_own`` (of runs that
-            nothing else needs). A run that several need is counted once in each sum.
+            ``paper``, ``product``, ``runs``, ``fits``, ``cpu_hours``, ``cpu_hours_own`` (of runs
+            that nothing else needs), ``gpu_hours``, ``gpu_hours_own``. A run that several need is
+            counted once in each sum.
     """
 
-    rates: Rates
+    cpu: Machine
+    gpu: Machine
     runs: pd.DataFrame
     products: pd.DataFrame
 
 
 def estimate(
     study: Study,
-    rates: Rates,
+    cpu: Machine = REFERENCE["cpu"],
+    gpu: Machine = REFERENCE["cuda"],
     prepared_folder: str | Path = "data/prepared",
-    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Estimate:
-    """Predict an upper bound of the study's cost; its data need not be prepared.
+    """Predict what a study costs; its data need not be prepared.
 
     Args:
         study: the plan.
-        rates: of the machine.
+        cpu: the machine whose CPU trains.
+        gpu: a GPU that trains networks instead.
         prepared_folder: data sets that are prepared in it are measured; the sizes of others follow
             from their settings or from the catalogue.
-        progress: called as ``progress(done, of)``.
 
     Raises:
-        ConfigError: the rates lack a loss or a learner that the study has.
+        ConfigError: of a learner that the study has, no run was recorded.
     """
-    rows = []
-    for number, (run, spec) in enumerate(study.runs.items()):
-        source = study.data[study.run_data[run]]
-        size = facts(source, spec["fold"], prepared_folder)
-        cost = cost_of(spec, size, rates)
-        restarts = spec.get("training", {}).get("restarts", 1)
-        rows.append(
-            {
-                "run": run,
-                "data": source.name,
-                "known_from": size.origin,
-                "learner": spec["learner"],
-                "fits": spec["trials"] * len(candidate_settings(spec)) * restarts,
-                **asdict(cost),
-                "epochs": round(cost.epochs),
-                "seconds": cost.seconds,
-            }
+    sizes = {
+        run: facts(study.data[study.run_data[run]], spec["fold"], prepared_folder)
+        for run, spec in study.runs.items()
+    }
+    on_cpu = {run: features_of(spec, sizes[run]) for run, spec in study.runs.items()}
+    on_gpu = {
+        run: features_of(spec, sizes[run], "cuda")
+        for run, spec in study.runs.items()
+        if spec["learner"] == "neural"
+    }
+    times = predicted(on_cpu, recorded())
+    unknown = sorted({on_cpu[run].learner for run in times.index[times["seconds"].isna()]})
+    if unknown:
+        raise ConfigError(
+            f"no run of {', '.join(unknown)} was recorded",
+            "record one: python benchmarks/record_costs.py",
         )
-        progress(number + 1, len(study.runs))
-    names = ["run", "data", "known_from", "learner", "fits", "epochs", *PARTS, "seconds"]
-    runs = pd.DataFrame(rows, columns=names)
-    return Estimate(rates, runs, _by_product(study, runs))
+    runs = pd.DataFrame(
+        {
+            "run": list(study.runs),
+            "data": [study.data[study.run_data[run]].name for run in study.runs],
+            "known_from": [size.origin for size in sizes.values()],
+            "learner": [features.learner for features in on_cpu.values()],
+            "fits": [features.fits for features in on_cpu.values()],
+            "epochs": [features.epochs for features in on_cpu.values()],
+        }
+    ).join(times, on="run")
+    runs[["seconds", "start"]] *= cpu.slowness
+    on_gpus = predicted(on_gpu, recorded("cuda")).reindex(runs["run"]).reset_index()
+    # What is no network stays on the CPU.
+    runs["gpu_seconds"] = (on_gpus["seconds"] * gpu.slowness).fillna(runs["seconds"])
+    runs["gpu_like"] = on_gpus["like"].fillna("on the CPU")
+    return Estimate(cpu, gpu, runs, _by_product(study, runs))
 
 
 def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
@@ -109,8 +118,10 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
             "product": product,
             "runs": len(names),
             "fits": needed["fits"].sum(),
-            "hours": needed["seconds"].sum() / 3600,
-            "hours_own": own["seconds"].sum() / 3600,
+            "cpu_hours": needed["seconds"].sum() / 3600,
+            "cpu_hours_own": own["seconds"].sum() / 3600,
+            "gpu_hours": needed["gpu_seconds"].sum() / 3600,
+            "gpu_hours_own": own["gpu_seconds"].sum() / 3600,
         }
 
     rows = []
@@ -125,14 +136,14 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
-    """Compare predicted with recorded seconds for every run that has been measured.
+    """Compare predicted with measured seconds for every run that has been measured.
 
-    It is :func:`compared` with :func:`recorded`, which say what is returned and raised.
+    It is :func:`compared` with :func:`measured_runs`, which say what is returned and raised.
     """
-    return compared(prediction, recorded(prediction, results))
+    return compared(prediction, measured_runs(prediction, results))
 
 
-def recorded(prediction: Estimate, results: str | Path) -> pd.DataFrame:
+def measured_runs(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     """What the measured runs of a study took.
 
     Args:
@@ -172,25 +183,26 @@ def recorded(prediction: Estimate, results: str | Path) -> pd.DataFrame:
 
 
 def compared(prediction: Estimate, measured: pd.DataFrame) -> pd.DataFrame:
-    """Compare predicted with recorded seconds.
+    """Compare predicted seconds on the CPU with measured ones.
 
-    ``ratio`` is recorded ÷ predicted. Predictions assume every epoch that a run may take; if a run
-    stopped early, ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``, the prediction for
-    the epochs that it took.
+    ``ratio`` is measured ÷ predicted. ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``,
+    the prediction for the epochs that a run took, where it stopped before its last; a run that is
+    predicted from one that may have stopped early is predicted to stop as early.
 
     Args:
         prediction: the prediction.
-        measured: in the form of :func:`recorded`.
+        measured: in the form of :func:`measured_runs`.
 
     Returns:
         In the order of the prediction ``run``, ``predicted_s``, ``recorded_s``, ``ratio``,
         ``epochs_planned``, ``epochs_taken``, ``predicted_at_epochs_s``, ``ratio_at_epochs``,
         ``processor_s``, ``memory_mb``, and any further columns of ``measured``.
     """
-    planned = prediction.runs[["run", "start", "seconds", "epochs"]]
+    planned = prediction.runs[["run", "start", "seconds", "epochs", "ended_early"]]
     runs = planned.merge(measured, on="run")
     taken, epochs = runs["epochs_taken"], runs["epochs"]
     share = (taken.where(taken > 0) / epochs.where(epochs > 0)).fillna(1.0)
+    share = share.where(~runs["ended_early"].astype(bool), 1.0)
     at_epochs = runs["start"] + share * (runs["seconds"] - runs["start"])
     frame = pd.DataFrame(
         {
@@ -217,46 +229,15 @@ def _epochs_taken(folder: Path) -> float | None:
     return float(len(pd.read_csv(history))) if history.is_file() else None
 
 
-def calibrated(prediction: Estimate, measured: pd.DataFrame) -> Rates:
-    """The prediction's rates, corrected by the times of runs on the same machine.
-
-    There is one factor each for the start, networks with their evaluation, losses, steps, and every
-    learner that does not train networks in batches. The factors minimise the squared relative error
-    and stay at 1 where the runs give no information.
+def calibrated(machine: Machine, measured: pd.DataFrame) -> Machine:
+    """A machine whose slowness is corrected by the times of its own runs: their median ratio.
 
     Args:
-        prediction: the prediction.
+        machine: the CPU of the prediction.
         measured: what :func:`against` returned for it.
     """
-    runs = prediction.runs.set_index("run").loc[measured["run"]].reset_index()
-    share = (measured["epochs_taken"] / runs["epochs"].replace(0, np.nan)).fillna(1.0)
-    parts = runs[["start", "loss", "steps"]].copy()
-    parts["network"] = runs["network"] + runs["evaluation"]
-    for name in prediction.rates.learners:
-        parts[name] = runs["other"].where(runs["learner"] == name, 0.0)
-    parts[parts.columns[1:]] = parts[parts.columns[1:]].mul(share, axis=0)
-    held = _HELD * np.eye(parts.shape[1])
-    solution = lsq_linear(
-        np.vstack([parts.div(measured["recorded_s"].to_numpy(), axis=0), held]),
-        np.concatenate([np.ones(len(parts)), held.sum(axis=1)]),
-        bounds=_BOUNDS,
-    )
-    factor = dict(zip(parts.columns, solution.x.tolist(), strict=True))
-    old = prediction.rates
     return replace(
-        old,
-        note=f"{old.note}; corrected by {len(measured)} recorded runs",
-        flops={name: value / factor["network"] for name, value in old.flops.items()},
-        flops_in_loops={
-            name: value / factor["network"] for name, value in old.flops_in_loops.items()
-        },
-        element_seconds=old.element_seconds * factor["network"],
-        evaluation_seconds=old.evaluation_seconds * factor["network"],
-        tensor_seconds=old.tensor_seconds * factor["steps"],
-        calls={name: value * factor["steps"] for name, value in old.calls.items()},
-        lists={
-            name: [[x, y * factor["loss"]] for x, y in curve] for name, curve in old.lists.items()
-        },
-        learners={name: value * factor[name] for name, value in old.learners.items()},
-        start_seconds=old.start_seconds * factor["start"],
+        machine,
+        slowness=machine.slowness * float(measured["ratio_at_epochs"].median()),
+        note=f"{machine.note}; corrected by {len(measured)} recorded runs",
     )

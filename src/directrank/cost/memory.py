@@ -14,19 +14,19 @@ have been compared with them in ``rehearsal`` (benchmarks/results/rehearsal.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from directrank import learners
 from directrank.cost.facts import Facts, facts
+from directrank.cost.features import ROWS_OF_A_LEAF, layers, settings_of
+from directrank.cost.predict import recorded
 from directrank.edition.plan import Study
 from directrank.learners.trees.settings import most_leaves
 from directrank.study.specification import candidates
-from directrank.system import schema
 from directrank.system.io import digest_of
-from directrank.system.schema import package_schema
 
 #: Bytes of a float32, and of a megabyte as :mod:`directrank.system.usage` counts it.
 FLOAT, MEGABYTE = 4, 2**20
@@ -46,24 +46,23 @@ SCORED = 1 << 16
 #: pairs times ranks in SoftRank to a cut-off, whose recursion keeps every step.
 SCORED_COPIES, STEP_COPIES, PAIR_COPIES, RANK_COPIES = 2.9, 0.4, 6.5, 1.8
 
-#: Elements that a layer writes per output, as
-#: :data:`directrank.cost.predict.ELEMENTS_OF_AN_OUTPUT`.
+#: Elements that a layer writes per output: its product, its bias or norm, its activation.
 ELEMENTS_OF_AN_OUTPUT = 3
 
 #: Bytes of trees per document and feature of the training and validation set (bins in two orders,
 #: and what is needed to make them), and per bin of a leaf's histogram.
 BINNED, HISTOGRAM = 3.3, 16
 
-#: The least documents per leaf, as :data:`directrank.cost.predict.ROWS_OF_A_LEAF`.
-ROWS_OF_A_LEAF = 20
-
 #: MB of other learners (query by query, linear) beyond their data, and bytes per document and trial
 #: in their evaluation; the first trial needs half of them.
 OTHERS, EVALUATED = 120.0, 390
 
-#: How much more a job requests than is predicted, so that none of those networks and none of the
-#: 1 684 fits of ``rehearsal`` needed more, and none less than half of it.
+#: How much more a job requests than is predicted, so that none of the 1 684 fits of ``rehearsal``
+#: needed more.
 MARGIN = 1.45
+
+#: How much more the job of a run that was recorded requests, at least, than it took then.
+MARGIN_OF_RECORDED = 1.1
 
 #: MB of a run on a GPU, whose libraries take more than a small run; this was not measured.
 LEAST_ON_A_GPU = 4000
@@ -83,8 +82,16 @@ def requested_mb(
     """
     spec = study.runs[run]
     size = facts(study.data[study.run_data[run]], spec["fold"], prepared_folder)
-    megabytes = round(MARGIN * predicted_mb(spec, size))
+    megabytes = MARGIN * predicted_mb(spec, size)
+    megabytes = round(max(megabytes, MARGIN_OF_RECORDED * _peaks().get(run, 0.0)))
     return max(megabytes, LEAST_ON_A_GPU) if gpus else megabytes
+
+
+@cache
+def _peaks() -> Mapping[str, float]:
+    """Recorded run → its peak memory in megabytes."""
+    table = recorded()
+    return dict(zip(table["run"], table["peak_mb"], strict=True))
 
 
 def predicted_mb(spec: Mapping[str, Any], size: Facts) -> float:
@@ -133,16 +140,14 @@ def _of_networks(spec: Mapping[str, Any], size: Facts) -> float:
 
 
 def _of_a_stack(fits: int, spec: Mapping[str, Any], size: Facts) -> float:
-    training = schema.complete(
-        spec["training"], package_schema("run")["properties"]["training"], "training"
-    )
+    training = settings_of(spec)
     fits *= training["restarts"]
     models = min(training["stack"] or fits, fits)
     lengths = size.lengths["train"]
     if training["max_documents"] is not None:
         lengths = np.minimum(lengths, training["max_documents"])
     queries = min(training["batch_queries"], len(lengths))
-    outputs = layers(spec["model"])
+    outputs = [outputs for _, outputs in layers(spec["model"], size.features)]
     elements = size.features + ELEMENTS_OF_AN_OUTPUT * sum(outputs)
     step = models * queries * float(lengths.mean()) * elements
     pairs = models * queries * float(lengths.max()) ** 2
@@ -155,20 +160,8 @@ def _of_a_stack(fits: int, spec: Mapping[str, Any], size: Facts) -> float:
     return numbers * FLOAT / MEGABYTE
 
 
-def layers(model: Mapping[str, Any]) -> list[int]:
-    """The outputs of each layer of a scorer that ``model`` describes, without importing it."""
-    if model["name"] == "context":
-        width, inner = model["width"], model["inner"]
-        # Attention has four layers per block: queries, keys and values in one, and the mixture.
-        return [width, *[3 * width, width, inner, width] * model["blocks"], 1]
-    hidden = model.get("hidden", [])
-    return [*(hidden if isinstance(hidden, list) else [hidden]), 1]
-
-
 def _of_trees(spec: Mapping[str, Any], size: Facts) -> float:
-    settings = schema.complete(
-        spec["model"], learners.get(spec["learner"]).settings, f"learner '{spec['learner']}'"
-    )
+    settings = settings_of(spec)
     documents = {split: int(lengths.sum()) for split, lengths in size.lengths.items()}
     cells = (documents["train"] + documents["vali"]) * size.features
     leaves = min(most_leaves(settings), max(documents["train"] / ROWS_OF_A_LEAF, 2))
