@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,8 @@ from record_jobs import megabytes
 
 from directrank.cost.estimate import Estimate, compared, measured_runs, runs_of_papers
 from directrank.cost.memory import requested_mb
+from directrank.edition.batches import gpus
 from directrank.edition.plan import Study
-from directrank.edition.workflow import Workflow
 from directrank.system.usage import read_usage
 
 #: The settings of a scorer or of trees that name it.
@@ -69,15 +68,13 @@ def finished(
     measured = compared(prediction, measured)
     papers = papers_of(study)
     then = earlier.set_index("run") if earlier is not None and elsewhere else None
-    plan = Workflow(study, folder)
     rows = []
     for fit in measured.itertuples():
         spec, key = study.runs[fit.run], study.run_data[fit.run]
-        gpus = plan.run_gpus(SimpleNamespace(run=fit.run))
         if then is not None and fit.earlier:
             requested, predicted = then.loc[fit.run, ["mem_mb", "predicted_s"]]
         else:
-            requested = requested_mb(study, fit.run, gpus, folder / PREPARED)
+            requested = requested_mb(study, fit.run, gpus(study, fit.run), folder / PREPARED)
             predicted = fit.predicted_at_epochs_s
         rows.append(
             {

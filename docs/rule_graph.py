@@ -23,8 +23,8 @@ def dependencies(edition="demo"):
         command += ["--snakefile", ROOT / "workflow/Snakefile", "--directory", folder]
         command += ["--configfile", ROOT / f"config/{edition}.yaml"]
         text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    # Rules of single papers are drawn as one.
-    names = {node: re.sub("^plans_.*", "plans", rule) for node, rule in named(text)}
+    # Rules of single papers are drawn as one, and so are those of batches.
+    names = {node: re.sub("^(plans|products|fit)_.*", r"\1", rule) for node, rule in named(text)}
     return {(names[first], names[second]) for first, second in re.findall(r"(\w+) --> (\w+)", text)}
 
 

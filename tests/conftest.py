@@ -1,5 +1,6 @@
 """What every test shares."""
 
+import json
 import os
 
 # Tiny tensors gain nothing from threads, and tests often share a machine.
@@ -89,13 +90,13 @@ def finished(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def made_again(finished, tmp_path_factory):
-    """Another folder, in which one core made the pages of the data and a run of the tiny edition.
+    """Another folder, in which one core made the pages of the data and a batch of the tiny edition.
 
-    With the run's name; tests leave it as it is.
+    With the names of the batch's runs; tests leave it as it is.
     """
     folder = tmp_path_factory.mktemp("again")
-    (run,) = (path.name for path in finished.glob("results/tiny/runs/*approx_ndcg*"))
-    targets = ["figures/tiny/data/datasets.md", f"results/tiny/runs/{run}/run.json"]
+    (record,) = finished.glob("results/tiny/batches/*-web30k_*.json")
+    targets = ["figures/tiny/data/datasets.md", str(record.relative_to(finished))]
     process = snakemake(folder, *targets, "--cores", "1")
     assert process.returncode == 0, output_of(process)
-    return folder, run
+    return folder, sorted(json.loads(record.read_text(encoding="utf-8")))

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 from directrank.edition import plan, workflow
-from directrank.edition.workflow import Workflow, claims_option
+from directrank.study import results
 from directrank.system.errors import ConfigError, DataError
+from directrank.system.io import json_text, write_text
 from directrank.system.locks import Claim
 from directrank.system.schema import read_yaml
-from studies import study_of
+from studies import study_of, workflow_of
 from workflow_runs import ROOT, TINY
 
 
@@ -26,126 +27,150 @@ def study():
 
 @pytest.fixture(scope="module")
 def tiny(study):
-    return Workflow(study, ROOT)
+    return workflow_of(study)
 
 
 def changed(study, **config):
     """The workflow of the same study with another configuration."""
-    return Workflow(plan.Study({**study.config, **config}, study.data, study.runs), ROOT)
+    return workflow_of(
+        plan.Study({**study.config, **config}, study.data, study.runs, study.run_data)
+    )
 
 
 def test_planning_the_demo_imports_no_pytorch():
     code = (
         "import sys\n"
-        "from types import SimpleNamespace\n"
-        "from directrank.edition import plan\n"
-        "from directrank.edition.workflow import Workflow\n"
-        "from directrank.system.schema import read_yaml\n"
-        "study = plan.load(read_yaml('config/demo.yaml'))\n"
-        "workflow = Workflow(study, '.')\n"
-        "for run in study.runs: workflow.run_code(SimpleNamespace(run=run))\n"
-        "for paper, product in study.products:\n"
-        "    workflow.product_code(SimpleNamespace(paper=paper, product=product))\n"
-        "for paper in workflow.papers_with_claims():\n"
-        "    workflow.claims_code(SimpleNamespace(paper=paper))\n"
+        "from studies import study_of, workflow_of\n"
+        "study = study_of('demo')\n"
+        "workflow = workflow_of(study)\n"
+        "workflow.batch_texts()\n"
+        "for part in workflow.parts.values(): workflow.part_code(part)\n"
         "print('torch' in sys.modules, 'lightgbm' in sys.modules, len(study.runs))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT / "tests/helpers",
     )
     torch, lightgbm, runs = done.stdout.split()
     assert (torch, lightgbm) == ("False", "False")
     assert int(runs) > 200
 
 
-def test_a_papers_claims_take_its_own_runs_alone():
-    study = study_of("demo")
-    workflow = Workflow(study, ROOT)
+def test_a_paper_is_a_part_that_takes_its_own_runs_alone():
+    workflow = workflow_of(study_of("demo"))
     papers = workflow.papers_with_claims()
     assert papers == ["bruch2019", "burges2006", "pobrotyn2021", "qin2010", "yu2020"]
-    wildcards = SimpleNamespace(paper="bruch2019")
-    assert all("/bruch2019/" in name for name in workflow.paper_plans("bruch2019"))
-    runs = {Path(name).parent.name for name in workflow.paper_runs(wildcards)}
-    drawn = {
-        cell["run"]
-        for (paper, _), item in study.products.items()
-        if paper == "bruch2019"
-        for cells in item["experiments"].values()
-        for cell in cells
+    assert set(workflow.parts) == {*papers, "one_protocol_msrd_sample"}
+    part = workflow.parts["bruch2019"]
+    assert part.has_claims
+    assert set(workflow.part_plans(part)) == set(workflow.paper_plans("bruch2019"))
+    plans = [workflow.study.products["bruch2019", name] for name in part.products]
+    runs = {
+        run
+        for record in workflow.part_runs(part)
+        for run in workflow.batches[Path(record).stem].runs
     }
-    assert runs == drawn
-    assert len(runs) < len(study.runs)
+    assert runs == plan.runs_behind(plans)
+    assert len(runs) < len(workflow.study.runs)
 
 
-def test_the_first_figure_shows_real_data_and_waits_for_no_verdict():
-    study = study_of("demo")
-    workflow = Workflow(study, ROOT)
-    protocol = {
-        cell["run"]
-        for cells in study.products["one_protocol", "figure_msrd_sample"]["experiments"].values()
-        for cell in cells
+def test_a_part_makes_every_file_of_its_products_and_its_verdicts(tiny):
+    (part,) = tiny.parts.values()
+    figures = [f"figures/tiny/bruch2019/figure1.{form}" for form in ("png", "pdf", "svg", "csv")]
+    assert tiny.part_figures(part) == figures
+    folder = "paper_tables/tiny/bruch2019/"
+    assert {name.removeprefix(folder) for name in tiny.part_tables(part)} == {
+        *("table1.csv", "table1.md", "table1.tex", "claims.csv", "claims_times.csv")
     }
-    quick = workflow.runs_of_first_figure({})
-    assert 0 < len(quick) < len(protocol)
-    assert {study.run_data[run] for run in quick} == {"msrd_sample"}
-    # If the others take longer, it is the figure of one protocol.
-    seconds = {run: 0.1 if run in protocol else 1000.0 for run in study.runs}
-    assert workflow.runs_of_first_figure(seconds) == protocol
+    every = [file for kind in ("figure", "table", "values") for file in tiny.product_files(kind)]
+    made = {*tiny.part_figures(part), *tiny.part_tables(part)}
+    assert made == {*every, *tiny.claims_of_papers(), *tiny.claims_of_papers("_times.csv")}
 
 
-def test_a_product_takes_the_verdicts_that_it_quotes():
-    study = study_of("demo")
-    workflow = Workflow(study, ROOT)
-    quoting = SimpleNamespace(paper="bruch2019", product="table1")
-    (file,) = workflow.product_claims(quoting)
-    assert file == "paper_tables/demo/bruch2019/claims.csv"
-    assert claims_option(quoting, SimpleNamespace(claims=[file])) == f"--claims {file}"
-    silent = SimpleNamespace(paper="bruch2019", product="summary")
-    assert workflow.product_claims(silent) == []
-    assert claims_option(silent, SimpleNamespace(claims=[])) == ""
-
-
-def test_without_shared_files_jobs_declare_all_that_they_read(study, tiny):
-    alone = Workflow(study, ROOT, files_are_shared=False)
+def test_without_shared_files_a_batch_is_a_run_that_declares_all_its_files(study, tiny):
+    alone = workflow_of(study, files_are_shared=False)
+    assert {name: batch.runs for name, batch in alone.batches.items()} == {
+        run: (run,) for run in study.runs
+    }
     run = next(iter(study.runs))
-    wildcards = SimpleNamespace(run=run)
-    assert tiny.run_files([run]) == [f"results/tiny/runs/{run}/run.json"]
+    name, _ = next(item for item in tiny.batches.items() if run in item[1].runs)
+    assert tiny.run_files([run]) == [f"results/tiny/batches/{name}.json"]
     assert len(alone.run_files([run])) == 4
-    record, *rest = alone.run_data(wildcards)
-    assert [record] == tiny.run_data(wildcards)
+    outputs = alone.batch_outputs("the folder {}".format)
+    assert len(outputs["files"]) == 4
+    assert outputs["models"] == "the folder results/tiny/runs/{batch}/models"
+    record, *rest = alone.batch_data(SimpleNamespace(batch=run))
+    assert [record] == tiny.batch_data(SimpleNamespace(batch=name))
     assert record.endswith("/prepared.json")
     assert {name.rsplit("/", 2)[1] for name in rest} >= {"train", "vali", "test", "store"}
 
 
-def test_a_run_that_is_not_planned_is_refused(tiny):
-    for function in (tiny.specification_text, tiny.run_data, tiny.run_code):
-        with pytest.raises(ConfigError, match="edition 'tiny' has no run 'mine'"):
-            function(SimpleNamespace(run="mine"))
+def test_a_batch_that_is_not_planned_is_refused(tiny):
+    for function in (tiny.batch_data, tiny.batch_runs, tiny.batch_threads):
+        with pytest.raises(ConfigError, match="edition 'tiny' has no batch 'mine'"):
+            function(SimpleNamespace(batch="mine"))
 
 
-def test_products_are_found_by_kind_and_ending(tiny):
-    figure = "figures/tiny/bruch2019/figure1"
-    assert tiny.product_files("figure") == [
-        f"{figure}{form}" for form in (".png", ".pdf", ".svg", ".csv")
-    ]
-    assert tiny.product_files("figure", ".svg") == [f"{figure}.svg"]
-    assert tiny.product_files("table", ".md") == ["paper_tables/tiny/bruch2019/table1.md"]
-    assert tiny.gallery_files() == ["figures/tiny/README.md"]
-    assert "results/tiny/plan/bruch2019/table1.json" in tiny.plan_files()
+def test_the_parameters_of_a_batch_change_with_the_code_of_its_runs_alone(study, monkeypatch):
+    tiny = workflow_of(study)
+    first, second = (SimpleNamespace(batch=name) for name in tiny.batches)
+    before = [tiny.batch_runs(first), tiny.batch_runs(second)]
+    run = tiny.batch(first).runs[0]
+    code = tiny.run_code
+    monkeypatch.setattr(tiny, "run_code", lambda name: "new" if name == run else code(name))
+    after = tiny.batch_runs(first)
+    assert after[0] == f"{run} new"
+    assert [after[1:], tiny.batch_runs(second)] == [before[0][1:], before[1]]
 
 
-def test_a_product_reads_the_runs_of_its_cells(study, tiny):
-    of_table = tiny.product_runs(SimpleNamespace(paper="bruch2019", product="table1"))
-    assert set(of_table) <= set(tiny.all_run_files())
-    cells = study.products["bruch2019", "table1"]["experiments"].values()
-    assert len(of_table) == len({cell["run"] for each in cells for cell in each})
+def test_a_record_of_a_batch_that_lacks_a_run_is_forgotten(study, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, batch in tiny.batches.items():
+        for run in batch.runs:
+            write_text(f"results/tiny/runs/{run}/run.json", "{}")
+        write_text(f"results/tiny/batches/{name}.json", "{}")
+    tiny.forget_incomplete()
+    assert len(list(Path("results/tiny/batches").iterdir())) == len(tiny.batches) == 2
+    first, second = tiny.batches
+    shutil.rmtree(f"results/tiny/runs/{tiny.batches[first].runs[0]}")
+    tiny.forget_incomplete()
+    assert [path.stem for path in Path("results/tiny/batches").iterdir()] == [second]
 
 
-def test_wildcards_match_what_is_planned_alone(study, tiny):
-    constraints = tiny.wildcard_constraints()
-    assert all(re.fullmatch(constraints["run"], run) for run in study.runs)
-    assert all(re.fullmatch(constraints["key"], key) for key in study.data)
-    assert not re.fullmatch(constraints["paper"], "bruch2091")
+def test_progress_counts_the_runs_that_are_to_be_trained(study, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, _ = tiny.batches
+
+    def record(run, **changes):
+        facts = {"spec": study.runs[run], "code": tiny.run_code(run), "data": {"digest": "d"}}
+        for name in results.FILES:
+            write_text(f"results/tiny/runs/{run}/{name}", json_text({**facts, **changes}))
+
+    done, stale, *_ = tiny.batches[first].runs
+    record(done)
+    record(stale, code="old")
+    progress = tiny.progress([first], print)
+    assert "0 of 2 runs" in progress.text(1)
+    record(stale)
+    assert "1 of 2 runs" in progress.text(1)
+    alone = workflow_of(study, files_are_shared=False)
+    alone.progress(alone.batches, print).start()  # of which nothing is known
+
+
+def test_rules_of_fits_match_what_is_planned_alone(study, tiny):
+    short, long = (re.compile(pattern) for pattern, _ in tiny.fit_rules().values())
+    assert all(short.fullmatch(name) and not long.fullmatch(name) for name in tiny.batches)
+    demo = workflow_of(study_of("demo"))
+    (short, low), (long, high) = demo.fit_rules().values()
+    assert low < high
+    for name, batch in demo.batches.items():
+        assert bool(re.fullmatch(long, name)) == batch.is_long
+        assert bool(re.fullmatch(short, name)) != batch.is_long
+    ((pattern, _),) = workflow_of(study, files_are_shared=False).fit_rules().values()
+    assert all(re.fullmatch(pattern, run) for run in study.runs)
     assert workflow.choice([]) == "none"
     assert re.fullmatch(workflow.choice(["a.b", "c"]), "a.b")
     assert not re.fullmatch(workflow.choice(["a.b", "c"]), "axb")
@@ -158,7 +183,7 @@ def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study
     printed = 'printf "%s|" "$-" "$DIRECTRANK_PARENT" "$DIRECTRANK_STAGE" "$MKL_CBWR"; "$PYTHON" -V'
     for arithmetic, expected in (("portable", "AVX2"), ("native", "")):
         prefix = changed(study, arithmetic=arithmetic, stage_dir="${TMPDIR}/it's").shell_prefix(
-            str(python), "/no/server"
+            str(python)
         )
         environment = {key: value for key, value in os.environ.items() if key != "MKL_CBWR"}
         command = prefix.format() + printed.replace("$MKL_CBWR", "${MKL_CBWR-}")
@@ -171,11 +196,28 @@ def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study
         assert version.startswith("Python 3")
 
 
-def test_gpus_are_for_networks_on_cuda(study):
-    neural = next(run for run, spec in study.runs.items() if spec["learner"] == "neural")
-    wildcards = SimpleNamespace(run=neural)
-    assert changed(study, device="cuda").run_gpus(wildcards) == 1
-    assert changed(study, device="auto").run_gpus(wildcards) == 0
+def test_archives_are_parsed_with_two_threads_before_anything_else_starts():
+    rules = workflow_of(study_of("real")).data_rules()
+    assert {key for rule in rules.values() for key in rule.keys} == set(study_of("real").data)
+    assert set(rules) == {"generate", "prepare_5_folds"}
+    generate, prepare = rules["generate"], rules["prepare_5_folds"]
+    assert (len(generate.splits), len(prepare.splits)) == (3, 15)
+    assert (generate.threads, prepare.threads) == (1, 2)
+    assert prepare.priority > generate.priority > workflow.LONG > workflow.DRAWING > 0
+
+
+def test_as_many_networks_are_trained_at_once_as_share_a_gpu(study):
+    config = {"device": "cuda", "fits_per_gpu": 3, "fit_threads": 2, "batch_minutes": 10}
+    on_gpu = changed(study, **config)
+    for name, batch in on_gpu.batches.items():
+        wildcards = SimpleNamespace(batch=name)
+        assert on_gpu.batch_gpus(wildcards) == int("-gpu-" in name)
+        at_once = min(3, len(batch.runs)) if "-gpu-" in name else 1
+        assert on_gpu.batch_at_once(wildcards) == at_once
+        assert on_gpu.batch_threads(wildcards) == 2 * at_once
+    assert {on_gpu.batch_at_once(SimpleNamespace(batch=name)) for name in on_gpu.batches} == {1, 2}
+    on_cpu = changed(study, **config | {"device": "auto"})
+    assert {on_cpu.batch_at_once(SimpleNamespace(batch=name)) for name in on_cpu.batches} == {1}
 
 
 def test_data_that_are_only_read_may_be_shared(study, tiny, tmp_path, monkeypatch):
@@ -192,9 +234,8 @@ def test_data_that_are_only_read_may_be_shared(study, tiny, tmp_path, monkeypatc
 def test_archives_are_required_of_what_is_prepared_from_them(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = plan.DataSource("ohsumed", "ohsumed", {}, "archive")
-    archived = Workflow(
-        plan.Study({**study.config, "raw_dir": str(tmp_path)}, {**study.data, "ohsumed": source}),
-        ROOT,
+    archived = workflow_of(
+        plan.Study({**study.config, "raw_dir": str(tmp_path)}, {**study.data, "ohsumed": source})
     )
     archived.require_archives(study.data)
     with pytest.raises(DataError, match="OHSUMED") as error:
@@ -211,28 +252,31 @@ def test_folders_are_those_of_the_files_wherever_storage_puts_them(tiny):
 
     plans = ["s3/results/tiny/plan/bruch2019/table1.json"]
     assert workflow.results_folder(None, files(plans=plans)) == "s3/results/tiny"
+    batch = files(plans="s3/results/tiny/batches/plan/bruch2019-web30k-1.json")
+    assert workflow.results_folder(None, batch) == "s3/results/tiny"
+    assert workflow.logs_folder(None, batch) == "s3/logs/tiny"
+    assert workflow.logs_folder(None, files(plans=["results/tiny/plan/a/b.json"])) == "logs/tiny"
     data = ["s3/data/prepared/a-1/prepared.json", "s3/data/prepared/a-1/Fold1/train/split.json"]
     assert workflow.data_folders(None, data) == ["s3/data/prepared/a-1"]
     assert workflow.prepared_folder(None, files(data=data)) == "s3/data/prepared"
     assert workflow.prepared_folder(None, files(data=[])) == "data/prepared"
     figures = ["s3/figures/tiny/bruch2019/figure1.svg"]
-    assert tiny.figures_folder(None, files(figures=figures)) == "s3/figures/tiny"
-    assert tiny.figures_folder(None, files(figures=[])) == "figures/tiny"
+    assert tiny.figures_folder(files(figures=figures)) == "s3/figures/tiny"
+    assert tiny.figures_folder(files(figures=[])) == "figures/tiny"
 
 
 def test_published_values_and_templates_count_by_their_content(study, tiny, tmp_path):
     for folder in ("paper_tables/published", "src/directrank/report/templates"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    table1 = SimpleNamespace(paper="bruch2019", product="table1")
 
     def digests(root):
-        of = Workflow(study, root)
-        return of.product_code(table1), of.claims_code(table1), of.report_code()
+        of = workflow_of(study, root)
+        return of.part_code(of.parts["bruch2019"]), of.report_code()
 
     before = digests(ROOT)
     template = next((tmp_path / "src/directrank/report/templates").iterdir())
     template.write_text(f"{template.read_text()}more")
-    assert [a == b for a, b in zip(before, digests(tmp_path), strict=True)] == [True, True, False]
+    assert [a == b for a, b in zip(before, digests(tmp_path), strict=True)] == [True, False]
     published = tmp_path / "paper_tables/published/letor3_baselines.csv"
     published.write_text(f"{published.read_text()}more\n")
     workflow._digest.cache_clear()
@@ -240,14 +284,14 @@ def test_published_values_and_templates_count_by_their_content(study, tiny, tmp_
 
 
 def test_a_collections_part_is_its_own():
-    real = Workflow(study_of("real"), ROOT, True)
+    real = workflow_of(study_of("real"))
     assert real.collections() == ["ohsumed", "mq2008", "clueweb09", "msrd"]
     files = real.collection_files("msrd")
     assert "paper_tables/real/one_protocol/per_query_msrd.parquet" in files
     assert "paper_tables/real/one_protocol/table_msrd.csv" in files
     assert not [name for name in files if "ohsumed" in name or "collections" in name]
-    runs = {name.split("/")[3] for name in files if name.startswith("results/")}
-    specs = [real.study.runs[run] for run in runs]
+    batches = [real.batches[Path(name).stem] for name in files if name.startswith("results/")]
+    specs = [real.study.runs[run] for batch in batches for run in batch.runs]
     assert {(spec["data"]["name"], spec["fold"]) for spec in specs} == {
         ("msrd", fold) for fold in range(1, 6)
     }
@@ -255,21 +299,12 @@ def test_a_collections_part_is_its_own():
 
 
 def test_what_is_drawn_from_published_values_reads_those_of_every_collection():
-    real = Workflow(study_of("real"), ROOT, True)
-    read = real.product_values(SimpleNamespace(paper="one_protocol", product="table_collections"))
+    real = workflow_of(study_of("real"))
+    read = real.part_values(real.parts["one_protocol_collections"])
     assert [name.split("per_query_")[1] for name in read] == [
         f"{collection}.parquet" for collection in real.collections()
     ]
-    assert real.product_values(SimpleNamespace(paper="qin2010", product="table4")) == []
-
-
-def test_a_product_that_is_not_made_is_named_beside_those_that_are():
-    workflow = Workflow(study_of("demo"), ROOT)
-    pattern = workflow.wildcard_constraints()["product"]
-    for product in ("figure1", "figure11", "table9b"):
-        assert re.fullmatch(pattern, product)
-        with pytest.raises(ConfigError, match=rf"no '{product}' of 'yu2020'\n.*figure1a, figure1b"):
-            workflow.product_runs(SimpleNamespace(paper="yu2020", product=product))
+    assert real.part_values(real.parts["qin2010"]) == []
 
 
 def test_an_edition_without_claims_has_no_file_of_them(study, tiny):
@@ -279,7 +314,16 @@ def test_an_edition_without_claims_has_no_file_of_them(study, tiny):
         for key, plan in study_of("demo").products.items()
         if key[0] == "one_protocol" and "trees" not in key[1]
     }
-    alone = Workflow(plan.Study(study.config, products=products), ROOT)
+    runs = plan.runs_behind(products.values())
+    alone = workflow_of(
+        plan.Study(
+            study.config,
+            study_of("demo").data,
+            {run: study_of("demo").runs[run] for run in runs},
+            study_of("demo").run_data,
+            products,
+        )
+    )
     assert alone.claims_files() == []
     assert "claims" not in alone.closing_words()
 

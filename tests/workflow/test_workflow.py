@@ -12,10 +12,10 @@ from directrank.edition.plan import load
 from directrank.study.specification import candidate_settings
 from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
-from studies import study_of
+from studies import study_of, workflow_of
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
-RUNS = 4  # of the tiny edition
+RUNS, BATCHES = 4, 2  # of the tiny edition
 
 
 def planned(process) -> dict[str, int]:
@@ -23,7 +23,7 @@ def planned(process) -> dict[str, int]:
     lines = [line.split() for line in (process.stdout + process.stderr).splitlines()]
     counts = {}
     for words in lines:
-        if len(words) >= 2 and words[-1].isdigit() and all(w.isalpha() for w in words[:-1]):
+        if len(words) >= 2 and words[-1].isdigit() and words[0].isalpha():
             counts[" ".join(words[:-1])] = int(words[-1])
     return counts
 
@@ -81,16 +81,19 @@ def test_a_finished_folder_that_is_moved_with_its_clone_has_nothing_to_do(finish
     published = clone / "paper_tables/published/bruch2019_table1.csv"
     published.write_text(published.read_text().replace("0.", "0.9", 1))
     jobs = planned(snakemake(folder, "-n", forked=False, root=clone))
-    assert (jobs["table"], jobs["claims"]) == (1, 1)
+    assert jobs["products bruch2019"] == 1
     assert "fit" not in jobs
 
 
 def test_another_number_of_cores_and_another_folder_give_a_run_the_same_bytes(finished, made_again):
-    folder, run = made_again
-    assert [path.name for path in folder.glob("results/tiny/runs/*")] == [run]
-    same = ["per_query.parquet", "models/0.safetensors", "models/1.safetensors"]
+    folder, runs = made_again
+    assert sorted(path.name for path in folder.glob("results/tiny/runs/*")) == runs
+    assert len(runs) == 3
+    same = [f"{run}/per_query.parquet" for run in runs]
+    same += [f"{run}/models/{trial}.safetensors" for run in runs[:1] for trial in (0, 1)]
+    assert runs[0].startswith("web30k_standin-approx_ndcg-")
     for name in same:
-        made, again = (top / "results/tiny/runs" / run / name for top in (finished, folder))
+        made, again = (top / "results/tiny/runs" / name for top in (finished, folder))
         assert made.read_bytes() == again.read_bytes()
 
 
@@ -112,20 +115,36 @@ def test_a_changed_setting_reruns_what_depends_on_it_alone(finished, tmp_path):
     process = snakemake(finished, "-n", config=changed)
     assert process.returncode == 0, output_of(process)
     jobs = planned(process)
-    assert jobs["fit"] == 1
-    assert jobs["table"] == 1
-    assert jobs["figure"] == 1  # computed, but it quotes a verdict from the paper's claims
-    assert "prepare" not in jobs
+    assert jobs["fit"] == 1  # the batch of three runs, of which two are current
+    assert jobs["products bruch2019"] == 1
+    assert "generate" not in jobs
+
+
+def test_a_run_that_is_removed_is_trained_again_alone_and_products_follow(finished, tmp_path):
+    folder = tmp_path / "folder"
+    shutil.copytree(finished, folder, symlinks=True)
+    runs = sorted((folder / "results/tiny/runs").iterdir())
+    (removed,) = (run for run in runs if "listmle" in run.name)
+    before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
+    values, table = (removed / "per_query.parquet").read_bytes(), tables(folder)
+    shutil.rmtree(removed)
+    (folder / "figures/tiny/bruch2019/figure1.csv").write_text("to be drawn again")
+    jobs = planned(snakemake(folder, "-n"))
+    assert jobs["fit"] == jobs["products bruch2019"] == jobs["report page"] == 1
+    assert snakemake(folder).returncode == 0
+    after = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
+    assert [run for run in runs if before[run] != after[run]] == [removed]
+    assert (removed / "per_query.parquet").read_bytes() == values
+    assert tables(folder) == table
+    assert "Nothing to be done" in output_of(snakemake(folder, "-n"))
 
 
 def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     for folder in ("figures", "paper_tables"):
         shutil.copytree(finished / folder, tmp_path / folder)
     jobs = planned(snakemake(tmp_path, "-n"))
-    assert jobs["fit"] == RUNS
-    assert jobs["figure"] == 1
-    assert jobs["table"] == 1
-    assert jobs["claims"] == 1
+    assert jobs["fit"] == BATCHES
+    assert jobs["products bruch2019"] == 1
     assert not (tmp_path / "results").exists()
 
 
@@ -169,7 +188,10 @@ def test_the_papers_scale_is_planned_and_nothing_written(tmp_path):
     process = snakemake(tmp_path, "-n", config=ROOT / "config/paper.yaml")
     assert process.returncode == 0, output_of(process)
     jobs = planned(process)
-    assert jobs["fit"] == len(study_of("paper").runs) > 800
+    workflow = workflow_of(study_of("paper"))
+    long = sum(batch.is_long for batch in workflow.batches.values())
+    assert jobs["fit long"] == long > 100
+    assert jobs["fit"] == len(workflow.batches) - long > 100
     assert not (tmp_path / "results").exists()
 
 

@@ -13,12 +13,10 @@ ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    from directrank.cli import forkserver
     from directrank.cost.memory import requested_mb
+    from directrank.cost.planned import planned_seconds
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
-    from directrank.edition.progress import Progress, predicted_by
-    from directrank.edition.scheduling import Order, keep_one_timer
     from directrank.papers.shared.product import TIMES
     from directrank.system.errors import DirectrankError
 except ImportError as error:
@@ -38,25 +36,24 @@ def plain_errors():
 
 
 with plain_errors():
+    PLAN = load(config, ROOT)
+    SECONDS = planned_seconds(PLAN)
     STUDY = edition.Workflow(
-        load(config, ROOT),
+        PLAN,
         ROOT,
+        SECONDS,
         SharedFSUsage.INPUT_OUTPUT in workflow.storage_settings.shared_fs_usage,
     )
 
+STUDY.forget_incomplete()
 EDITION = STUDY.edition
 RESULTS = STUDY.results
 
 # Jobs use the interpreter of the rules, even if its environment has not been activated. Conda puts
 # its own interpreter on the path.
 CONDA = "conda" in str(workflow.deployment_settings.deployment_method).lower()
-FORKSERVER = forkserver.socket_path()
-shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable, FORKSERVER))
-
-PROGRESS = Progress(
-    lambda: predicted_by([sys.executable, "-m", "directrank"], config, ROOT)
-)
+shell.prefix(STUDY.shell_prefix("python" if CONDA else sys.executable))
 
 
 wildcard_constraints:
-    **STUDY.wildcard_constraints(),
+    key=edition.choice(PLAN.data),

@@ -1,23 +1,23 @@
-# Data sets with and without folds consist of different files, so each set of splits has a rule.
-for _splits, _keys in STUDY.keys_by_splits().items():
+for _name, _rule in STUDY.data_rules().items():
 
     rule:
         name:
-            "prepare" if len(_splits) == 3 else f"prepare_{len(_splits) // 3}_folds"
+            _name
         output:
             edition.store_files("{key}"),
             settings="data/prepared/{key}.settings.json",
-            splits=edition.split_files("{key}", _splits),
+            splits=edition.split_files("{key}", _rule.splits),
         log:
             "logs/prepare/{key}.log",
             usage="logs/prepare/{key}.benchmark.tsv",
         wildcard_constraints:
-            key=edition.choice(_keys),
+            key=edition.choice(_rule.keys),
+        priority: _rule.priority
         # Without a shared file system, the archives may exist only where the workflow was started.
         localrule: not STUDY.files_are_shared
         conda:
             "../../envs/study.yaml"
-        threads: STUDY.data_threads
+        threads: _rule.threads
         resources:
             mem_mb=2000,
             runtime=60,
@@ -33,7 +33,7 @@ for _splits, _keys in STUDY.keys_by_splits().items():
         # does not cause data to be prepared again.
         shell:
             "printf %s {params.settings:q} > {output.settings:q}; : > {log.usage:q}; "
-            '"$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} prepare {params.name:q}'
+            '"$PYTHON" -m directrank --usage {log.usage:q} prepare {params.name:q}'
             " --settings {output.settings:q} --out {params.out:q} --threads {threads}"
             " > {log[0]:q} 2>&1"
 
@@ -57,5 +57,5 @@ rule data_pages:
     message:
         "Writing the pages of the data sets"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" data page {params.folders:q} --out {params.out:q}'
+        '"$PYTHON" -m directrank data page {params.folders:q} --out {params.out:q}'
         " > {log:q} 2>&1"

@@ -22,76 +22,44 @@ for _paper in STUDY.papers():
             "../scripts/write_texts.py"
 
 
-rule figure:
-    input:
-        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-        results=STUDY.product_runs,
-        data=STUDY.product_data,
-        claims=STUDY.product_claims,
-        values=STUDY.product_values,
-    output:
-        png=f"figures/{EDITION}/{{paper}}/{{product}}.png",
-        pdf=f"figures/{EDITION}/{{paper}}/{{product}}.pdf",
-        svg=f"figures/{EDITION}/{{paper}}/{{product}}.svg",
-        csv=f"figures/{EDITION}/{{paper}}/{{product}}.csv",
-    log:
-        f"logs/{EDITION}/figure/{{paper}}/{{product}}.log",
-        usage=f"logs/{EDITION}/figure/{{paper}}/{{product}}.benchmark.tsv",
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        results=subpath(input.plan, ancestor=3),
-        prepared=edition.prepared_folder,
-        claims=edition.claims_option,
-        values=edition.values_option,
-        out=lambda wildcards, output: output[0],
-        times="",
-        code=STUDY.product_code,
-    message:
-        "Making {wildcards.product} of {wildcards.paper}"
-    shell:
-        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
-        " product {input.plan:q} --results {params.results:q} --prepared {params.prepared:q}"
-        " {params.claims} {params.times} --out {params.out:q} {params.values} > {log[0]:q} 2>&1"
+# One job for each part: imports take longer than drawing many a figure.
+for _name, _part in STUDY.parts.items():
 
-
-use rule figure as table with:
-    output:
-        csv=f"paper_tables/{EDITION}/{{paper}}/{{product}}.csv",
-        md=f"paper_tables/{EDITION}/{{paper}}/{{product}}.md",
-        tex=f"paper_tables/{EDITION}/{{paper}}/{{product}}.tex",
-    log:
-        f"logs/{EDITION}/table/{{paper}}/{{product}}.log",
-        usage=f"logs/{EDITION}/table/{{paper}}/{{product}}.benchmark.tsv",
-
-
-use rule figure as values with:
-    output:
-        f"paper_tables/{EDITION}/{{paper}}/{{product}}.parquet",
-    log:
-        f"logs/{EDITION}/values/{{paper}}/{{product}}.log",
-        usage=f"logs/{EDITION}/values/{{paper}}/{{product}}.benchmark.tsv",
-
-
-use rule figure as times with:
-    input:
-        plan=f"{RESULTS}/plan/{{paper}}/{{product}}.json",
-        results=STUDY.product_runs,
-        data=STUDY.product_data,
-    output:
-        csv=f"{{top}}/{EDITION}/{{paper}}/{{product}}{TIMES}",
-    log:
-        f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.log",
-        usage=f"logs/{EDITION}/times/{{top}}/{{paper}}/{{product}}.benchmark.tsv",
-    params:
-        claims="",
-        values="",
-        times="--times",
-    message:
-        "Collecting the measured times of {wildcards.product} of {wildcards.paper}"
+    rule:
+        name:
+            f"products_{_name}"
+        input:
+            plans=STUDY.part_plans(_part),
+            results=STUDY.part_runs(_part),
+            data=STUDY.part_data(_part),
+            values=STUDY.part_values(_part),
+        output:
+            figures=STUDY.part_figures(_part),
+            tables=STUDY.part_tables(_part),
+        log:
+            STUDY.part_logs(_name),
+        priority: edition.DRAWING
+        conda:
+            "../../envs/study.yaml"
+        resources:
+            mem_mb=1000,
+            runtime=60,
+        params:
+            results=edition.results_folder,
+            prepared=edition.prepared_folder,
+            figures=lambda wildcards, output: STUDY.figures_folder(output),
+            tables=lambda wildcards, output: STUDY.tables_folder(output),
+            logs=edition.logs_folder,
+            margin=f"--margin {STUDY.config['margin']}" if _part.has_claims else "",
+            values=edition.values_option,
+            code=lambda wildcards, part=_part: STUDY.part_code(part),
+        message:
+            f"Making the products of {_name}"
+        shell:
+            '"$PYTHON" -m directrank draw {input.plans:q} --results {params.results:q}'
+            " --prepared {params.prepared:q} --figures {params.figures:q}"
+            " --tables {params.tables:q} --logs {params.logs:q} {params.margin} {params.values}"
+            " > {log[0]:q} 2>&1"
 
 
 rule gallery:
@@ -111,36 +79,7 @@ rule gallery:
     message:
         "Writing the page of figures"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" gallery {input:q} --out {output:q} > {log:q} 2>&1'
-
-
-rule claims:
-    input:
-        plans=lambda wildcards: STUDY.paper_plans(wildcards.paper),
-        results=STUDY.paper_runs,
-    output:
-        csv=f"paper_tables/{EDITION}/{{paper}}/claims.csv",
-        times=f"paper_tables/{EDITION}/{{paper}}/claims{TIMES}",
-    log:
-        f"logs/{EDITION}/claims/{{paper}}.log",
-        usage=f"logs/{EDITION}/claims/{{paper}}.benchmark.tsv",
-    wildcard_constraints:
-        paper=edition.choice(STUDY.papers_with_claims()),
-    conda:
-        "../../envs/study.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        results=edition.results_folder,
-        margin=STUDY.config["margin"],
-        code=STUDY.claims_code,
-    message:
-        "Testing the claims of {wildcards.paper}"
-    shell:
-        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} claims measure {input.plans:q}'
-        " --results {params.results:q} --margin {params.margin:q} --out {output.csv:q}"
-        " > {log[0]:q} 2>&1"
+        '"$PYTHON" -m directrank gallery {input:q} --out {output:q} > {log:q} 2>&1'
 
 
 rule claims_page:
@@ -164,7 +103,7 @@ rule claims_page:
     message:
         "Merging the verdicts on the papers' claims"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" claims merge {input.claims:q} --edition {params.edition:q}'
+        '"$PYTHON" -m directrank claims merge {input.claims:q} --edition {params.edition:q}'
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
@@ -189,7 +128,7 @@ rule claims_by_collection:
     message:
         "Testing claims on every collection"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" claims collections {input.values:q} --claims {input.claims:q}'
+        '"$PYTHON" -m directrank claims collections {input.values:q} --claims {input.claims:q}'
         " --margin {params.margin:q} --out {output.csv:q} > {log:q} 2>&1"
 
 
@@ -212,12 +151,12 @@ rule report_page:
         runtime=10,
     params:
         results=edition.results_folder,
-        tables=STUDY.tables_folder,
-        figures=STUDY.figures_folder,
+        tables=lambda wildcards, input: STUDY.tables_folder(input),
+        figures=lambda wildcards, input: STUDY.figures_folder(input),
         code=STUDY.report_code(),
     message:
         "Writing the report of this edition"
     shell:
-        ': > {log.usage:q}; "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q} report {input.plans:q}'
+        ': > {log.usage:q}; "$PYTHON" -m directrank --usage {log.usage:q} report {input.plans:q}'
         " --results {params.results:q} --figures {params.figures:q} --tables {params.tables:q}"
         " --out {output:q} > {log[0]:q} 2>&1"

@@ -1,42 +1,65 @@
-rule fit:
-    input:
-        data=STUDY.run_data,
+rule batches:
     output:
-        spec=f"{RESULTS}/runs/{{run}}/spec.json",
-        per_query=f"{RESULTS}/runs/{{run}}/per_query.parquet",
-        history=f"{RESULTS}/runs/{{run}}/history.csv",
-        fits=f"{RESULTS}/runs/{{run}}/fits.csv",
-        record=f"{RESULTS}/runs/{{run}}/run.json",
-        models=directory(f"{RESULTS}/runs/{{run}}/models"),
+        STUDY.batch_plans(),
     log:
-        f"logs/{EDITION}/fit/{{run}}.log",
-        usage=f"logs/{EDITION}/fit/{{run}}.benchmark.tsv",
-    # Fits of small data sets take seconds, so a cluster's profile submits several of them together.
-    group:
-        STUDY.run_group if STUDY.files_are_shared else None
+        f"logs/{EDITION}/batches.log",
+    localrule: True
     conda:
         "../../envs/study.yaml"
-    threads: STUDY.config["fit_threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: (
-            attempt
-            * requested_mb(STUDY.study, wildcards.run, STUDY.run_gpus(wildcards))
-        ),
-        runtime=240,
-        gpu=STUDY.run_gpus,
+        mem_mb=200,
+        runtime=5,
     params:
-        spec=STUDY.specification_text,
-        data=edition.data_folders,
-        out=subpath(output.record, parent=True),
-        device=STUDY.config["device"],
-        code=STUDY.run_code,
+        texts=lambda wildcards: STUDY.batch_texts(),
     message:
-        "Training {wildcards.run}"
-    # The job itself writes the specification: a job of its own would take longer than writing it.
-    # The log of the usage is created first, because Snakemake prints all logs of a failed job.
-    # The command is run with exec, so that a cluster's warning signal reaches the fit, not a shell.
-    shell:
-        "printf %s {params.spec:q} > {output.spec:q}; : > {log.usage:q}; "
-        'exec "$PYTHON" -IS "$DIRECTRANK" --usage {log.usage:q}'
-        " fit {output.spec:q} --data {params.data:q} --out {params.out:q}"
-        " --threads {threads} --device {params.device} --requeue > {log[0]:q} 2>&1"
+        "Dividing the runs into batches"
+    script:
+        "../scripts/write_texts.py"
+
+
+# A single run that is longer than a batch has a rule of its own, with a priority.
+for _rule, (_batches, _priority) in STUDY.fit_rules().items():
+
+    rule:
+        name:
+            _rule
+        input:
+            # Which batches are stale follows from their parameters: all plans are written together.
+            plans=ancient(f"{RESULTS}/batches/plan/{{batch}}.json"),
+            data=STUDY.batch_data,
+        output:
+            **STUDY.batch_outputs(directory),
+        log:
+            **STUDY.batch_logs(),
+        wildcard_constraints:
+            batch=_batches,
+        priority: _priority
+        conda:
+            "../../envs/study.yaml"
+        threads: STUDY.batch_threads
+        resources:
+            mem_mb=lambda wildcards, attempt: attempt
+            * STUDY.batch_at_once(wildcards)
+            * max(
+                requested_mb(STUDY.study, run, STUDY.batch_gpus(wildcards))
+                for run in STUDY.batch(wildcards).runs
+            ),
+            runtime=240,
+            gpu=STUDY.batch_gpus,
+        params:
+            runs=STUDY.batch_runs,
+            data=edition.data_folders,
+            results=edition.results_folder,
+            record=edition.record_option,
+            logs=edition.logs_folder,
+            device=STUDY.config["device"],
+            threads=STUDY.config["fit_threads"],
+            at_once=STUDY.batch_at_once,
+        message:
+            "Training {wildcards.batch}"
+        # With exec, a cluster's warning signal reaches the command, not a shell.
+        shell:
+            'exec "$PYTHON" -m directrank train {input.plans:q} --data {params.data:q}'
+            " --results {params.results:q} --logs {params.logs:q}/fit {params.record}"
+            " --threads {params.threads} --at-once {params.at_once} --device {params.device}"
+            " --requeue > {log.batch:q} 2>&1"

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from directrank import __version__
-from directrank.cli.parent import end_with_parent
 from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
 from directrank.system.errors import DirectrankError
-from directrank.system.usage import write_usage
+from directrank.system.processes import end_with_parents
+from directrank.system.usage import own_usage, write_usage
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
-COMMANDS = ("data", "fit", "compare", "export", "products", "report", "cost")
+COMMANDS = ("data", "fit", "train", "compare", "export", "products", "draw", "report", "cost")
 
 #: The dynamic loader's message when memory is short.
 _NO_ROOM = "failed to map segment"
@@ -78,14 +78,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not sys.stderr.isatty():
         # Each log begins with the command that reproduces it.
         print(f"$ {_command(arguments)}", file=sys.stderr, flush=True)
-    end_with_parent()
+    if not hasattr(options, "forks"):  # a thread would not survive a fork
+        end_with_parents()
     try:
         return _run(options)
     finally:
         if options.usage:
             # A full disk has already been reported.
             with contextlib.suppress(OSError):
-                write_usage(options.usage, began)
+                write_usage(options.usage, time.perf_counter() - began, *own_usage())
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from directrank.cli import own_data
-from directrank.cli.collection import uncollected
 
 EPILOG = """\
 examples:
@@ -112,9 +111,8 @@ def _compare(options: argparse.Namespace) -> None:
             "--run needs published values to compare with",
             "name them with --collection NAME, such as msrd, or with --results FILE",
         )
-    with uncollected():
-        from directrank.papers.one_protocol.placing import published_file
-        from directrank.papers.one_protocol.placing_page import compare
+    from directrank.papers.one_protocol.placing import published_file
+    from directrank.papers.one_protocol.placing_page import compare
 
     values = options.results or published_file(options.collection, options.edition)
     print(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from directrank.cli.collection import uncollected
-
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
@@ -56,8 +54,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.study.export import TOLERANCE, export
+    from directrank.study.export import TOLERANCE, export
 
     exported = export(options.folders, options.data, options.out)
     for path in exported.files:

@@ -9,7 +9,6 @@ import time
 import traceback
 from pathlib import Path
 
-from directrank.cli.collection import uncollected
 from directrank.system.errors import DirectrankError
 
 
@@ -64,14 +63,6 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         ),
     )
     fit.add_argument(
-        "--requeue",
-        action="store_true",
-        help=(
-            "if a Slurm job is about to be ended (SIGTERM), save the fit and put the job back into "
-            "the queue"
-        ),
-    )
-    fit.add_argument(
         "--record-failure",
         action="store_true",
         default=bool(os.environ.get("DIRECTRANK_RECORD_FAILURE")),
@@ -102,15 +93,14 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.data.staging import staged
-        from directrank.learners.neural.checkpoints import StoppedError, signalled
-        from directrank.study.failures import write_failure
-        from directrank.study.run import execute
-        from directrank.study.specification import validate
-        from directrank.system import nodes
-        from directrank.system.progress import Progress
-        from directrank.system.schema import read_yaml
+    from directrank.data.staging import staged
+    from directrank.learners.neural.checkpoints import StoppedError, signalled
+    from directrank.study.failures import write_failure
+    from directrank.study.run import execute
+    from directrank.study.specification import validate
+    from directrank.system import nodes
+    from directrank.system.progress import Progress
+    from directrank.system.schema import read_yaml
 
     spec = read_yaml(options.run_file)  # JSON is YAML
     validate(spec)
@@ -132,11 +122,7 @@ def _fit(options: argparse.Namespace) -> None:
                 checkpoint_minutes=options.checkpoint_minutes,
                 stop=stop,
             )
-        except StoppedError:
-            if options.requeue:
-                nodes.requeue()
-            raise
-        except (OSError, MemoryError):
+        except (StoppedError, OSError, MemoryError):
             raise  # not the method's fault: another try may succeed
         except Exception as error:
             # An error that names a file is about the prepared data, which other runs read as well.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from directrank.cli.collection import uncollected
-
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
@@ -168,28 +166,26 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 
 
 def _product(options: argparse.Namespace) -> None:
-    with uncollected():  # a product takes little longer than its imports
-        from directrank.papers.shared.product import build, build_times
+    from directrank.papers.shared.product import build, build_times
 
-        runs, out = options.results / "runs", options.out.with_suffix("")
-        if options.times:
-            print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
-            return
-        written = build(
-            options.plan,
-            runs,
-            out,
-            prepared_folder=options.prepared,
-            claims_file=options.claims,
-            values_files=options.values,
-        )
-        for path in written:
-            print(path)
+    runs, out = options.results / "runs", options.out.with_suffix("")
+    if options.times:
+        print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
+        return
+    written = build(
+        options.plan,
+        runs,
+        out,
+        prepared_folder=options.prepared,
+        claims_file=options.claims,
+        values_files=options.values,
+    )
+    for path in written:
+        print(path)
 
 
 def _measure(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.papers.shared.claims import write_claims
+    from directrank.papers.shared.claims import write_claims
 
     runs = options.results / "runs"
     for path in write_claims(options.plans, runs, options.out, options.margin):
@@ -197,9 +193,8 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _merge(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.papers.shared.claims import merge
-        from directrank.papers.shared.claims_page import write_page
+    from directrank.papers.shared.claims import merge
+    from directrank.papers.shared.claims_page import write_page
 
     page = options.out.with_suffix(".md")
     write_page(merge(options.files, options.edition, options.out), page)
@@ -208,8 +203,7 @@ def _merge(options: argparse.Namespace) -> None:
 
 
 def _collections(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.papers.one_protocol.by_collection import write
+    from directrank.papers.one_protocol.by_collection import write
 
     for path in write(options.files, options.claims, options.margin, options.out):
         print(path)

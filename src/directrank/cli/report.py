@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from directrank.cli.collection import uncollected
-
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the command of this module."""
@@ -42,8 +40,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.report.build import write
+    from directrank.report.build import write
 
     claims = options.tables / "claims.csv"
     write(options.plans, options.results, claims, options.figures, options.tables, options.out)

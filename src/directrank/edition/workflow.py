@@ -9,23 +9,25 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from directrank.data import catalog, fetch, prepared
+from directrank.edition.batches import Batch, batches, gpus
 from directrank.edition.plan import Study, runs_behind
+from directrank.edition.progress import Progress
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.study import provenance, results
+from directrank.study.batch import PlannedRun, plan_text
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text, sha256_of
 from directrank.system.locks import Claim
-from directrank.system.schema import suggest
 
 #: The folder of each kind of product.
 FOLDERS: Mapping[papers.Kind, str] = {
@@ -34,6 +36,42 @@ FOLDERS: Mapping[papers.Kind, str] = {
     "values": "paper_tables",
 }
 
+#: The priority of preparing data, for which most jobs wait, of long fits, and of products.
+PARSING, GENERATING, LONG, DRAWING = 4, 3, 2, 1
+
+
+@dataclass(frozen=True)
+class DataRule:
+    """A rule that prepares data sets.
+
+    Attributes:
+        keys: those of the data sets.
+        splits: the names of their splits, such as ``Fold1/train``.
+        threads, priority: of its jobs.
+    """
+
+    keys: tuple[str, ...]
+    splits: tuple[str, ...]
+    threads: int
+    priority: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Products of a paper that are made by one job: all, or those of one or of all collections.
+
+    Attributes:
+        paper: the paper.
+        collection: the collection of which they are; None if they are of no single one.
+        products: their names.
+        has_claims: whether the job tests the paper's claims, too.
+    """
+
+    paper: str
+    collection: str | None
+    products: tuple[str, ...]
+    has_claims: bool
+
 
 class Workflow:
     """The workflow of one edition. Paths of files that it makes are relative to its working folder.
@@ -41,19 +79,34 @@ class Workflow:
     Args:
         study: the edition's plan.
         root: the clone, whose source, templates and published values jobs read.
+        seconds: the predicted seconds of each run, the same for every process of the workflow.
         files_are_shared: whether jobs see each other's files. Without a shared file system a job
-            sees only its declared inputs, so every file is declared. With one, only the record of a
-            run or data set is declared, because it is written last; this halves the time to plan a
-            study of a thousand runs.
+            sees only its declared inputs, so every file is declared, and a batch is a single run,
+            because nothing is kept of a job that fails. With one, only the record of a batch or
+            data set is declared, because it is written last; the runs of a batch that are done are
+            kept if another one fails.
     """
 
-    def __init__(self, study: Study, root: str | Path, files_are_shared: bool = True) -> None:
+    def __init__(
+        self,
+        study: Study,
+        root: str | Path,
+        seconds: Mapping[str, float],
+        files_are_shared: bool = True,
+    ) -> None:
         self.study = study
         self.config = study.config
         self.edition = study.edition
         self.root = Path(root)
+        self.seconds = seconds
         self.files_are_shared = files_are_shared
         self.results = f"results/{study.edition}"
+        self.batches = (
+            batches(study, seconds, 60 * self.config["batch_minutes"])
+            if files_are_shared
+            else {run: Batch(key, (run,)) for run, key in study.run_data.items()}
+        )
+        self._batch_of = {run: name for name, item in self.batches.items() for run in item.runs}
 
     # Jobs
 
@@ -71,37 +124,19 @@ class Workflow:
         }
         return variables | arithmetic.variables(self.config["arithmetic"])
 
-    def shell_prefix(self, python: str, forkserver: str) -> str:
+    def shell_prefix(self, python: str) -> str:
         """The prefix of each job's shell commands: strict mode, and the job's environment.
 
         None of this affects results, so it is not a parameter of any rule. Braces are doubled
         because Snakemake formats the text.
 
         Args:
-            python: the interpreter of jobs, ``$PYTHON`` in their commands; ``$DIRECTRANK`` is the
-                script that it runs with ``-IS`` as the command line.
-            forkserver: the socket where a fork server may be reached.
+            python: the interpreter of jobs, ``$PYTHON`` in their commands.
         """
-        variables = self.job_environment() | {"DIRECTRANK_FORKSERVER": forkserver}
-        exports = (f"export {name}={shlex.quote(value)};" for name, value in variables.items())
-        command = shlex.quote(str(self.root / "src/directrank/cli/job.py"))
-        names = f"PYTHON={shlex.quote(python)}; DIRECTRANK={command};"
-        prefix = f"set -euo pipefail; {names} {' '.join(exports)} "
+        variables = self.job_environment().items()
+        exports = (f"export {name}={shlex.quote(value)};" for name, value in variables)
+        prefix = f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
         return prefix.replace("{", "{{").replace("}", "}}")
-
-    def wildcard_constraints(self) -> dict[str, str]:
-        """The values that wildcards take, as regular expressions."""
-        return {
-            "key": choice(self.study.data),
-            # An alternation of all runs would be slow: it would be tried on every input of every
-            # job.
-            "run": r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}",
-            "paper": choice({paper for paper, _ in self.study.products}),
-            # Any number of a figure or table, so that a message names those that are made.
-            "product": choice({product for _, product in self.study.products})
-            + r"|(?:figure|table)\d+[a-z]?",
-            "top": choice(FOLDERS.values()),
-        }
 
     def claim(self, keys: Collection[str]) -> Claim:
         """Claim the edition in this working folder, and the data sets ``keys`` that will be
@@ -185,16 +220,27 @@ class Workflow:
         """A digest of the catalogue's entry for a data set."""
         return catalog.fingerprint(catalog.get(self.data_name(wildcards)))
 
-    def data_threads(self, wildcards: Any) -> int:
-        """The threads that prepare a data set: two if files are parsed, one if it is generated."""
-        return 1 if catalog.get(self.data_name(wildcards)).generator else 2
+    def data_rules(self) -> dict[str, DataRule]:
+        """The rules that prepare data sets, by name.
 
-    def keys_by_splits(self) -> dict[tuple[str, ...], list[str]]:
-        """The keys of the data sets by the names of their splits, such as ``Fold1/train``."""
-        keys: dict[tuple[str, ...], list[str]] = {}
-        for key in sorted(self.study.data):
-            keys.setdefault(self._splits(key), []).append(key)
-        return keys
+        Data sets with and without folds consist of different files. Archives are parsed with two
+        threads, and their rules come first, because two cores are free at once only before jobs
+        with one thread have started.
+        """
+        rules: dict[str, list[str]] = {}
+        for key, source in sorted(self.study.data.items()):
+            folds = len(self._splits(key)) // 3
+            generated = catalog.get(source.name).generator is not None
+            name = "generate" if generated else "prepare"
+            rules.setdefault(name if folds == 1 else f"{name}_{folds}_folds", []).append(key)
+        return {
+            name: DataRule(
+                tuple(keys),
+                self._splits(keys[0]),
+                *((1, GENERATING) if name.startswith("generate") else (2, PARSING)),
+            )
+            for name, keys in rules.items()
+        }
 
     def data_files(self, key: str) -> list[str]:
         """The inputs of a job that reads a prepared data set, the record first.
@@ -215,40 +261,117 @@ class Workflow:
         pages += ["datasets.csv", "datasets.md"] if names else []
         return [f"figures/{self.edition}/data/{page}" for page in pages]
 
+    # Batches
+
+    def fit_rules(self) -> dict[str, tuple[str, int]]:
+        """Rules that train batches: the batches of each, as a regular expression, and its priority.
+
+        A run that is longer than a batch should be starts before what needs no data.
+        """
+        if not self.files_are_shared:  # an alternation of all runs would be slow
+            return {"fit": (r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}", 0)}
+        names = {
+            long: [name for name, item in self.batches.items() if item.is_long == long]
+            for long in (False, True)
+        }
+        return {"fit": (choice(names[False]), 0), "fit_long": (choice(names[True]), LONG)}
+
+    def batch(self, wildcards: Any) -> Batch:
+        """The batch of a job; ConfigError if the edition has no such batch."""
+        if wildcards.batch not in self.batches:
+            raise ConfigError(f"edition '{self.edition}' has no batch '{wildcards.batch}'")
+        return self.batches[wildcards.batch]
+
+    def batch_plans(self) -> list[str]:
+        """The files that say what each batch trains."""
+        return [f"{self.results}/batches/plan/{name}.json" for name in self.batches]
+
+    def batch_texts(self) -> list[str]:
+        """The contents of :meth:`batch_plans`."""
+        return [plan_text(map(self._planned, item.runs)) for item in self.batches.values()]
+
+    def batch_outputs(self, directory: Callable[[str], Any]) -> dict[str, Any]:
+        """The outputs of a batch: its record or, without shared files, all those of its run.
+
+        Args:
+            directory: Snakemake's mark of a folder.
+        """
+        if self.files_are_shared:
+            return {"record": f"{self.results}/batches/{{batch}}.json"}
+        folder = f"{self.results}/runs/{{batch}}"
+        files = [f"{folder}/{name}" for name in results.FILES]
+        return {"files": files, "models": directory(f"{folder}/{results.MODELS}")}
+
+    def batch_logs(self) -> dict[str, str]:
+        """The log of a batch and, without shared files, those of its run."""
+        logs = f"logs/{self.edition}"
+        own = {"batch": f"{logs}/batches/{{batch}}.log"}
+        if self.files_are_shared:
+            return own
+        fit = f"{logs}/fit/{{batch}}"
+        return {**own, "fit": f"{fit}.log", "usage": f"{fit}.benchmark.tsv"}
+
+    def batch_data(self, wildcards: Any) -> list[str]:
+        """The prepared data that a batch reads, the record first."""
+        return self.data_files(self.batch(wildcards).data)
+
+    def batch_runs(self, wildcards: Any) -> list[str]:
+        """The runs of a batch, named by their specifications, each with the digest of its code."""
+        return [f"{run} {self.run_code(run)}" for run in self.batch(wildcards).runs]
+
+    def batch_gpus(self, wildcards: Any) -> int:
+        """The number of GPUs that a batch uses."""
+        return gpus(self.study, self.batch(wildcards).runs[0])
+
+    def batch_at_once(self, wildcards: Any) -> int:
+        """The number of runs that are trained at a time: as many as share a GPU, else one."""
+        runs = len(self.batch(wildcards).runs)
+        return min(self.config["fits_per_gpu"], runs) if self.batch_gpus(wildcards) else 1
+
+    def batch_threads(self, wildcards: Any) -> int:
+        """The threads of a batch."""
+        return int(self.config["fit_threads"] * self.batch_at_once(wildcards))
+
+    def forget_incomplete(self) -> None:
+        """Remove the records of batches that lack a run, which its user removed to train it again.
+
+        Such a record is not true, and without it Snakemake plans the batch, which trains that run.
+        """
+        for name, item in self.batches.items():
+            record = Path(f"{self.results}/batches/{name}.json")
+            runs = (Path(f"{self.results}/runs/{run}/{results.RECORD}") for run in item.runs)
+            if record.is_file() and not all(run.is_file() for run in runs):
+                record.unlink()
+
     # Runs
 
-    def specification(self, wildcards: Any) -> Mapping[str, Any]:
-        """The specification of a run; ConfigError if the edition has no such run."""
-        if wildcards.run not in self.study.runs:
-            raise ConfigError(f"edition '{self.edition}' has no run '{wildcards.run}'")
-        return self.study.runs[wildcards.run]
+    def progress(self, batches: Iterable[str], say: Callable[[str], None]) -> Progress:
+        """The progress of training ``batches``, without the runs that are trained already.
 
-    def specification_text(self, wildcards: Any) -> str:
-        """The specification of a run, as JSON."""
-        return json_text(self.specification(wildcards))
+        It is seen in their files, so nothing is known of it where files are not shared.
+        """
+        known = batches if self.files_are_shared else ()
+        due = [run for name in known for run in self.batches[name].runs]
+        seconds = {run: self.seconds[run] for run in due if not self._is_trained(run)}
+        return Progress(seconds, self._is_trained, say)
 
-    def run_data(self, wildcards: Any) -> list[str]:
-        """The prepared data that a run reads, the record first."""
-        self.specification(wildcards)
-        return self.data_files(self.study.run_data[wildcards.run])
+    def _is_trained(self, run: str) -> bool:
+        return self._planned(run).is_current(f"{self.results}/runs/{run}")
 
-    def run_code(self, wildcards: Any) -> str:
+    def _planned(self, run: str) -> PlannedRun:
+        return PlannedRun(run, self.study.runs[run], self.run_code(run))
+
+    def run_code(self, run: str) -> str:
         """A digest of the code that decides a run's results."""
-        return provenance.run_digest(self.specification(wildcards))
-
-    def run_group(self, wildcards: Any) -> str:
-        """The group of a data set's fits; a cluster's profile says how many of them share a job."""
-        return f"fits_{self.study.data[self.study.run_data[wildcards.run]].name}"
-
-    def run_gpus(self, wildcards: Any) -> int:
-        """The number of GPUs that a fit uses: one if networks are trained on GPUs."""
-        neural = self.specification(wildcards)["learner"] == "neural"
-        return int(self.config["device"] == "cuda" and neural)
+        return provenance.run_digest(self.study.runs[run])
 
     def run_files(self, runs: Iterable[str]) -> list[str]:
-        """The inputs of a job that reads the results of ``runs``."""
-        names = [results.RECORD] if self.files_are_shared else results.FILES
-        return [f"{self.results}/runs/{run}/{name}" for run in runs for name in names]
+        """The inputs of a job that reads the results of ``runs``: the records of their batches or,
+        without shared files, all their files."""
+        if self.files_are_shared:
+            names = dict.fromkeys(self._batch_of[run] for run in runs)
+            return [f"{self.results}/batches/{name}.json" for name in names]
+        return [f"{self.results}/runs/{run}/{name}" for run in runs for name in results.FILES]
 
     def all_run_files(self) -> list[str]:
         """The inputs of a job that reads the results of every run."""
@@ -311,21 +434,13 @@ class Workflow:
         products = self.study.products.items()
         return [json_text(plan) for (name, _), plan in products if name == paper]
 
-    def paper_runs(self, wildcards: Any) -> list[str]:
-        """The result files of all runs of a paper."""
-        products = self.study.products.items()
-        return self._runs_behind(plan for (paper, _), plan in products if paper == wildcards.paper)
-
     def papers(self) -> list[str]:
         """The papers of the edition, in its order."""
         return list(dict.fromkeys(paper for paper, _ in self.study.products))
 
-    def part_files(self, paper: str) -> list[str]:
+    def paper_files(self, paper: str) -> list[str]:
         """All figures, tables and verdicts of one paper, and the results behind them."""
-        made = [name for kind in FOLDERS for name in self.product_files(kind)]
-        files = [name for name in made if name.split("/")[2] == paper]
-        files += [name for name in self.claims_of_papers() if name.split("/")[2] == paper]
-        return files + self.paper_runs(SimpleNamespace(paper=paper))
+        return self._files_of_parts(lambda part: part.paper == paper)
 
     def collections(self) -> list[str]:
         """The collections on which per-collection experiments are made."""
@@ -334,75 +449,93 @@ class Workflow:
 
     def collection_files(self, collection: str) -> list[str]:
         """All figures, tables and values of one collection, and the results behind them."""
-        keys = [key for key in self.study.products if papers.product(*key).collection == collection]
-        files = [name for key in keys for name in self._files_of(*key)]
-        return files + self._runs_behind(self.study.products[key] for key in keys)
+        return self._files_of_parts(lambda part: part.collection == collection)
+
+    def _files_of_parts(self, chosen: Callable[[Part], bool]) -> list[str]:
+        parts = filter(chosen, self.parts.values())
+        made = (self.part_figures, self.part_tables, self.part_runs)
+        return [file for part in parts for files in made for file in files(part)]
 
     def plan_files(self) -> list[str]:
         """The plan of each figure and table."""
         return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
 
-    def product_runs(self, wildcards: Any) -> list[str]:
-        """The result files that a product is drawn from."""
-        return self._runs_behind([self._plan(wildcards)])
+    @cached_property
+    def parts(self) -> dict[str, Part]:
+        """The parts of the edition whose products one job makes, by name."""
+        parts: dict[str, list[str]] = {}
+        found: dict[str, Part] = {}
+        for paper, product in self.study.products:
+            item = papers.product(paper, product)
+            of = "collections" if item.across else item.collection
+            name = paper if of is None else f"{paper}_{of}"
+            parts.setdefault(name, []).append(product)
+            measured = of is None and bool(claims_of(paper))
+            found[name] = Part(paper, item.collection, tuple(parts[name]), measured)
+        return found
 
-    def _runs_behind(self, plans: Iterable[Mapping[str, Any]]) -> list[str]:
-        """The result files of the runs that products with these plans are drawn from."""
+    def part_plans(self, part: Part) -> list[str]:
+        """The plans of the products of a part."""
+        return [f"{self.results}/plan/{part.paper}/{name}.json" for name in part.products]
+
+    def part_figures(self, part: Part) -> list[str]:
+        """All files of the figures of a part."""
+        return self._files_of_part(part, {"figure"})
+
+    def part_tables(self, part: Part) -> list[str]:
+        """All files of the tables and values of a part, and its verdicts."""
+        folder = f"paper_tables/{self.edition}/{part.paper}"
+        verdicts = [f"{folder}/claims{end}" for end in (".csv", papers.TIMES)]
+        tables = self._files_of_part(part, FOLDERS.keys() - {"figure"})
+        return tables + (verdicts if part.has_claims else [])
+
+    def _files_of_part(self, part: Part, kinds: Collection[str]) -> list[str]:
+        return [
+            file
+            for name in part.products
+            if papers.product(part.paper, name).kind in kinds
+            for file in self._files_of(part.paper, name)
+        ]
+
+    def part_runs(self, part: Part) -> list[str]:
+        """The result files from which the products of a part are made."""
+        plans = [self.study.products[part.paper, name] for name in part.products]
         return self.run_files(sorted(runs_behind(plans)))
 
-    def runs_of_first_figure(self, seconds: Mapping[str, float]) -> set[str]:
-        """The runs behind the figure of real data that can be drawn first; empty if there is none.
-
-        Figures that quote claims wait for all runs of their paper.
-
-        Args:
-            seconds: the predicted seconds of runs; those that are missing count as 1.
-        """
-        behind = []
-        for key, plan in self.study.products.items():
-            item = papers.product(*key)
-            runs = runs_behind([plan])
-            real = all(self._source(run) == "archive" for run in runs)
-            if item.kind == "figure" and not item.claims and runs and real:
-                behind.append(runs)
-        return min(
-            behind, key=lambda runs: sum(seconds.get(run, 1.0) for run in runs), default=set()
-        )
-
-    def _source(self, run: str) -> str:
-        """Where a run's data come from; see :class:`directrank.edition.plan.DataSource`."""
-        return self.study.data[self.study.run_data[run]].source
-
-    def product_data(self, wildcards: Any) -> list[str]:
-        """The records of the prepared data sets that a product describes."""
-        keys = self._plan(wildcards)["prepared"].values()
+    def part_data(self, part: Part) -> list[str]:
+        """The records of the prepared data sets that products of a part describe."""
+        plans = (self.study.products[part.paper, name] for name in part.products)
+        keys = dict.fromkeys(key for plan in plans for key in plan["prepared"].values())
         return [f"data/prepared/{key}/prepared.json" for key in keys]
 
-    def product_values(self, wildcards: Any) -> list[str]:
-        """The published values per query from which a product is made; empty for most products."""
-        paper = wildcards.paper
-        collections = self.config["papers"][paper]["collections"]
-        names = papers.product(paper, wildcards.product).reads_of(collections)
-        return [file for name in names for file in self._files_of(paper, name)]
+    def part_values(self, part: Part) -> list[str]:
+        """The published values per query from which products of a part are made."""
+        collections = self.config["papers"][part.paper]["collections"]
+        items = (papers.product(part.paper, name) for name in part.products)
+        names = dict.fromkeys(name for item in items for name in item.reads_of(collections))
+        return [file for name in names for file in self._files_of(part.paper, name)]
 
-    def product_claims(self, wildcards: Any) -> list[str]:
-        """The verdicts that a product quotes; empty if it quotes none."""
-        quotes = papers.product(wildcards.paper, wildcards.product).claims
-        return [f"paper_tables/{self.edition}/{wildcards.paper}/claims.csv"] if quotes else []
+    def part_logs(self, name: str) -> list[str]:
+        """The log of a part's job and, without shared files, those of its products."""
+        part, logs = self.parts[name], f"logs/{self.edition}"
+        kinds = [papers.product(part.paper, product).kind for product in part.products]
+        own = [
+            f"{logs}/{kind}/{part.paper}/{product}.log"
+            for kind, product in zip(kinds, part.products, strict=True)
+        ]
+        return [f"{logs}/products/{name}.log", *([] if self.files_are_shared else own)]
 
-    def product_code(self, wildcards: Any) -> str:
-        """A digest of the code that draws a product, of its entry in the paper's table, and of all
-        published values."""
-        paper, name = wildcards.paper, wildcards.product
-        digest = code(*papers.modules_of(paper, name))
-        return digest_of([digest, repr(papers.product(paper, name)), self._published()])
-
-    def claims_code(self, wildcards: Any) -> str:
-        """A digest of the code that tests a paper's claims, of the paper's list of claims, and of
-        all published values."""
-        paper = wildcards.paper
-        digest = code(*claims.modules_of(paper))
-        return digest_of([digest, repr(claims_of(paper)), self._published()])
+    def part_code(self, part: Part) -> str:
+        """A digest of the code that makes the products of a part and tests its claims, of their
+        entries in the paper's lists, and of all published values."""
+        modules = set[str]()
+        for name in part.products:
+            modules |= papers.modules_of(part.paper, name)
+        if part.has_claims:
+            modules |= set(claims.modules_of(part.paper))
+        entries = [repr(papers.product(part.paper, name)) for name in part.products]
+        stated = repr(claims_of(part.paper)) if part.has_claims else ""
+        return digest_of([code(*modules), entries, stated, self._published()])
 
     def page_code(self, module: str) -> str:
         """A digest of the code of a page of claims, of their statements and of published values."""
@@ -421,29 +554,19 @@ class Workflow:
         """
         return _digests((self.root / "paper_tables/published").glob("*.csv"))
 
-    def figures_folder(self, wildcards: Any, input: Any) -> str:
-        """The folder of the figures, even if there are none."""
-        return self._top("figures", input.figures)
+    def figures_folder(self, files: Any) -> str:
+        """The folder of the figures among a job's files, even if there are none."""
+        return self._top("figures", files.figures)
 
-    def tables_folder(self, wildcards: Any, input: Any) -> str:
-        """The folder of the tables, even if there are none."""
-        return self._top("paper_tables", input.tables)
+    def tables_folder(self, files: Any) -> str:
+        """The folder of the tables among a job's files, even if there are none."""
+        return self._top("paper_tables", files.tables)
 
     def _top(self, folder: str, products: Sequence[str]) -> str:
         return str(Path(products[0]).parents[1]) if products else f"{folder}/{self.edition}"
 
     def _splits(self, key: str) -> tuple[str, ...]:
         return tuple(catalog.get(self.study.data[key].name).split_names)
-
-    def _plan(self, wildcards: Any) -> Mapping[str, Any]:
-        paper, product = wildcards.paper, wildcards.product
-        if (paper, product) not in self.study.products:
-            made = [name for of, name in self.study.products if of == paper]
-            raise ConfigError(
-                f"edition '{self.edition}' makes no '{product}' of '{paper}'",
-                suggest(product, made),
-            )
-        return self.study.products[paper, product]
 
 
 def choice(names: Iterable[str]) -> str:
@@ -486,16 +609,27 @@ def prepared_folder(wildcards: Any, input: Any) -> str:
     return str(Path(input.data[0]).parents[1]) if input.data else "data/prepared"
 
 
-def claims_option(wildcards: Any, input: Any) -> str:
-    """The option that names the verdicts that a product quotes; empty if it quotes none."""
-    return f"--claims {shlex.quote(input.claims[0])}" if input.claims else ""
-
-
 def values_option(wildcards: Any, input: Any) -> str:
-    """The option that names published values per query; empty if a product reads none."""
+    """The option that names published values per query; empty if no product is made from any."""
     return f"--values {' '.join(map(shlex.quote, input.values))}" if input.values else ""
+
+
+def record_option(wildcards: Any, output: Any) -> str:
+    """The option that names the record of a batch; empty for a batch that is a single run."""
+    return f"--record {shlex.quote(output.record)}" if hasattr(output, "record") else ""
 
 
 def results_folder(wildcards: Any, input: Any) -> str:
     """The folder of the results that belong to the plans among ``input``."""
-    return str(Path(input.plans[0]).parents[2])
+    return str(_plan(input).parents[2])
+
+
+def logs_folder(wildcards: Any, input: Any) -> str:
+    """The folder of the logs of the edition whose plans are among ``input``."""
+    results = _plan(input).parents[2]
+    return str(results.parents[1] / "logs" / results.name)
+
+
+def _plan(input: Any) -> Path:
+    """A plan among ``input``, such as ``results/demo/plan/bruch2019/figure2.json``."""
+    return Path(input.plans if isinstance(input.plans, str) else input.plans[0])

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from directrank.data.prepared import read_record
-from directrank.study.provenance import environment
+from directrank.study.provenance import environment, run_digest
 from directrank.study.results import MODELS, RunResult, load_run, write_run
 from directrank.study.specification import run_name
 from directrank.system.errors import DirectrankError, TrainingError
@@ -47,6 +47,7 @@ def write_failure(
         "name": run_name(spec),
         "spec": dict(spec),
         "data": {key: facts[key] for key in ("name", "title", "origin", "digest")},
+        "code": run_digest(spec),
         "environment": environment(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds)),
         "seconds": seconds,

@@ -111,6 +111,7 @@ def execute(
         "name": name,
         "spec": dict(spec),
         "data": origin,
+        "code": run_digest(spec),
         "seeds": "directrank.system.seeds.derive_seed of the run's name, the trial and the purpose",
         "environment": environment(),
         "threads": threads,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from pathlib import Path
 
 from directrank.system.io import write_text
@@ -16,22 +15,25 @@ _PER_MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10
 COLUMNS = ("s", "max_rss", "cpu_time")
 
 
-def write_usage(path: str | Path, began: float) -> None:
+def own_usage() -> list[resource.struct_rusage]:
+    """What this process has used, and what those of its children have that it waited for."""
+    return [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+
+
+def write_usage(path: str | Path, seconds: float, *usages: resource.struct_rusage) -> None:
     """Write a tab-separated table of one row with the columns of Snakemake's benchmarks.
 
     Args:
         path: the file.
-        began: ``time.perf_counter()`` when the work began.
+        seconds: the time that the work took.
+        usages: what processes used for it.
 
-    ``s`` is the wall time in seconds, ``max_rss`` the peak memory in MB of this process or of a
-    child that it waited for, whichever is larger, and ``cpu_time`` their total CPU time in seconds.
+    ``s`` is the wall time in seconds, ``max_rss`` the largest peak memory of a process in MB, and
+    ``cpu_time`` the total CPU time in seconds.
     """
-    own, others = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    memory = max(own.ru_maxrss, others.ru_maxrss) / _PER_MEGABYTE
-    processor = sum(usage.ru_utime + usage.ru_stime for usage in (own, others))
-    row = f"{time.perf_counter() - began:.2f}\t{memory:.2f}\t{processor:.2f}"
+    memory = max(usage.ru_maxrss for usage in usages) / _PER_MEGABYTE
+    processor = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    row = f"{seconds:.2f}\t{memory:.2f}\t{processor:.2f}"
     write_text(path, "\t".join(COLUMNS) + f"\n{row}\n")
 
 

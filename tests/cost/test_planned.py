@@ -1,0 +1,47 @@
+"""The rough seconds by which work is divided."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from directrank.cost import facts as sizes
+from directrank.cost.planned import planned_seconds
+from studies import ROOT, study_of
+
+
+def test_nine_of_ten_fits_of_the_demo_took_that_long_within_a_factor_of_three():
+    jobs = pd.read_csv(ROOT / "benchmarks/results/jobs.csv")
+    jobs = jobs[(jobs["edition"] == "demo") & jobs["job"].str.startswith("fit/")]
+    took = dict(zip(jobs["job"].str.removeprefix("fit/"), jobs["seconds"], strict=True))
+    planned = planned_seconds(study_of("demo"))
+    ratio = np.array([planned[run] / max(took[run], 0.2) for run in planned if run in took])
+    assert len(ratio) > 250
+    assert np.mean((ratio < 3) & (ratio > 1 / 3)) >= 0.9
+
+
+def test_they_are_the_same_whatever_is_prepared(tmp_path, monkeypatch):
+    before = planned_seconds(study_of("demo"))
+    monkeypatch.setattr(sizes, "_prepared", lambda folder, fold: pytest.fail("was measured"))
+    monkeypatch.chdir(tmp_path)
+    for key in study_of("demo").data:
+        folder = tmp_path / "data/prepared" / key
+        folder.mkdir(parents=True)
+        (folder / "prepared.json").write_text("{}", encoding="utf-8")
+    assert planned_seconds(study_of("demo")) == before
+
+
+def test_pytorch_is_not_imported():
+    code = (
+        "import sys\n"
+        "from studies import study_of, workflow_of\n"
+        "workflow_of(study_of('demo'))\n"
+        "print('torch' in sys.modules)"
+    )
+    folder = ROOT / "tests/helpers"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,90 @@
+"""Runs that share data are trained together."""
+
+from dataclasses import replace
+
+import pytest
+
+from directrank.cost.planned import planned_seconds
+from directrank.edition import batches as module
+from directrank.edition.batches import batches, gpus
+from directrank.edition.plan import Study, runs_behind
+from studies import study_of
+
+
+@pytest.fixture(scope="module")
+def study():
+    return study_of("real")
+
+
+@pytest.fixture(scope="module")
+def seconds(study):
+    return planned_seconds(study)
+
+
+def test_every_run_is_in_one_batch_with_runs_of_the_same_papers_and_fold(study, seconds):
+    made = batches(study, seconds, 300)
+    runs = [run for batch in made.values() for run in batch.runs]
+    assert sorted(runs) == sorted(study.runs)
+    needed = {key: runs_behind([plan]) for key, plan in study.products.items()}
+    for batch in made.values():
+        assert {study.run_data[run] for run in batch.runs} == {batch.data}
+        assert len({study.runs[run]["fold"] for run in batch.runs}) == 1
+        papers = {
+            tuple(sorted({paper for (paper, _), names in needed.items() if run in names}))
+            for run in batch.runs
+        }
+        assert len(papers) == 1
+
+
+def test_a_batch_has_at_most_so_many_seconds_unless_it_is_a_single_long_run(study, seconds):
+    for most in (60, 300):
+        made = batches(study, seconds, most)
+        for batch in made.values():
+            total = sum(seconds[run] for run in batch.runs)
+            assert batch.is_long == (total > most)
+            assert not batch.is_long or len(batch.runs) == 1
+    assert len(batches(study, seconds, 300)) < len(batches(study, seconds, 60)) < len(study.runs)
+
+
+def test_long_runs_do_not_part_the_others():
+    assert module._parts("aLbLc", {"a": 1, "b": 2, "c": 3, "L": 9}, 4) == [
+        ["a", "b"],
+        ["L"],
+        ["L"],
+        ["c"],
+    ]
+
+
+def test_a_run_that_takes_the_place_of_another_leaves_the_other_batches_as_they_are(study, seconds):
+    before = batches(study, seconds, 60)
+    old = next(batch.runs[0] for batch in before.values() if len(batch.runs) > 5)
+    renamed = {old: "new"}
+    runs = {renamed.get(run, run): spec for run, spec in study.runs.items()}
+    data = {renamed.get(run, run): key for run, key in study.run_data.items()}
+    products = {
+        key: {
+            **plan,
+            "experiments": {
+                name: [{**cell, "run": renamed.get(cell["run"], cell["run"])} for cell in cells]
+                for name, cells in plan["experiments"].items()
+            },
+        }
+        for key, plan in study.products.items()
+    }
+    changed = replace(study, runs=runs, run_data=data, products=products)
+    after = batches(changed, {**seconds, "new": seconds[old]}, 60)
+    assert before.keys() == after.keys()
+    assert [name for name in before if before[name] != after[name]] == [
+        name for name in before if old in before[name].runs
+    ]
+
+
+def test_networks_on_a_gpu_are_trained_apart_from_trees():
+    study = study_of("demo")
+    on_gpu = Study(
+        {**study.config, "device": "cuda"}, study.data, study.runs, study.run_data, study.products
+    )
+    made = batches(on_gpu, dict.fromkeys(study.runs, 1.0), 1000)
+    for name, batch in made.items():
+        assert {gpus(on_gpu, run) for run in batch.runs} == {int("-gpu-" in name)}
+    assert {gpus(study, run) for run in study.runs} == {0}
