@@ -103,8 +103,8 @@ def archive(world: World) -> Row:
 
 
 def _begun(start: Start) -> psutil.Process | None:
-    """The process that waits for the edition's only fit, once the fit has begun."""
-    waiting = start.jobs("fit")
+    """The job of the edition's only fit, once the fit has begun."""
+    waiting = start.jobs("train")
     return waiting[0] if waiting and any(map(_would_save, start.forks())) else None
 
 

@@ -28,24 +28,33 @@ def process_group(world: World) -> Row:
 
 
 def job(world: World) -> Row:
-    """One job is killed; Snakemake reports it and runs every job that does not depend on it."""
+    """Jobs are killed; Snakemake reports them and runs every job that does not depend on them."""
+    return _killed(world, "kill -9 of a job", Start.jobs)
+
+
+def fork(world: World) -> Row:
+    """A run of a batch is killed, or a product of a paper, and the others are made."""
+    return _killed(world, "kill -9 of a run or a product", Start.forks)
+
+
+def _killed(world: World, fault: str, running: Callable[[Start], list[psutil.Process]]) -> Row:
     row = Row(
-        "kill -9 of a job",
+        fault,
         "Snakemake names the job and says that it was killed. The next start repeats it.",
     )
-    folder, struck, problems = world.new("kill-job"), 0, []
+    folder, struck, problems = world.new(running.__name__), 0, []
     while struck < len(world.variants(range(TRIES))):
         start = Start(folder)
-        start.until(start.jobs)
+        start.until(lambda start=start: running(start))
         start.sleep(world.random.uniform(0, 0.4) * world.seconds)
-        running = start.until(start.jobs)
+        found = start.until(lambda start=start: running(start))
         with contextlib.suppress(psutil.NoSuchProcess):
-            for process in running or []:
+            for process in found or []:
                 process.kill()
         if start.wait() == 0:
             # There was no job left to strike: begin anew.
             problems += world.differences(folder)
-            folder = world.new("kill-job")
+            folder = world.new(running.__name__)
         else:
             struck += 1
             problems += said_once(start, "Failed")
@@ -71,4 +80,4 @@ def _again_and_again(world: World, row: Row, kill: Callable[[Start], None]) -> R
     return row
 
 
-FAULTS = (snakemake, job, process_group)
+FAULTS = (snakemake, job, fork, process_group)

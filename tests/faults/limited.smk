@@ -5,5 +5,5 @@ include: "../../Snakefile"
 
 # A fit alone is started with exec: 600 MiB.
 shell.prefix(
-    STUDY.shell_prefix(sys.executable, FORKSERVER) + 'exec() {{ prlimit --as=629145600 "$@"; }}; '
+    STUDY.shell_prefix(sys.executable) + 'exec() {{ prlimit --as=629145600 "$@"; }}; '
 )

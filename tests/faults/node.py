@@ -67,7 +67,7 @@ def _fits(folder) -> list[int]:
     found = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = process.info["cmdline"] or []
-        if "directrank" in words[:3] and "fit" in words and process.info["cwd"] == str(folder):
+        if "directrank" in words[:3] and "train" in words and process.info["cwd"] == str(folder):
             found.append(process.pid)
     return found
 

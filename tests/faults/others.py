@@ -24,7 +24,7 @@ def two_at_once(world: World) -> Row:
         folder = world.new("two-at-work" if at_work else "two-at-once")
         first = Start(folder)
         # However slowly the second starts, the first is at work then.
-        held = (first.until(lambda start=first: start.jobs("fit")) if at_work else None) or []
+        held = (first.until(lambda start=first: start.jobs("train")) if at_work else None) or []
         for job in held:
             job.suspend()
         second = Start(folder)
@@ -48,7 +48,7 @@ def clock(world: World) -> Row:
         "If a file is dated in the future, the message names it. The next start resumes once "
         "`touch` has set the dates of such files to now.",
     )
-    for days, command in world.variants(((1, "fit"), (1, "claims"), (-3650, "fit"))):
+    for days, command in world.variants(((1, "train"), (1, "draw"), (-3650, "train"))):
         folder = world.new(f"clock-{days}-{command}")
         start = Start(folder)
         start.until(lambda start=start, command=command: start.jobs(command))

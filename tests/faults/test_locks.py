@@ -83,8 +83,8 @@ def test_a_claim_from_another_machine_that_was_not_given_back_is_respected(tmp_p
 def test_a_job_ends_when_the_process_that_wanted_it_has_died():
     job = (
         "import signal, time\n"
-        "from directrank.cli.parent import end_with_parent\n"
-        "end_with_parent()\n"
+        "from directrank.system.processes import end_with_parents\n"
+        "end_with_parents()\n"
         "print('begun', flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -113,27 +113,21 @@ class Start:
         return None
 
     def jobs(self, command: str = "") -> list[psutil.Process]:
-        """Its running jobs, of one command if that is named: what waits for their forks."""
-        found = []
-        try:
-            for process in psutil.Process(self.process.pid).children(recursive=True):
-                words = process.cmdline()
-                ours = any(
-                    word == "directrank" or word.endswith("cli/job.py") for word in words[:3]
-                )
-                if ours and (not command or command in words):
-                    found.append(process)
-        except psutil.Error:
-            pass
-        return found
+        """Its running jobs, of one command if that is named, without their forks."""
+        return [job for job in self._commands(command) if not _is_fork(job)]
 
     def forks(self) -> list[psutil.Process]:
-        """The processes that do its jobs: what its fork server has forked."""
+        """The processes in which a job trains its runs or makes its products."""
+        return [process for process in self._commands() if _is_fork(process)]
+
+    def _commands(self, command: str = "") -> list[psutil.Process]:
+        found = []
         with contextlib.suppress(psutil.Error):
-            for process in psutil.Process(self.process.pid).children():
-                if "directrank.cli.forkserver" in process.cmdline():
-                    return process.children()
-        return []
+            for process in psutil.Process(self.process.pid).children(recursive=True):
+                words = process.cmdline()
+                if "directrank" in words[:3] and (not command or command in words):
+                    found.append(process)
+        return found
 
     def kill(self) -> None:
         """Kill Snakemake, and nothing else, with a signal that cannot be caught."""
@@ -212,6 +206,14 @@ class World:
             for path in (folder / top).rglob(".*.part")
         ]
         return problems
+
+
+def _is_fork(process: psutil.Process) -> bool:
+    """Whether a process has the command line of its parent."""
+    with contextlib.suppress(psutil.Error):
+        parent = process.parent()
+        return parent is not None and parent.cmdline() == process.cmdline()
+    return False
 
 
 def said_once(start: Start, *texts: str, traceback: bool = False) -> list[str]:

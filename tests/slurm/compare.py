@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 
 from directrank.system.schema import read_yaml
+from directrank.system.usage import read_usage
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,21 +50,17 @@ def run(folder: Path, configfile: Path, profile: str, *options: str) -> float:
 
 
 def overhead(folder: Path) -> tuple[int, float]:
-    """Jobs that Slurm ran for the workflow in ``folder``, and seconds of each beside its rules'.
+    """Jobs that Slurm ran for the workflow in ``folder``, and seconds of each beside its commands'.
 
-    Of a group the longest of its rules counts, as they run side by side.
+    What batches and papers take besides their runs and products counts as beside them.
     """
     pattern = rf"StartTime=(\S+) EndTime=(\S+).*WorkDir={re.escape(str(folder))}\b"
     spans = [
         (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
         for start, end in re.findall(pattern, JOBS.read_text(encoding="utf-8"))
     ]
-    rules: dict[str, list[float]] = {}
-    for path in (folder / "logs").rglob("*.benchmark.tsv"):
-        seconds = float(path.read_text(encoding="utf-8").splitlines()[1].split()[0])
-        drawing = path.relative_to(folder / "logs").parts[1] in ("figure", "table", "times")
-        rules.setdefault("drawing" if drawing else str(path), []).append(seconds)
-    own = sum(max(seconds) for seconds in rules.values())
+    usages = (folder / "logs").rglob("*.benchmark.tsv")
+    own = sum(used["s"] for path in usages if (used := read_usage(path)) is not None)
     return len(spans), (sum(spans) - own) / max(1, len(spans))
 
 
@@ -100,7 +97,7 @@ def main() -> int:
         print(f"through Slurm {seconds:.0f} s")
         here, there = tables(local, edition), tables(cluster, edition)
         jobs, beside = overhead(cluster)
-    print(f"{jobs} jobs, each {beside:.1f} s beside what its rules took")
+    print(f"{jobs} jobs, each {beside:.1f} s beside what its commands took")
     different = [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
     for name in different:
         print(f"differs: {name}")

@@ -21,6 +21,8 @@ import yaml
 from compare import ONE_NODE, ROOT
 from compare import run as run_edition
 
+from directrank.cost.planned import planned_seconds
+from directrank.edition.batches import batches
 from directrank.edition.plan import load
 from directrank.study.results import FITS, MODELS, PER_QUERY
 
@@ -80,9 +82,11 @@ def main() -> int:
         plan = load(yaml.safe_load(config.read_text(encoding="utf-8")), ROOT)
         (run,) = plan.runs
         target = f"results/limit/runs/{run}"
-        extra = f"fit:slurm_extra='--signal=TERM@{options.warning}'"
-        limits = ["--set-resources", f"fit:runtime={options.minutes}", extra]
-        file = f"{target}/run.json"
+        ((name, batch),) = batches(plan, planned_seconds(plan), 60).items()
+        rule = "fit_long" if batch.is_long else "fit"
+        extra = f"{rule}:slurm_extra='--signal=TERM@{options.warning}'"
+        limits = ["--set-resources", f"{rule}:runtime={options.minutes}", extra]
+        file = f"results/limit/batches/{name}.json"
         run_edition(folder / "here", config, "default", file, "--cores=2")
         seconds = run_edition(
             folder / "slurm", config, "slurm", file, "--cores=2", *ONE_NODE, *limits

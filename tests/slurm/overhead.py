@@ -1,33 +1,25 @@
-"""The share of a cluster's time that goes into starting jobs, for an edition and the Slurm profile.
+"""The share of a cluster's time that goes into starting jobs, for the batches of an edition.
 
     python tests/slurm/overhead.py config/paper.yaml --per-job 20
 
-``compare.py`` measures what a job takes beside its rules; `directrank cost` predicts what the rules
-take. Ends with 0 if the share is below ten per cent.
+``compare.py`` measures what a job takes beside its fits; `directrank cost` predicts what these take. Ends with 0 if the share is below ten per cent.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
+from collections import Counter
 from pathlib import Path
-
-import yaml
 
 from directrank.cost.estimate import estimate
 from directrank.cost.machine import Machine
+from directrank.cost.predict import planned_seconds
+from directrank.edition.batches import batches
 from directrank.edition.plan import load
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def components() -> dict[str, int]:
-    """How many fits of a data set the profile puts into one job."""
-    profile = yaml.safe_load((ROOT / "workflow/profiles/slurm/config.yaml").read_text())
-    pairs = (entry.split("=") for entry in profile["group-components"])
-    return {name.removeprefix("fits_"): int(number) for name, number in pairs}
 
 
 def main() -> int:
@@ -43,11 +35,12 @@ def main() -> int:
     options = parser.parse_args()
     plan = load(read_yaml(options.config), ROOT)
     runs = estimate(plan, Machine.read(options.rates)).runs
-    together = components()
+    made = batches(plan, planned_seconds(plan), 60 * plan.config["batch_minutes"]).values()
+    of_data = Counter(plan.data[batch.data].name for batch in made)
     print(f"{'data':18}{'fits':>6}{'hours':>9}{'jobs':>6}{'starting':>10}{'alone':>8}")
     jobs, hours = 0, 0.0
     for name, part in runs.groupby("data"):
-        number = math.ceil(len(part) / together.get(str(name), 1))
+        number = of_data[str(name)]
         seconds = part["seconds"].sum()
         shares = [
             n * options.per_job / (n * options.per_job + seconds) for n in (number, len(part))

@@ -47,11 +47,12 @@ def test_every_option_of_a_plugin_is_one_that_the_plugin_has(name):
         assert {key.removeprefix(f"{plugin}-") for key in keys} <= known
 
 
-def test_slurm_warns_a_fit_before_its_time_is_up():
-    extra = profile("slurm")["set-resources"]["fit"]["slurm_extra"]
+@pytest.mark.parametrize("rule", ["fit", "fit_long"])
+def test_slurm_warns_fits_before_their_time_is_up(rule):
+    extra = profile("slurm")["set-resources"][rule]["slurm_extra"]
     (option,) = shlex.split(extra)
     signal, seconds = re.fullmatch(r"--signal=([A-Z]+)@(\d+)", option).groups()
-    # To the job's steps and not to its shell (B:), which would leave the fit alone.
+    # To the job's steps and not to its shell (B:), which would leave the fits alone.
     assert signal == "TERM"
     assert int(seconds) >= 60
     validation = importlib.import_module("snakemake_executor_plugin_slurm.validation")

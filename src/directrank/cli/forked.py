@@ -70,6 +70,7 @@ def run_all(
     from directrank.system import nodes
 
     forks, failed = Forks(main, at_once), list[str]()
+    done = 0
     for done, ended in enumerate(forks.run(commands), start=1):
         # A full disk has already been reported.
         with contextlib.suppress(OSError):
@@ -80,7 +81,7 @@ def run_all(
         else:
             said = f"{done} of {number}: {ended.command.name}, {ended.seconds:.1f} s"
             print(said, file=sys.stderr, flush=True)
-    if forks.stopped is not None:
+    if forks.stopped is not None and (failed or done < number):
         if requeue:
             nodes.requeue()
         raise DirectrankError(f"stopped by {forks.stopped}; started again, it goes on from there")

@@ -61,10 +61,11 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 def _train(options: argparse.Namespace) -> None:
     with imported():
-        from directrank.data.prepared import read_record
+        from directrank.data.prepared import read_record, verify
         from directrank.study.batch import read_plan
         from directrank.system.io import write_json
 
+    verify(options.data, arrays=False)
     runs, data = read_plan(options.batch), read_record(options.data)["digest"]
     stale = [run for run in runs if not run.is_current(options.results / "runs" / run.name, data)]
     print(f"{len(stale)} of {len(runs)} runs are to be trained", file=sys.stderr, flush=True)

@@ -114,10 +114,10 @@ def gather(
     if len(editions) != 1:
         raise ConfigError(f"plans of one edition are needed, not {sorted(editions)}", "plan again")
     edition = editions.pop()
-    command = f"snakemake --cores 2 --configfile config/{edition}.yaml --force"
+    command = f"snakemake --cores 2 --configfile config/{edition}.yaml"
     if Path("edition.yaml").is_file():  # a folder of `directrank compare`
         snakefile = repository() / "workflow/Snakefile"
-        command = f"snakemake --snakefile {snakefile} --cores 2 --configfile edition.yaml --force"
+        command = f"snakemake --snakefile {snakefile} --cores 2 --configfile edition.yaml"
     names = sorted({cell["run"] for plan in plans for cell in cells(plan)})
     loaded = {name: load_run(Path(results) / "runs" / name) for name in names}
     seconds = {name: run.record["seconds"] for name, run in loaded.items()}
@@ -126,7 +126,7 @@ def gather(
     made: dict[str, list[ProductSection]] = {}
     uses: dict[str, list[Use]] = {name: [] for name in names}
     for plan in plans:
-        section = product_section(plan, seconds, folders, Path(out).parent, command)
+        section = product_section(plan, seconds, folders, Path(out).parent, f"{command} --force")
         made.setdefault(plan["paper"], []).append(section)
         for experiment, listed in plan["experiments"].items():
             for cell in listed:
@@ -153,7 +153,7 @@ def gather(
         },
         papers=[PaperSection(name, _title(name), products) for name, products in made.items()],
         runs=[
-            run_section(run, f"{command} results/{edition}/runs/{name}/run.json", uses[name])
+            run_section(run, f"rm -r results/{edition}/runs/{name}; {command}", uses[name])
             for name, run in loaded.items()
             if name not in failed
         ],
