@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from directrank.cli import train
 from directrank.study.batch import PlannedRun, plan_text, read_plan
 from directrank.study.provenance import run_digest
 from directrank.study.specification import run_name
@@ -108,14 +107,6 @@ def test_each_run_has_results_a_log_with_its_command_and_a_usage(whole, data):
         assert used["max_rss"] > 50
 
 
-def test_runs_give_the_bytes_that_they_give_by_hand(whole, data, tmp_path):
-    folder, _ = whole
-    for run in RUNS[:1]:
-        words = ["fit", files_of(folder, run) / "spec.json", "--data", data, "--out", tmp_path]
-        subprocess.run([sys.executable, "-m", "directrank", *words], check=True)
-        assert result(tmp_path) == result(files_of(folder, run))
-
-
 def test_current_runs_are_skipped_and_stale_ones_trained_again(whole, data, tmp_path):
     folder = tmp_path / "folder"
     shutil.copytree(whole[0], folder)
@@ -194,7 +185,7 @@ def test_a_failure_that_is_recorded_counts_as_done(data, tmp_path):
 
 
 def test_a_batch_that_is_told_to_end_keeps_its_work_and_resumes(data, tmp_path):
-    spec = {**SPEC, "training": {**SPEC["training"], "max_epochs": 400, "patience": None}}
+    spec = {**SPEC, "training": {**SPEC["training"], "max_epochs": 100, "patience": None}}
     long = planned(spec)
     (tmp_path / "batch.json").write_text(plan_text([long, RUNS[0]]), encoding="utf-8")
     words = ["train", "batch.json", "--data", data, "--results", "results", "--logs", "logs"]
@@ -294,9 +285,3 @@ def test_a_job_that_is_told_to_end_goes_back_to_the_queue_if_it_should(monkeypat
             forked.run_all(commands(), 1, requeue=requeue)
         assert not (tmp_path / "one.log").exists()
     assert asked == [True]
-
-
-def test_threaded_modules_are_those_that_exist():
-    from importlib.util import find_spec
-
-    assert all(map(find_spec, train.THREADED))

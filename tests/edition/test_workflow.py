@@ -100,7 +100,7 @@ def test_without_shared_files_a_batch_is_a_run_that_declares_all_its_files(study
     assert tiny.run_files([run]) == [f"results/tiny/batches/{name}.json"]
     assert len(alone.run_files([run])) == 4
     outputs = alone.batch_outputs("the folder {}".format)
-    assert len(outputs["files"]) == 4
+    assert len(outputs["files"]) == 5
     assert outputs["models"] == "the folder results/tiny/runs/{batch}/models"
     record, *rest = alone.batch_data(SimpleNamespace(batch=run))
     assert [record] == tiny.batch_data(SimpleNamespace(batch=name))
@@ -194,16 +194,6 @@ def test_the_shell_of_jobs_is_strict_and_has_the_arithmetic_of_the_edition(study
         assert {"e", "u"} <= set(flags)
         assert (parent, stage, mkl) == (str(os.getpid()), "${TMPDIR}/it's", expected)
         assert version.startswith("Python 3")
-
-
-def test_archives_are_parsed_with_two_threads_before_anything_else_starts():
-    rules = workflow_of(study_of("real")).data_rules()
-    assert {key for rule in rules.values() for key in rule.keys} == set(study_of("real").data)
-    assert set(rules) == {"generate", "prepare_5_folds"}
-    generate, prepare = rules["generate"], rules["prepare_5_folds"]
-    assert (len(generate.splits), len(prepare.splits)) == (3, 15)
-    assert (generate.threads, prepare.threads) == (1, 2)
-    assert prepare.priority > generate.priority > workflow.LONG > workflow.DRAWING > 0
 
 
 def test_as_many_networks_are_trained_at_once_as_share_a_gpu(study):

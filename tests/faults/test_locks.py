@@ -6,7 +6,6 @@ import platform
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -78,31 +77,3 @@ def test_a_claim_from_another_machine_that_was_not_given_back_is_respected(tmp_p
     assert "elsewhere" in lock.read_text()
     lock.write_text(json.dumps({"host": platform.node(), "pid": 7, "since": "today"}))
     Claim(tmp_path, ["edition"]).release()
-
-
-def test_a_job_ends_when_the_process_that_wanted_it_has_died():
-    job = (
-        "import signal, time\n"
-        "from directrank.system.processes import end_with_parents\n"
-        "end_with_parents()\n"
-        "print('begun', flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    parent = subprocess.Popen(["sleep", "60"])
-    process = subprocess.Popen(
-        [sys.executable, "-c", job],
-        env={**os.environ, "DIRECTRANK_PARENT": str(parent.pid)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(0.2)
-        assert process.poll() is None
-        parent.kill()
-        assert process.wait(20) == -signal.SIGTERM
-    finally:
-        for each in (parent, process):
-            each.kill()
-            each.wait()
-        process.stdout.close()

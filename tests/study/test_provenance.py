@@ -36,13 +36,13 @@ print(json.dumps(eval(sys.argv[4])))
 
 #: The digests of code of everything that the demo edition makes.
 OF_THE_DEMO = """(lambda workflow, study, of: {
-    **{name: workflow.run_code(of(run=name)) for name in study.runs},
+    **{name: workflow.run_code(name) for name in study.runs},
     **{key: workflow.data_code(of(key=key)) for key in study.data},
-    **{".".join(key): workflow.product_code(of(paper=key[0], product=key[1]))
-       for key in study.products},
+    **{name: workflow.part_code(part) for name, part in workflow.parts.items()},
 })(
     __import__("directrank.edition.workflow").edition.workflow.Workflow(
-        __import__("studies").study_of("demo"), root),
+        __import__("studies").study_of("demo"), root,
+        dict.fromkeys(__import__("studies").study_of("demo").runs, 1.0)),
     __import__("studies").study_of("demo"), __import__("types").SimpleNamespace)
 """
 

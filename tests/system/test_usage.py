@@ -1,17 +1,25 @@
 import math
-import time
 
 import pytest
 
-from directrank.system.usage import read_usage, write_usage
+from directrank.system.usage import own_usage, read_usage, write_usage
 
 
 def test_what_a_process_used_is_read_as_it_was_written(tmp_path):
-    write_usage(tmp_path / "usage.tsv", time.perf_counter() - 2.5)
+    write_usage(tmp_path / "usage.tsv", 2.5, *own_usage())
     used = read_usage(tmp_path / "usage.tsv")
-    assert used["s"] == pytest.approx(2.5, abs=0.5)
+    assert used["s"] == 2.5
     assert used["max_rss"] > 10
     assert used["cpu_time"] > 0
+
+
+def test_the_processor_time_of_processes_is_added_and_the_largest_memory_counts(tmp_path):
+    (usage, _) = own_usage()
+    for number in (1, 2):
+        write_usage(tmp_path / f"{number}.tsv", 1, *[usage] * number)
+    one, two = (read_usage(tmp_path / f"{number}.tsv") for number in (1, 2))
+    assert two["cpu_time"] == pytest.approx(2 * one["cpu_time"], abs=0.02)
+    assert two["max_rss"] == one["max_rss"]
 
 
 def test_a_process_that_has_not_ended_has_used_nothing_yet(tmp_path):

@@ -56,7 +56,7 @@ def graph():
 
 def test_the_figure_of_the_rules_is_what_the_workflow_says(graph):
     pairs = graph.dependencies()
-    assert {("prepare", "fit"), ("generate", "fit")} <= pairs
+    assert ("prepare", "fit") in pairs
     assert ("fit", "all") in pairs
     assert ("fit", "products") in pairs
     drawn = graph.reduced(pairs)

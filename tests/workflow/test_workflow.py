@@ -117,7 +117,7 @@ def test_a_changed_setting_reruns_what_depends_on_it_alone(finished, tmp_path):
     jobs = planned(process)
     assert jobs["fit"] == 1  # the batch of three runs, of which two are current
     assert jobs["products bruch2019"] == 1
-    assert "generate" not in jobs
+    assert "prepare" not in jobs
 
 
 def test_a_run_that_is_removed_is_trained_again_alone_and_products_follow(finished, tmp_path):

@@ -37,11 +37,10 @@ def plain_errors():
 
 with plain_errors():
     PLAN = load(config, ROOT)
-    SECONDS = planned_seconds(PLAN)
     STUDY = edition.Workflow(
         PLAN,
         ROOT,
-        SECONDS,
+        planned_seconds(PLAN),
         SharedFSUsage.INPUT_OUTPUT in workflow.storage_settings.shared_fs_usage,
     )
 

@@ -1,23 +1,23 @@
-for _name, _rule in STUDY.data_rules().items():
+# Data sets with and without folds consist of different files, so each set of splits has a rule.
+for _splits, _keys in STUDY.keys_by_splits().items():
 
     rule:
         name:
-            _name
+            "prepare" if len(_splits) == 3 else f"prepare_{len(_splits) // 3}_folds"
         output:
             edition.store_files("{key}"),
             settings="data/prepared/{key}.settings.json",
-            splits=edition.split_files("{key}", _rule.splits),
+            splits=edition.split_files("{key}", _splits),
         log:
             "logs/prepare/{key}.log",
             usage="logs/prepare/{key}.benchmark.tsv",
         wildcard_constraints:
-            key=edition.choice(_rule.keys),
-        priority: _rule.priority
+            key=edition.choice(_keys),
+        priority: edition.PREPARING
         # Without a shared file system, the archives may exist only where the workflow was started.
         localrule: not STUDY.files_are_shared
         conda:
             "../../envs/study.yaml"
-        threads: _rule.threads
         resources:
             mem_mb=2000,
             runtime=60,

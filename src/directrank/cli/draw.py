@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from directrank.cli.forked import command, imported, run_all
+from directrank.cli.forked import imported, run_all
 from directrank.system.processes import Command
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _commands(
     if options.margin is not None:
         measure = ["claims", "measure", *plans, *results]
         measure += ["--margin", options.margin, "--out", claims]
-        yield command(f"claims of {paper}", measure, options.logs / f"claims/{paper}.log")
+        yield Command(f"claims of {paper}", measure, options.logs / f"claims/{paper}.log")
     results += ["--prepared", options.prepared]
     for path in sorted(plans, key=lambda path: products[path].kind != "values"):
         item, name = products[path], plans[path]["product"]
@@ -111,9 +111,9 @@ def _commands(
         make = ["product", path, *results, "--out", out]
         make += ["--claims", claims] if item.claims else []
         make += ["--values", *options.values] if item.reads else []
-        yield command(name, make, options.logs / f"{item.kind}/{paper}/{name}.log")
+        yield Command(name, make, options.logs / f"{item.kind}/{paper}/{name}.log")
         if item.timed:
             out = top / paper / f"{name}{TIMES}"
             make = ["product", path, *results, "--out", out, "--times"]
             log = options.logs / f"times/{paper}/{name}.log"
-            yield command(f"times of {name}", make, log)
+            yield Command(f"times of {name}", make, log)

@@ -6,13 +6,11 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from pathlib import Path
 
 from directrank.system.errors import DirectrankError
 from directrank.system.processes import Command, Ended, Forks
-from directrank.system.usage import write_usage
 
 #: How many lines of the log of a failed command are repeated.
 LAST_LINES = 15
@@ -29,7 +27,6 @@ def imported(*modules: str) -> Iterator[None]:
     Nothing of it is ever freed, so the garbage collector leaves it alone, here and in the forks,
     which would otherwise copy it.
     """
-    set_by_user = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ |= dict.fromkeys(ONE_THREAD, "1")
     gc.disable()
     try:
@@ -39,16 +36,6 @@ def imported(*modules: str) -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-        for name, value in set_by_user.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
-
-
-def command(name: str, arguments: Iterable[object], log: Path) -> Command:
-    """A command whose usage of resources goes beside its log."""
-    _usage(log).unlink(missing_ok=True)
-    return Command(name, [str(argument) for argument in arguments], log)
 
 
 def run_all(
@@ -72,9 +59,6 @@ def run_all(
     forks, failed = Forks(main, at_once), list[str]()
     done = 0
     for done, ended in enumerate(forks.run(commands), start=1):
-        # A full disk has already been reported.
-        with contextlib.suppress(OSError):
-            write_usage(_usage(ended.command.log), ended.seconds, ended.usage)
         if ended.status:
             failed.append(ended.command.name)
             _report(ended)
@@ -95,16 +79,8 @@ def run_all(
 def _report(ended: Ended) -> None:
     """Print how a command failed, and the end of its log."""
     log = ended.command.log
-    print(f"{ended.command.name} {ended.how}; the end of {log}:", file=sys.stderr)
+    lines = [f"{ended.command.name} {ended.how}; the end of {log}:"]
     with contextlib.suppress(OSError):
-        for line in _last(log.read_text(encoding="utf-8", errors="replace").splitlines()):
-            print(f"  {line}", file=sys.stderr)
-    sys.stderr.flush()
-
-
-def _last(lines: Sequence[str]) -> Sequence[str]:
-    return lines[-LAST_LINES:]
-
-
-def _usage(log: Path) -> Path:
-    return log.with_name(f"{log.stem}.benchmark.tsv")
+        text = log.read_text(encoding="utf-8", errors="replace")
+        lines += [f"  {line}" for line in text.splitlines()[-LAST_LINES:]]
+    print(*lines, sep="\n", file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from directrank.cli.forked import command, imported, run_all
+from directrank.cli.forked import imported, run_all
 from directrank.system.processes import Command
 
 if TYPE_CHECKING:
@@ -78,16 +78,17 @@ def _train(options: argparse.Namespace) -> None:
 
 def _fits(runs: Iterable[PlannedRun], options: argparse.Namespace) -> Iterator[Command]:
     """The command of each run; what is left of an older version of a run is removed first."""
+    from directrank.study.results import SPECIFICATION
     from directrank.system.io import write_json
 
     for run in runs:
         folder = options.results / "runs" / run.name
         if folder.exists():
             shutil.rmtree(folder)
-        write_json(folder / "spec.json", run.spec)
-        fit = ["fit", folder / "spec.json", "--data", options.data, "--out", folder]
+        write_json(folder / SPECIFICATION, run.spec)
+        fit = ["fit", folder / SPECIFICATION, "--data", options.data, "--out", folder]
         fit += ["--threads", options.threads, "--device", options.device]
-        yield command(run.name, fit, options.logs / f"{run.name}.log")
+        yield Command(run.name, fit, options.logs / f"{run.name}.log")
 
 
 def _prepare_for(runs: Iterable[PlannedRun]) -> None:

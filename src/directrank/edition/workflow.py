@@ -37,23 +37,7 @@ FOLDERS: Mapping[papers.Kind, str] = {
 }
 
 #: The priority of preparing data, for which most jobs wait, of long fits, and of products.
-PARSING, GENERATING, LONG, DRAWING = 4, 3, 2, 1
-
-
-@dataclass(frozen=True)
-class DataRule:
-    """A rule that prepares data sets.
-
-    Attributes:
-        keys: those of the data sets.
-        splits: the names of their splits, such as ``Fold1/train``.
-        threads, priority: of its jobs.
-    """
-
-    keys: tuple[str, ...]
-    splits: tuple[str, ...]
-    threads: int
-    priority: int
+PREPARING, LONG, DRAWING = 3, 2, 1
 
 
 @dataclass(frozen=True)
@@ -220,27 +204,12 @@ class Workflow:
         """A digest of the catalogue's entry for a data set."""
         return catalog.fingerprint(catalog.get(self.data_name(wildcards)))
 
-    def data_rules(self) -> dict[str, DataRule]:
-        """The rules that prepare data sets, by name.
-
-        Data sets with and without folds consist of different files. Archives are parsed with two
-        threads, and their rules come first, because two cores are free at once only before jobs
-        with one thread have started.
-        """
-        rules: dict[str, list[str]] = {}
-        for key, source in sorted(self.study.data.items()):
-            folds = len(self._splits(key)) // 3
-            generated = catalog.get(source.name).generator is not None
-            name = "generate" if generated else "prepare"
-            rules.setdefault(name if folds == 1 else f"{name}_{folds}_folds", []).append(key)
-        return {
-            name: DataRule(
-                tuple(keys),
-                self._splits(keys[0]),
-                *((1, GENERATING) if name.startswith("generate") else (2, PARSING)),
-            )
-            for name, keys in rules.items()
-        }
+    def keys_by_splits(self) -> dict[tuple[str, ...], list[str]]:
+        """The keys of the data sets by the names of their splits, such as ``Fold1/train``."""
+        keys: dict[tuple[str, ...], list[str]] = {}
+        for key in sorted(self.study.data):
+            keys.setdefault(self._splits(key), []).append(key)
+        return keys
 
     def data_files(self, key: str) -> list[str]:
         """The inputs of a job that reads a prepared data set, the record first.
@@ -299,7 +268,7 @@ class Workflow:
         if self.files_are_shared:
             return {"record": f"{self.results}/batches/{{batch}}.json"}
         folder = f"{self.results}/runs/{{batch}}"
-        files = [f"{folder}/{name}" for name in results.FILES]
+        files = [f"{folder}/{name}" for name in (results.SPECIFICATION, *results.FILES)]
         return {"files": files, "models": directory(f"{folder}/{results.MODELS}")}
 
     def batch_logs(self) -> dict[str, str]:

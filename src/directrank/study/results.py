@@ -16,6 +16,8 @@ PER_QUERY = "per_query.parquet"
 HISTORY = "history.csv"
 FITS = "fits.csv"
 RECORD = "run.json"
+#: What is trained, for `directrank fit`.
+SPECIFICATION = "spec.json"
 #: The files of a run that the rest of the study reads.
 FILES = (PER_QUERY, HISTORY, FITS, RECORD)
 #: The folder of trained models, which the study does not read again.

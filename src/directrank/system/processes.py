@@ -6,8 +6,8 @@ processor time and exit status, so that a crash ends one command only.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import resource
 import select
 import signal
 import sys
@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+
+from directrank.system.usage import write_usage
 
 #: The variable that names the processes that this one serves; the workflow sets it.
 PARENTS = "DIRECTRANK_PARENT"
@@ -36,25 +38,23 @@ class Command:
     """A command line of directrank, and the file for all that it prints."""
 
     name: str
-    arguments: Sequence[str]
+    arguments: Sequence[object]
     log: Path
+
+    @property
+    def usage(self) -> Path:
+        """The file for the resources that it uses, beside the log."""
+        return self.log.with_name(f"{self.log.stem}.benchmark.tsv")
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
-
-    Attributes:
-        command: the command.
-        status: its exit status; the negative number of the signal that killed it.
-        seconds: the time that it took.
-        usage: the resources that it used, those of its own children included.
-    """
+    """A command that has ended: its status, or the negative number of the signal that killed it,
+    and the seconds that it took."""
 
     command: Command
     status: int
     seconds: float
-    usage: resource.struct_rusage
 
     @property
     def how(self) -> str:
@@ -99,8 +99,10 @@ class Forks:
                 pid, status, usage = os.wait4(-1, 0)
                 if pid in self._running:
                     command, began = self._running.pop(pid)
-                    code = os.waitstatus_to_exitcode(status)
-                    yield Ended(command, code, time.monotonic() - began, usage)
+                    seconds = time.monotonic() - began
+                    with contextlib.suppress(OSError):  # a full disk has already been reported
+                        write_usage(command.usage, seconds, usage)
+                    yield Ended(command, os.waitstatus_to_exitcode(status), seconds)
         finally:
             for number, handler in old.items():
                 signal.signal(number, handler)
@@ -109,7 +111,8 @@ class Forks:
         self.stopped = self.stopped or signal.Signals(number).name
         if number in FORWARDED:  # an interrupt of a terminal reaches the forks anyway
             for pid in self._running:
-                os.kill(pid, number)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def _asked_to_end(self) -> bool:
         if self.stopped is None and any(map(_has_ended, _parents())):
@@ -140,29 +143,27 @@ class Forks:
             for number in FORWARDED:
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
             command.log.parent.mkdir(parents=True, exist_ok=True)
-            log = os.open(command.log, flags, 0o666)
+            command.usage.unlink(missing_ok=True)
+            log = os.open(command.log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o666)
             os.dup2(log, 1)
             os.dup2(log, 2)
             os.close(log)
             os.environ[PARENTS] = f"{os.environ.get(PARENTS, '')} {os.getppid()}"
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            arguments = [str(argument) for argument in command.arguments]
             if not WORKS_IN_FORKS:
-                words = [sys.executable, "-m", "directrank", *command.arguments]
-                os.execv(sys.executable, words)
-            status = self._main(command.arguments)
+                os.execv(sys.executable, [sys.executable, "-m", "directrank", *arguments])
+            status = self._main(arguments)
         except BaseException:
             traceback.print_exc()
         finally:
             # Not as Python ends: a fork would copy all that its parent has made, to destroy it.
             for number in FORWARDED:
                 signal.signal(number, signal.SIG_IGN)
-            for stream in (sys.stdout, sys.stderr):
-                try:
-                    stream.flush()
-                except OSError:
-                    status = status or 1
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
             os._exit(status)
 
 
