@@ -59,7 +59,7 @@ def tables(folder: Path) -> dict[str, bytes]:
 
 def models(folder: Path) -> set[str]:
     """The paths of all trained models."""
-    found = folder.glob("results/tiny/runs/*/models/*")
+    found = folder.glob("results/tiny/runs/*/models/[!.]*")
     return {str(path.relative_to(folder)) for path in found}
 
 

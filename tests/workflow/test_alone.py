@@ -34,7 +34,7 @@ def test_jobs_read_and_write_only_what_they_declare(finished, tmp_path):
     assert process.returncode == 0, output_of(process)
     assert tables(folder) == tables(finished)
     models = [
-        sorted(path.relative_to(top) for path in top.glob("results/tiny/runs/*/models/*"))
+        sorted(path.relative_to(top) for path in top.glob("results/tiny/runs/*/models/[!.]*"))
         for top in (folder, finished)
     ]
     assert models[0] == models[1] != []
