@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from directrank.cost.planned import planned_seconds
+from directrank.cost.predict import planned_seconds
 from directrank.edition import batches as module
 from directrank.edition.batches import batches, gpus
 from directrank.edition.plan import Study, runs_behind

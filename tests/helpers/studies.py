@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from directrank.cost.planned import planned_seconds
+from directrank.cost.predict import planned_seconds
 from directrank.edition.plan import Study, load
 from directrank.edition.workflow import Workflow
 from directrank.system.schema import read_yaml

@@ -21,7 +21,7 @@ import yaml
 from compare import ONE_NODE, ROOT
 from compare import run as run_edition
 
-from directrank.cost.planned import planned_seconds
+from directrank.cost.predict import planned_seconds
 from directrank.edition.batches import batches
 from directrank.edition.plan import load
 from directrank.study.results import FITS, MODELS, PER_QUERY

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 try:
     from directrank.cost.memory import requested_mb
-    from directrank.cost.planned import planned_seconds
+    from directrank.cost.predict import planned_seconds
     from directrank.edition import workflow as edition
     from directrank.edition.plan import load
     from directrank.papers.shared.product import TIMES
