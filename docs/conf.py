@@ -25,14 +25,11 @@ include_patterns = [
     "figures/*/README.md",
     "figures/*/data/*.md",
     "paper_tables/README.md",
-    "paper_tables/published/README.md",
-    "paper_tables/*/claims*.md",
+    "paper_tables/*/*.md",
     "paper_tables/*/*/*.md",
 ]
 # Not searched either.
 exclude_patterns = [".*", "build", "benchmarks", "data/prepared", "data/raw", "results", "logs"]
-# The page of the editions' data has these tables.
-exclude_patterns += ["figures/*/data/datasets.md"]
 
 extensions = [
     "myst_parser",
@@ -42,12 +39,10 @@ extensions = [
     "accessible",
     "from_code",
     "mathml",
-    "study_pages",
-    "which_loss",
 ]
 
 myst_enable_extensions = ["deflist", "dollarmath"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 # Files of the repository that are no pages are offered for download; folders are not.
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -64,6 +59,6 @@ html_extra_path = ["_root"]
 # The report's script for tables serves every table of these pages.
 _TABLES = Path(directrank.__file__).parent / "report/templates"
 html_static_path = ["_static", str(_TABLES / "tables.js"), str(_TABLES / "tables.css")]
-html_js_files = [(name, {"defer": ""}) for name in ("tables.js", "choices.js", "scrolling.js")]
+html_js_files = [(name, {"defer": ""}) for name in ("tables.js", "scrolling.js")]
 html_css_files = ["tables.css", "site.css"]
 html_copy_source = False

@@ -11,12 +11,12 @@ from directrank.cli import main
 from directrank.study.trec import read_qrels, read_run
 from workflow_runs import ROOT
 
-PAGE = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/your_data.md").read_text(encoding="utf-8")
 
 
 def blocks(section: str) -> list[tuple[str, str]]:
     """Language and text of the blocks of code below a heading of the page."""
-    text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    text = re.split(r"\n##+ ", PAGE.split(f"\n### {section}\n")[1])[0]
     return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
@@ -27,7 +27,7 @@ def test_a_run_of_prepared_data_is_placed_as_the_page_says(tmp_path, monkeypatch
             for line in text.splitlines():
                 assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
         elif language == "python":
-            exec(compile(text, "compare.md", "exec"), {})
+            exec(compile(text, "your_data.md", "exec"), {})
         else:
             printed = capsys.readouterr().out
             assert text.strip() in printed
@@ -58,7 +58,7 @@ def test_msrds_judgements_name_its_movies_without_those_that_it_lacks(tmp_path, 
     lines = [*msrd_archive.lines(), "qid:2\tamelie\t404\t1"]
     msrd_archive.write(tmp_path / "data/raw/MSRD.zip", judgements=lines)
     (example,) = (text for kind, text in blocks("A collection's own files") if kind == "python")
-    exec(compile(example, "compare.md", "exec"), {})
+    exec(compile(example, "your_data.md", "exec"), {})
     qrels = read_qrels(tmp_path / "msrd.qrels")
     assert qrels["2"] == {"3": 1, "6": 0}
     assert len(qrels) == 5

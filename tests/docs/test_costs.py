@@ -43,8 +43,8 @@ def test_the_gain_of_sharing_a_gpu_is_the_measured_one():
         (measured["measure"] == "fits per hour, times one process")
         & (measured["configuration"] == "8 processes on one GPU")
     ]["value"].item()
-    for page in ("docs/scale.md", "docs/clusters.md"):
-        assert f"{gain:.1f} times as many" in (ROOT / page).read_text(encoding="utf-8")
+    page = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+    assert page.count(f"{gain:.1f} times as many") == 2
 
 
 def test_the_page_has_the_columns_that_are_written(monkeypatch: pytest.MonkeyPatch):

@@ -21,6 +21,19 @@ from directrank.system.schema import package_schema
 from workflow_runs import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+#: Pages that the workflow writes.
+WRITTEN = sorted(
+    path
+    for pattern in (
+        "README.md",
+        "claims*.md",
+        "which_loss.md",
+        "losses.md",
+        "one_protocol/README.md",
+    )
+    for folder in ("figures", "paper_tables")
+    for path in (ROOT / folder).glob(f"*/{pattern}")
+)
 AMBIGUITIES = ROOT / "docs/ambiguities.md"
 
 
@@ -111,11 +124,27 @@ def test_the_authors_are_spelt_alike_everywhere():
     assert found == {"Białobrzęski"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *WRITTEN], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", read(page)):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_waits_for_a_build_to_fill_it(page):
+    comments = set(re.findall(r"<!--.*?-->", read(page), flags=re.DOTALL))
+    assert all(
+        re.fullmatch(r"<!-- (written by [\w/.]+|end|claims: .*) -->", one) for one in comments
+    )
+
+
+def test_what_the_workflow_writes_is_there():
+    names = {str(path.relative_to(ROOT)) for path in WRITTEN}
+    assert {"paper_tables/real/which_loss.md", "paper_tables/real/losses.md"} <= names
+    assert {
+        f"paper_tables/{edition}/one_protocol/README.md" for edition in ("demo", "real")
+    } <= names
 
 
 @pytest.mark.parametrize("registry", [losses.REGISTRY, metrics.REGISTRY])
@@ -151,9 +180,8 @@ def test_the_documentation_builds_without_a_warning(tmp_path):
     assert process.returncode == 0, process.stdout + process.stderr
     reference = read(tmp_path / "html/docs/reference/losses.html")
     assert all(f'id="directrank.losses.{name}"' in reference for name in losses.REGISTRY)
-    pages = {path.stem for path in (tmp_path / "html/docs/losses").glob("*.html")}
-    assert pages == set(losses.REGISTRY)
-    assert "<!-- which loss" not in read(tmp_path / "html/docs/which_loss.html")
+    sections = read(tmp_path / "html/paper_tables/real/losses.html")
+    assert all(f">{name}<" in sections for name in losses.REGISTRY)
     assert "directrank prepare" in read(tmp_path / "html/docs/reference/cli.html")
     assert "<math" in read(tmp_path / "html/docs/formulas.html")
     for page in (tmp_path / "html").rglob("*.html"):
@@ -165,10 +193,11 @@ def test_the_documentation_builds_without_a_warning(tmp_path):
 
 def test_the_test_of_a_published_difference_runs(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    page = read(ROOT / "docs/per_query.md")
-    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    page = read(ROOT / "docs/your_data.md")
+    section = page.split("\n## Results per query\n")[1].split("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     assert len(example.strip().splitlines()) <= 13
-    exec(compile(example, "per_query.md", "exec"), {})
+    exec(compile(example, "your_data.md", "exec"), {})
     difference, equivalent = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"[+-]0\.\d{4} ± 0\.\d{4}, p = [01]\.\d{3}", difference)
     assert equivalent.startswith("equivalent within 0.01: p = ")

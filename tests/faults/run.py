@@ -103,7 +103,8 @@ def _page(table: str, seed: int) -> str:
         f"`make test-faults` writes this page (with seed {seed} for the random moments). "
         "*Survived* means that the workflow, when it was started again, gave the same bytes as an "
         "undisturbed run, printed a message where the user has to act, and printed no traceback. "
-        "[docs/faults.md](../../docs/faults.md) describes how this works.\n\n" + table
+        "[docs/scale.md](../../docs/scale.md#when-something-fails) describes how this works.\n\n"
+        + table
     )
 
 

@@ -31,13 +31,14 @@ pytestmark = [
 #: One page of each kind.
 PAGES = (
     "docs/index",
-    "docs/gallery",
-    "docs/claims",
-    "docs/one_protocol",
-    "docs/which_loss",
-    "docs/losses/approx_ndcg",
-    "docs/papers/qin2010",
-    "docs/data_pages",
+    "docs/your_data",
+    "figures/real/README",
+    "figures/real/data/datasets",
+    "paper_tables/real/README",
+    "paper_tables/real/claims",
+    "paper_tables/real/which_loss",
+    "paper_tables/real/losses",
+    "paper_tables/real/one_protocol/README",
     "docs/formulas",
     "docs/start",
     "docs/reference/losses",
@@ -104,16 +105,6 @@ def visit(browser, address):
     assert not errors
 
 
-def shown(page, rows: str):
-    """The rows that can be seen."""
-    return page.locator(f"{rows}:visible")
-
-
-def menu(page, name: str):
-    """The menu of a property."""
-    return page.locator(f".choices select[name={name}]")
-
-
 def test_every_link_leads_to_a_file_and_a_place_in_it():
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(SITE.rglob("*.html"))}
     places = {path: set(re.findall(r'\sid="([^"]+)"', text)) for path, text in pages.items()}
@@ -147,13 +138,14 @@ def test_a_page_fits_its_window_and_can_be_read_by_everyone(visit, name, width, 
 
 
 def test_a_head_sorts_up_then_down_then_as_it_was_with_mouse_or_keyboard(visit):
-    page = visit("docs/one_protocol")
-    column = page.locator("#methods th", has_text="NDCG@10")
+    page = visit("paper_tables/real/one_protocol/README")
+    table = page.locator("table").first
+    column = table.locator("th", has_text="NDCG@10")
     place = column.evaluate("cell => cell.cellIndex + 1")
     button = column.get_by_role("button")
 
     def values() -> list[float]:
-        cells = page.locator(f"#methods > tbody td:nth-child({place})").all_inner_texts()
+        cells = table.locator(f"tbody td:nth-child({place})").all_inner_texts()
         return [float(cell.split()[0]) for cell in cells]
 
     before = values()
@@ -168,52 +160,14 @@ def test_a_head_sorts_up_then_down_then_as_it_was_with_mouse_or_keyboard(visit):
     assert values() == before
 
 
-def test_the_tables_of_the_loss_chooser_can_be_sorted(visit):
-    page = visit("docs/which_loss")
-    table = page.locator("#every-loss table")
+def test_the_table_of_losses_can_be_sorted(visit):
+    page = visit("paper_tables/real/losses")
+    table = page.locator("table").first
     names = table.locator("tbody td:first-child").all_inner_texts()
     button = table.get_by_role("button").first
     button.click()
     button.click()
     assert table.locator("tbody td:first-child").first.inner_text() == max(names)
-
-
-def test_claims_are_chosen_by_menus_and_words_together(visit):
-    page = visit("docs/claims")
-    rows = "#claims > tbody > tr"
-    everything = shown(page, rows).count()
-    menu(page, "paper").select_option("Qin2010")
-    menu(page, "edition").select_option("real")
-    of_paper = shown(page, rows).count()
-    assert 0 < of_paper < everything
-    assert page.locator(".choices [role=status]").inner_text() == f"{of_paper} of {everything}"
-    menu(page, "verdict").select_option("holds")
-    texts = shown(page, rows).all_inner_texts()
-    assert 0 < len(texts) < of_paper
-    assert all("Qin2010" in text and "holds" in text for text in texts)
-    page.get_by_label("Show the rows with these words").fill("SoftRank")
-    assert 0 < shown(page, rows).count() < len(texts)
-
-
-def test_a_claim_on_several_collections_is_found_under_each(visit):
-    page = visit("docs/claims")
-    several = page.locator('#claims tr[data-collection*="|"]').first
-    number, titles = several.locator("td").first, several.get_attribute("data-collection")
-    for title in titles.split("|"):
-        menu(page, "collection").select_option(title)
-        assert number.is_visible()
-
-
-def test_the_gallery_shows_the_figures_of_the_chosen_paper(visit):
-    page = visit("docs/gallery")
-    cards = "#gallery > li"
-    menu(page, "paper").select_option("Yu2020")
-    texts = shown(page, f"{cards} > .of").all_inner_texts()
-    assert texts
-    assert all(text.startswith("Yu2020") for text in texts)
-    picture = shown(page, f"{cards} > img").first
-    picture.scroll_into_view_if_needed()
-    page.wait_for_function("picture => picture.naturalWidth > 0", arg=picture.element_handle())
 
 
 def test_the_button_of_the_theme_changes_the_colours(visit):
@@ -230,8 +184,8 @@ def test_the_button_of_the_theme_changes_the_colours(visit):
 
 
 def test_all_can_be_reached_with_the_keyboard_and_seen_to_be(visit):
-    page = visit("docs/claims", width=390)
-    wanted = {"SELECT", "INPUT", "BUTTON", "A", "DIV"}  # the last is the table, which scrolls
+    page = visit("paper_tables/real/one_protocol/README", width=390)
+    wanted = {"BUTTON", "A", "DIV"}  # the last is the table, which scrolls
     state = """() => {
         const focused = document.activeElement;
         const inside = focused.closest("article") !== null;

@@ -82,7 +82,7 @@ def runs(data, tmp_path_factory):
 
 def page_measures():
     """What the page on exports has ir_measures compute."""
-    lines = (ROOT / "docs/compare.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs/your_data.md").read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if line.startswith("ir_measures "))
     return [ir_measures.parse_measure(text) for text in shlex.split(command)[-3:]]
 

@@ -23,7 +23,7 @@ document; every numeric column other than those of the query, label and group is
 A run has one line per document, `query Q0 document rank score tag`; judgements have lines `query 0
 document label`. Either may be compressed with gzip. Documents are ranked by their scores. A run
 file whose name ends in .csv holds values per query instead: a column `query` and one per metric.
-docs/compare.md explains how to obtain each of these files.
+docs/your_data.md explains how to obtain each of these files.
 """
 
 

@@ -1,4 +1,4 @@
-"""``directrank product``, ``gallery`` and ``claims``: make figures, tables and verdicts."""
+"""``directrank product``, ``gallery``, ``page`` and ``claims``: figures, tables and verdicts."""
 
 from __future__ import annotations
 
@@ -62,12 +62,60 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     gallery.add_argument("--out", type=Path, required=True, help="the page to write")
     gallery.set_defaults(run=_gallery)
 
+    page = subparsers.add_parser(
+        "page",
+        help="write a page that shows tables, or what follows from them",
+        description="Write a Markdown page from the result files of an edition.",
+    )
+    _add_pages(page.add_subparsers(metavar="COMMAND", required=True))
+
     claims = subparsers.add_parser(
         "claims",
         help="test the papers' claims",
         description="Test the papers' claims, merge the verdicts, and show their counts on a page.",
     )
     _add_claims(claims.add_subparsers(metavar="COMMAND", required=True))
+
+
+def _add_pages(subparsers: argparse._SubParsersAction) -> None:
+    tables = subparsers.add_parser(
+        "tables",
+        help="name every table of an edition",
+        description="Name every table of an edition with what is to be seen in it.",
+        epilog="example: directrank page tables paper_tables/real/*/table*.md "
+        "--out paper_tables/real/README.md",
+    )
+    tables.add_argument("tables", metavar="MD", type=Path, nargs="+", help="the tables")
+    tables.set_defaults(run=_tables_page)
+
+    numbers = subparsers.add_parser(
+        "numbers",
+        help="show all numbers of one protocol",
+        description="Show every method on every collection of one protocol.",
+        epilog="example: directrank page numbers paper_tables/real/one_protocol/table_*.md "
+        "--out paper_tables/real/one_protocol/README.md",
+    )
+    numbers.add_argument("tables", metavar="MD", type=Path, nargs="+", help="the tables")
+    numbers.set_defaults(run=_numbers_page)
+
+    losses = subparsers.add_parser(
+        "losses",
+        help="say which loss to take",
+        description="Say which loss to take, by task and data; beside the page, losses.md has a "
+        "section for each loss.",
+        epilog="example: directrank page losses paper_tables/real/one_protocol/compared.json "
+        "--out paper_tables/real/which_loss.md",
+    )
+    losses.add_argument(
+        "compared",
+        metavar="JSON",
+        type=Path,
+        help="what one protocol compares, beside the files of its comparison",
+    )
+    losses.set_defaults(run=_losses_page)
+
+    for command in (tables, numbers, losses):
+        command.add_argument("--out", type=Path, required=True, help="the page to write")
 
 
 def _add_claims(subparsers: argparse._SubParsersAction) -> None:
@@ -157,6 +205,27 @@ def _gallery(options: argparse.Namespace) -> None:
     from directrank.papers.shared.gallery import write
 
     write(options.figures, options.out)
+
+
+def _tables_page(options: argparse.Namespace) -> None:
+    from directrank.papers.shared.tables_page import write
+
+    write(options.tables, options.out)
+
+
+def _numbers_page(options: argparse.Namespace) -> None:
+    from directrank.papers.one_protocol.numbers_page import write
+
+    write(options.tables, options.out)
+
+
+def _losses_page(options: argparse.Namespace) -> None:
+    with uncollected():
+        from directrank.papers.one_protocol.choice import read
+        from directrank.papers.one_protocol.choice_page import write
+
+    for path in write(read(options.compared), options.out):
+        print(path)
 
 
 def _add_results(command: argparse.ArgumentParser) -> None:

@@ -42,7 +42,8 @@ def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
         written += _write_page(Path(folder), record, out)
     table = pd.DataFrame(rows)
     io.write_csv(out / "datasets.csv", table)
-    io.write_text(out / "datasets.md", _markdown(table))
+    linked = table.assign(**{"data set": [f"[{name}]({name}.md)" for name in table["data set"]]})
+    io.write_text(out / "datasets.md", f"# Data of the edition\n\n{_markdown(linked)}")
     return [*written, out / "datasets.csv", out / "datasets.md"]
 
 

@@ -17,8 +17,10 @@ from typing import Any
 
 from directrank.data import catalog, fetch, prepared
 from directrank.edition.batches import Batch, batches, gpus
+from directrank.edition.compared import compared
 from directrank.edition.plan import Study, runs_behind
 from directrank.edition.progress import Progress
+from directrank.papers.one_protocol.choice import BENCHMARK
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
 from directrank.papers.shared.claim_rows import claims_of
@@ -383,6 +385,31 @@ class Workflow:
             f"paper_tables/{self.edition}/claims_by_collection.{form}" for form in ("csv", "md")
         ]
 
+    def tables_of_one_protocol(self, ending: str) -> list[str]:
+        """The files of the tables of one protocol that end in ``ending``."""
+        folder = f"paper_tables/{self.edition}/one_protocol/"
+        return [name for name in self.product_files("table", ending) if name.startswith(folder)]
+
+    def compared(self) -> str:
+        """The collections and losses of one protocol, as JSON; empty unless they are compared."""
+        return json_text(compared(self.study)) if self.compares_losses() else ""
+
+    def compares_losses(self) -> bool:
+        """Whether several collections have values and tried settings of losses."""
+        values, settings = (
+            self.product_files("values"),
+            self.tables_of_one_protocol("_settings.csv"),
+        )
+        return len(settings) == len(values) > 1
+
+    def page_files(self) -> list[str]:
+        """The pages that show the tables of the edition, or what follows from them."""
+        pages = ["README.md"] if self.product_files("table") else []
+        pages += ["one_protocol/README.md"] if self.tables_of_one_protocol(".md") else []
+        if self.compares_losses():
+            pages += ["one_protocol/compared.json", "which_loss.md", "losses.md"]
+        return [f"paper_tables/{self.edition}/{page}" for page in pages]
+
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""
         names = sorted({paper for paper, _ in self.study.products})
@@ -556,6 +583,12 @@ def _digest(path: Path) -> str:
 def code(*modules: str) -> str:
     """A digest of ``modules`` and of the modules on which they depend."""
     return provenance.code_digest(modules)
+
+
+def which_loss_code() -> str:
+    """A digest of the code of the pages on losses, and of the measured times that they quote."""
+    module = "directrank.papers.one_protocol.choice_page"
+    return digest_of([code(module), _digest(BENCHMARK)])
 
 
 def store_files(key: str) -> list[str]:

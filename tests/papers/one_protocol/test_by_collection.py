@@ -109,7 +109,7 @@ def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:
 
 
 def test_the_committed_table_is_that_of_the_committed_files(tmp_path: Path) -> None:
-    page = (ROOT / "docs/per_query.md").read_text("utf-8")
+    page = (ROOT / "docs/your_data.md").read_text("utf-8")
     order = re.search(r"per_query_\{(.*)\}\.parquet", page)
     assert order
     tables = ROOT / "paper_tables/real"
@@ -121,7 +121,7 @@ def test_the_committed_table_is_that_of_the_committed_files(tmp_path: Path) -> N
         pytest.skip(f"THE COMMITTED CLAIMS ARE OF OTHER CODE, make the edition real anew: {error}")
     for path in written:
         text = (tables / path.name).read_text("utf-8")
-        assert path.read_text("utf-8") == text, "run the command on the page docs/per_query.md"
+        assert path.read_text("utf-8") == text, "run the command on the page docs/your_data.md"
 
 
 def test_what_the_comparison_lacks_is_said(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class Collection:
         if not every["query_id"].is_unique:
             raise DataError(
                 f"test sets of {self.title} share query ids, so a run cannot be matched by them",
-                "compare values per query as docs/per_query.md describes",
+                "compare values per query as docs/your_data.md describes",
             )
         self.every = set(every["query_id"].astype(str))
         self.index = published.values.index

@@ -1,25 +1,24 @@
-"""What the result files say of the losses, as far as the files are there."""
+"""Which loss to take in which situation, as the result files of one protocol say.
+
+A situation is a kind of task and data; the collections that are of this kind stand for it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import pandas as pd
 
-from directrank.data import catalog
-from directrank.edition.plan import load
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.methods import MARGINS
 from directrank.papers.one_protocol.settings import movements
-from directrank.system.schema import read_yaml
 
-#: The edition whose results count.
-EDITION = "real"
+#: The measured time and memory of the losses, in the repository to which this file belongs.
+BENCHMARK = Path(__file__).resolve().parents[4] / "benchmarks/results/losses.csv"
 
 #: Lists of no more documents on average are short, and training sets of fewer queries are small.
 SHORT, FEW = 50, 1000
@@ -30,9 +29,6 @@ CHEAP = 10
 
 #: Shapes of the benchmark at which times are quoted, and memory.
 TIMED, REMEMBERED = "128x120", "128x240"
-
-#: Folds that LETOR's rotation trains on, of five.
-TRAINED_SHARE = 3 / 5
 
 
 @dataclass(frozen=True)
@@ -79,12 +75,14 @@ class Results:
     """Everything that the pages quote.
 
     Attributes:
-        collections: of the comparison, whether their results are there or not.
+        edition: whose results these are.
+        collections: of the comparison.
         methods: the losses of the comparison.
         tables: the folder of the comparison's files.
         benchmark: the file of measured times and memory.
     """
 
+    edition: str
     collections: Sequence[Collection]
     methods: Sequence[Method]
     tables: Path
@@ -92,39 +90,29 @@ class Results:
 
     @cached_property
     def studies(self) -> dict[str, Losses]:
-        """Collection → what it says of the losses, for those whose file is there."""
-        files = {
-            collection.name: self.tables / f"per_query_{collection.name}.parquet"
-            for collection in self.collections
+        """Collection → what it says of the losses."""
+        return {
+            one.name: read_losses(self.tables / f"per_query_{one.name}.parquet")
+            for one in self.collections
         }
-        return {name: read_losses(file) for name, file in files.items() if file.is_file()}
-
-    @property
-    def missing(self) -> list[Collection]:
-        """The collections whose results are not there."""
-        return [one for one in self.collections if one.name not in self.studies]
 
     @cached_property
     def costs(self) -> pd.DataFrame:
         """A row per loss and shape of the benchmark: ``loss``, ``lists``, ``documents``, ``ms``
         (per 1000 lists) and ``mb`` (of all lists, missing where it was not measured)."""
-        columns = ["loss", "shape", "lists", "documents", "ms", "mb"]
-        if not self.benchmark.is_file():
-            return pd.DataFrame(columns=columns)
         measured = pd.read_csv(self.benchmark)
         sizes = measured["shape"].str.extract(r"^(\d+)x(\d+)$").astype(float)
         measured["lists"], measured["documents"] = sizes[0], sizes[1]
         measured["ms"] = measured["directrank_ms"] / measured["lists"] * 1000
         measured["mb"] = measured["directrank_peak_mb"]
-        return measured.loc[sizes.notna().all(axis=1) & measured["ms"].notna(), columns]
+        return measured.loc[sizes.notna().all(axis=1) & measured["ms"].notna()]
 
-    def together(self, names: Iterable[str]) -> Together | None:
-        """The losses that these collections have in common; None where that is fewer than two."""
+    def together(self, names: Iterable[str]) -> Together:
+        """The losses that these collections have in common."""
         key = tuple(names)
-        if key and key not in self._together:
+        if key not in self._together:
             self._together[key] = Together([self.studies[name] for name in key])
-        found = self._together.get(key)
-        return found if found and len(found.labels) > 1 else None
+        return self._together[key]
 
     @cached_property
     def _together(self) -> dict[tuple[str, ...], Together]:
@@ -144,31 +132,25 @@ class Results:
         """The methods whose loss fits a small budget; see :data:`CHEAP`."""
         times = {method.name: self.ms(method.loss) for method in self.methods}
         known = {name: ms for name, ms in times.items() if ms is not None}
-        return [name for name, ms in known.items() if ms <= CHEAP * min(known.values())]
+        fastest = min(known.values(), default=0.0)
+        return [name for name, ms in known.items() if ms <= CHEAP * fastest]
 
     @cached_property
     def moved(self) -> pd.DataFrame:
         """Collection and method → ``setting``, ``moves_with_setting`` and ``moves_with_rate``: how
-        far validation NDCG@10 moves, the mean over scorers. Of the collections whose file is
-        there."""
-        frames = []
-        for collection in self.collections:
-            file = self.tables / f"table_{collection.name}_settings.csv"
-            if file.is_file():
-                of_scorers = movements(pd.read_csv(file))
-                frames.append(
-                    of_scorers.groupby("method")
-                    .agg(
-                        setting=("setting", "first"),
-                        moves_with_setting=("moves_with_setting", "mean"),
-                        moves_with_rate=("moves_with_rate", "mean"),
-                    )
-                    .assign(collection=collection.name)
-                    .reset_index()
-                )
-        columns = ["collection", "method", "setting", "moves_with_setting", "moves_with_rate"]
-        frame = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
-        return frame.set_index(["collection", "method"])
+        far validation NDCG@10 moves, the mean over scorers."""
+        frames = [
+            movements(pd.read_csv(self.tables / f"table_{one.name}_settings.csv"))
+            .groupby("method")
+            .agg(
+                setting=("setting", "first"),
+                moves_with_setting=("moves_with_setting", "mean"),
+                moves_with_rate=("moves_with_rate", "mean"),
+            )
+            for one in self.collections
+        ]
+        names = [one.name for one in self.collections]
+        return pd.concat(frames, keys=names, names=["collection", "method"])
 
     def loss_of(self, method: str) -> str:
         """The loss behind a method's name; the name itself where the edition knows none."""
@@ -181,49 +163,17 @@ class Results:
         return float(found.iloc[0]) if len(found) else None
 
 
-def gather(root: Path, tables: Path | None = None, benchmark: Path | None = None) -> Results:
-    """What the repository has.
+def read(file: Path, benchmark: Path = BENCHMARK) -> Results:
+    """The results of an edition.
 
     Args:
-        root: its folder.
-        tables, benchmark: other results than those in it.
+        file: ``compared.json`` of the edition, beside the files of its comparison.
+        benchmark: the measured time and memory of the losses.
     """
-    config = read_yaml(root / f"config/{EDITION}.yaml")
-    study = load(config, root)
-    collections, methods = [], {}
-    for name in study.config["papers"]["one_protocol"]["collections"]:
-        cells = study.products["one_protocol", f"per_query_{name}"]["experiments"][f"{name}_linear"]
-        specs = [study.runs[cell["run"]] for cell in cells]
-        collections.append(_collection(catalog.get(name, root / "data/datasets.yaml"), specs[0]))
-        for cell, spec in zip(cells, specs, strict=True):
-            methods[cell["settings"]["method"]] = spec["loss"]["name"]
-    return Results(
-        collections,
-        [Method(name, loss) for name, loss in methods.items()],
-        tables or root / f"paper_tables/{EDITION}/one_protocol",
-        benchmark or root / "benchmarks/results/losses.csv",
-    )
-
-
-def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> Collection:
-    total = entry.expect.get("total", {})
-    queries, documents = total.get("queries"), total.get("documents")
-    of_folds = [
-        facts["queries"]
-        for split, facts in entry.expect.items()
-        if split.split("/")[-1] == "train" and "queries" in facts
-    ]
-    trained_on = median(of_folds) if of_folds else queries and queries * TRAINED_SHARE
-    if trained_on and "train_queries" in spec:
-        trained_on = min(trained_on, spec["train_queries"])
-    return Collection(
-        entry.name,
-        entry.title,
-        entry.label_levels,
-        documents / queries if queries and documents else None,
-        round(trained_on) if trained_on else None,
-        spec["training"].get("max_documents"),
-    )
+    facts = json.loads(file.read_text(encoding="utf-8"))
+    collections = [Collection(**one) for one in facts["collections"]]
+    methods = [Method(**one) for one in facts["methods"]]
+    return Results(facts["edition"], collections, methods, file.parent, benchmark)
 
 
 @dataclass(frozen=True)
@@ -283,9 +233,8 @@ class Answer:
     Attributes:
         situation: of what.
         stands_on: the collections whose results say so.
-        awaited: those that would stand for it too, and have no results yet.
-        together: the losses on them; None where there is no result, or no loss that fits.
-        take: the loss with the best mean rank; empty likewise.
+        together: the losses on them.
+        take: the loss with the best mean rank.
         within: margin → the losses that are shown to be as good within it, the best rank first.
         apart: the losses that differ significantly from it.
         untold: those that are neither.
@@ -296,9 +245,8 @@ class Answer:
 
     situation: Situation
     stands_on: Sequence[Collection]
-    awaited: Sequence[Collection]
-    together: Together | None = None
-    take: str = ""
+    together: Together
+    take: str
     within: Mapping[float, Sequence[str]] = field(default_factory=dict)
     apart: Sequence[str] = ()
     untold: Sequence[str] = ()
@@ -306,17 +254,21 @@ class Answer:
     gamble: str = ""
 
 
-def answer(results: Results, situation: Situation) -> Answer:
-    """What the results say of a situation."""
-    meant = [one for one in results.collections if situation.holds(one)]
-    there = [one for one in meant if one.name in results.studies]
-    awaited = [one for one in meant if one.name not in results.studies]
+def answers(results: Results) -> list[Answer]:
+    """What the results say of each situation for which a collection stands."""
+    found = (answer(results, situation) for situation in SITUATIONS)
+    return [one for one in found if one]
+
+
+def answer(results: Results, situation: Situation) -> Answer | None:
+    """What the results say of a situation; None where no collection or no loss is of its kind."""
+    there = [one for one in results.collections if situation.holds(one)]
+    if not there:
+        return None
     together = results.together(one.name for one in there)
-    among = set(together.labels if together else ())
-    if situation.cheap:
-        among &= set(results.cheap)
-    if together is None or not among:
-        return Answer(situation, there, awaited)
+    among = set(together.labels) & (set(results.cheap) if situation.cheap else set(together.labels))
+    if not among:
+        return None
     take = together.best(among)
     within = {
         margin: [name for name in together.equivalent(take, margin) if name in among]
@@ -328,7 +280,6 @@ def answer(results: Results, situation: Situation) -> Answer:
     return Answer(
         situation,
         there,
-        awaited,
         together,
         take,
         within,
@@ -346,8 +297,3 @@ def _cheapest(results: Results, take: str, others: Sequence[str]) -> str:
         return ""
     fastest = min(known, key=lambda name: known[name])
     return "" if known[fastest] == known[take] else fastest
-
-
-def command(collection: Collection) -> str:
-    """What makes a collection's results."""
-    return f"make {EDITION}-{collection.name}"

@@ -1,0 +1,48 @@
+"""What one protocol of an edition compares: its collections, and the losses by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from directrank.data import catalog
+from directrank.edition.plan import Study
+
+#: Folds that LETOR's rotation trains on, of five.
+TRAINED_SHARE = 3 / 5
+
+
+def compared(study: Study) -> dict[str, Any]:
+    """What :func:`directrank.papers.one_protocol.choice.read` reads, as JSON has it."""
+    collections, methods = [], {}
+    for name in study.config["papers"]["one_protocol"]["collections"]:
+        cells = study.products["one_protocol", f"per_query_{name}"]["experiments"][f"{name}_linear"]
+        specs = [study.runs[cell["run"]] for cell in cells]
+        collections.append(_collection(catalog.get(name), specs[0]))
+        for cell, spec in zip(cells, specs, strict=True):
+            methods[cell["settings"]["method"]] = spec["loss"]["name"]
+    named = [{"name": name, "loss": loss} for name, loss in methods.items()]
+    return {"edition": study.edition, "collections": collections, "methods": named}
+
+
+def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a collection and of how the losses are trained on it."""
+    total = entry.expect.get("total", {})
+    queries, documents = total.get("queries"), total.get("documents")
+    of_folds = [
+        facts["queries"]
+        for split, facts in entry.expect.items()
+        if split.split("/")[-1] == "train" and "queries" in facts
+    ]
+    trained_on = median(of_folds) if of_folds else queries and queries * TRAINED_SHARE
+    if trained_on and "train_queries" in spec:
+        trained_on = min(trained_on, spec["train_queries"])
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "levels": entry.label_levels,
+        "documents": documents / queries if queries and documents else None,
+        "trained_on": round(trained_on) if trained_on else None,
+        "cut": spec["training"].get("max_documents"),
+    }

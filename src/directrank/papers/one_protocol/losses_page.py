@@ -1,0 +1,102 @@
+"""The section of a loss: what it is, what it costs, and where it wins and loses, in Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+
+from directrank import losses
+from directrank.papers.one_protocol.by_loss import WORDS
+from directrank.papers.one_protocol.choice import Results
+from directrank.papers.shared.format import listed, number
+from directrank.papers.shared.tables import markdown_rows
+
+#: What every loss takes beside its settings.
+GIVEN = ("scores", "labels", "mask", "lengths", "query_ids", "weights")
+
+
+def section(name: str, results: Results) -> Iterator[str]:
+    """Everything about a loss of :data:`directrank.losses.REGISTRY`, a paragraph at a time."""
+    yield f"## {name}"
+    yield f"{_subject(name)} {_settings(name)}"
+    yield from _costs(name, results)
+    methods = [method.name for method in results.methods if method.loss == name]
+    for method in methods:
+        if len(methods) > 1:
+            yield f"**{method}**"
+        yield from _of_method(method, results)
+    if not methods:
+        yield "It is not part of the comparison."
+
+
+def significant(value: float) -> str:
+    """A measured number to two digits, without an exponent."""
+    digits = float(f"{value:.2g}")
+    return f"{digits:,g}".replace(",", " ") if digits < 1e6 else f"{digits:.0f}"
+
+
+def _subject(name: str) -> str:
+    """The first line of its file: what it is, and whose."""
+    module = import_module(losses.REGISTRY[name].split(":")[0])
+    first = (inspect.getdoc(module) or "").split("\n")[0]
+    return re.sub(r":\w+:`([^`]+)`", r"`\1`", first).replace("``", "`")
+
+
+def _settings(name: str) -> str:
+    """Its hyper-parameters with their defaults."""
+    parameters = inspect.signature(losses.get(name)).parameters.values()
+    settings = [
+        f"`{one.name}`" if one.default is one.empty else f"`{one.name}={one.default!r}`"
+        for one in parameters
+        if one.name not in GIVEN
+    ]
+    if not settings:
+        return "It has no settings."
+    return f"{'Setting' if len(settings) == 1 else 'Settings'}: {listed(settings)}."
+
+
+def _costs(name: str, results: Results) -> Iterator[str]:
+    own = results.costs[results.costs["loss"] == name]
+    if own.empty:
+        yield "Its time has not been measured."
+        return
+    rows = [
+        [
+            f"{row.documents:.0f}",
+            f"{row.lists:.0f}",
+            significant(row.ms),
+            significant(row.mb) if row.mb == row.mb else "–",
+        ]
+        for row in own.itertuples()
+    ]
+    columns = ["documents", "lists at once", "ms per 1000 lists", "MB for these lists"]
+    yield "\n".join(markdown_rows(columns, rows))
+
+
+def _of_method(method: str, results: Results) -> Iterator[str]:
+    rows, sentences = [], []
+    for one in results.collections:
+        study = results.studies[one.name]
+        if method not in study.labels:
+            continue
+        said = study.against(method)
+        place = study.means.rank(ascending=False)[method]
+        counts = [str(len(said[word])) for word in WORDS]
+        mean = number(float(study.means[method]))
+        rows.append([one.short, f"{place:g} of {len(study.labels)}", mean, *counts])
+        verdicts = [f"{word} than {listed(said[word])}" for word in WORDS[:2] if said[word]]
+        if verdicts:
+            sentences.append(f"- **{one.short}**: {'; '.join(verdicts)}.")
+    yield "\n".join(markdown_rows(["collection", "place", "NDCG@10", *WORDS], rows))
+    yield "\n".join(sentences) or "No difference from another loss is significant."
+    lines = [
+        f"- {one.short}: {number(moved['moves_with_setting'])} with `{moved['setting']}`, "
+        f"{number(moved['moves_with_rate'])} with the learning rate"
+        for one in results.collections
+        if (moved := results.moved.loc[one.name, method])["setting"]
+    ]
+    if lines:
+        yield "How far validation NDCG@10 moves between the values that were tried:"
+        yield "\n".join(lines)

@@ -1,0 +1,81 @@
+"""All numbers of one protocol on one page: every method on every collection, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from directrank.papers.shared.format import interval, number
+from directrank.papers.shared.tables import markdown_rows
+from directrank.system.io import write_text
+
+#: What tells a row of a table of values from the others, and what its files have besides.
+KEY = ["scorer", "method"]
+COLUMNS = {*KEY, "dataset", "metric", "mean", "half_width", "mean_rank", "better_than"}
+
+ABOUT = """\
+This page has every loss with every scorer, and boosted trees, which are trained under one \
+protocol on the same folds with the same budget. Each value is the mean over the test queries, \
+with half the width of its 95 % interval; queries without a relevant document are left out. The \
+mean rank is among all methods of a collection, over its queries or, on MSRD and its sample, \
+over groups of related queries. *Better than* and *worse than* count the other methods from \
+which the difference is significant after correction over all pairs. These tests are over \
+queries, not over trainings, and MSRD's methods are trained on some of its training queries \
+only, as its table says.
+
+Numbers can be compared within a collection, never between two. The choices behind the protocol \
+are on the page of [protocols](../../../docs/protocols.md), and [results per \
+query](../../../docs/your_data.md#results-per-query) says how to test a difference yourself."""
+
+
+def write(tables: Sequence[Path], out: Path) -> None:
+    """Write the page of an edition.
+
+    Args:
+        tables: the Markdown files of the comparison's tables; the values of the CSV files beside
+            them are shown where they are those of methods.
+        out: the page, beside the tables.
+    """
+    parts = [f"# One protocol: all numbers of the edition {out.parent.parent.name}", ABOUT]
+    links = []
+    for file in sorted(tables):
+        title = file.read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")
+        links.append(f"- [{title}]({file.name})")
+        frame = pd.read_csv(file.with_suffix(".csv"))
+        if set(frame.columns) >= COLUMNS:
+            parts += _collection(file, frame)
+    write_text(out, "\n\n".join([*parts, "## All tables", "\n".join(links)]) + "\n")
+
+
+def _collection(file: Path, values: pd.DataFrame) -> Iterator[str]:
+    dataset = values["dataset"].iloc[0]
+    yield f"## {dataset}"
+    yield f"[The table of this collection]({file.name}) has all notes."
+    metrics = list(dict.fromkeys(values["metric"]))
+    rows = [
+        [*map(str, key), *_cells(part.set_index("metric"), metrics)]
+        for key, part in values.groupby(KEY, sort=False)
+    ]
+    columns = [*KEY, *metrics, "mean rank", "better than", "worse than"]
+    yield "\n".join(markdown_rows(columns, rows, left=2))
+
+
+def _cells(values: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+    means = [
+        interval(number(values.loc[metric, "mean"]), values.loc[metric, "half_width"])
+        if metric in values.index
+        else "–"
+        for metric in metrics
+    ]
+    ranked = values.dropna(subset=["mean_rank"])
+    if ranked.empty:
+        return [*means, "–", "–", "–"]
+    row = ranked.iloc[0]
+    return [
+        *means,
+        f"{row['mean_rank']:.1f}",
+        f"{row['better_than']:.0f}",
+        f"{row['worse_than']:.0f}",
+    ]

@@ -1,0 +1,288 @@
+"""The pages "Which loss?" and "Every loss", from made-up results with known winners."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from directrank import losses
+from directrank.data import catalog
+from directrank.edition.compared import compared
+from directrank.edition.plan import load
+from directrank.papers.one_protocol import choice_page, losses_page
+from directrank.papers.one_protocol.choice import (
+    SITUATIONS,
+    Answer,
+    Collection,
+    Method,
+    Results,
+    answer,
+    read,
+)
+from directrank.system.io import json_text
+from directrank.system.schema import read_yaml
+from published_losses import SCORERS, write_published
+from workflow_runs import ROOT
+
+#: As the catalogue and the edition have them.
+GRADED = Collection("ohsumed", "OHSUMED", levels=3, documents=152.3, trained_on=63, cut=60)
+BINARY = Collection("msrd", "MSRD", levels=2, documents=23.6, trained_on=2000, cut=60)
+
+METHODS = [
+    Method("RMSE", "rmse"),
+    Method("RankNet", "ranknet"),
+    Method("LambdaRank", "lambdarank"),
+    Method("NeuralNDCG", "neural_ndcg"),
+    Method("twin AP type 1", "twin_ap"),
+    Method("twin AP type 3", "twin_ap"),
+]
+
+#: NDCG@10 of made-up results: on one collection NeuralNDCG is first, LambdaRank as good.
+ON_GRADED = {
+    "RMSE": 0.40, "RankNet": 0.45, "LambdaRank": 0.480, "NeuralNDCG": 0.4835,
+    "twin AP type 1": 0.42, "twin AP type 3": 0.47,
+}  # fmt: skip
+#: On the other RankNet is, and nothing is as good.
+ON_BINARY = ON_GRADED | {"RankNet": 0.52}
+
+#: Milliseconds of 128 lists of 120 documents; the twin losses were not measured.
+TIMES = {"nothing": 0.01, "rmse": 0.128, "ranknet": 0.64, "lambdarank": 1.024, "neural_ndcg": 12.8}
+
+
+def made(
+    folder: Path,
+    levels: Mapping[str, Mapping[str, float]],
+    times: Mapping[str, float] = TIMES,
+) -> Results:
+    """Results of these collections, read from the files of an edition."""
+    for name, of_losses in levels.items():
+        write_published(folder, name, of_losses, title=name.upper(), spread=0.003)
+        candidates = [
+            {"method": method, "scorer": scorer, "candidate": number, "learning_rate": rate,
+             "setting": "tau" if method == "NeuralNDCG" else None, "value": value, "mean": mean}
+            for method in of_losses
+            for scorer in SCORERS
+            for number, (rate, value, mean) in enumerate(
+                [(0.003, 0.1, 0.40), (0.003, 1.0, 0.41), (0.03, 0.1, 0.4237), (0.03, 1.0, 0.39)]
+            )
+        ]  # fmt: skip
+        pd.DataFrame(candidates).to_csv(folder / f"table_{name}_settings.csv", index=False)
+    rows = [
+        {"loss": loss, "shape": shape, "directrank_ms": ms, "directrank_peak_mb": memory}
+        for loss, ms in times.items()
+        for shape, memory in (("128x120", None), ("128x240", 100 * ms), ("web30k", None))
+    ]
+    columns = ["loss", "shape", "directrank_ms", "directrank_peak_mb"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "losses.csv", index=False)
+    facts = {
+        "edition": "real",
+        "collections": [asdict(one) for one in (GRADED, BINARY) if one.name in levels],
+        "methods": [asdict(method) for method in METHODS],
+    }
+    (folder / "compared.json").write_text(json.dumps(facts), encoding="utf-8")
+    return read(folder / "compared.json", folder / "losses.csv")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results on both collections."""
+    folder = tmp_path_factory.mktemp("both")
+    return made(folder, {"ohsumed": ON_GRADED, "msrd": ON_BINARY})
+
+
+def row(text: str, start: str) -> list[str]:
+    """The cells of the only line of a table that begins so."""
+    (line,) = (line for line in text.splitlines() if line.startswith(f"| {start}"))
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def found(results: Results, title: str) -> Answer:
+    """What the results say of a situation."""
+    said = answer(results, next(one for one in SITUATIONS if one.title == title))
+    assert said is not None
+    return said
+
+
+def part(text: str, heading: str) -> str:
+    """What stands below a heading of the second level."""
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+# ------------------------------------------------------------------------------------- which loss
+
+
+def test_each_situation_takes_what_wins_on_the_collections_that_stand_for_it(both: Results) -> None:
+    taken = {one.title: found(both, one.title).take for one in SITUATIONS}
+    assert taken == {
+        "Nothing known": "NeuralNDCG",  # first and second
+        "Binary labels": "RankNet",
+        "Graded labels": "NeuralNDCG",
+        "Short lists": "RankNet",
+        "Long lists": "NeuralNDCG",
+        "Few queries": "NeuralNDCG",
+        "Many queries": "RankNet",
+        "Small CPU budget": "RankNet",  # third and first; NeuralNDCG takes a hundred times as long
+    }
+
+
+def test_the_row_of_a_situation_has_the_numbers_of_the_files(both: Results) -> None:
+    cells = row(part(choice_page.page(both), "By task and data"), "Graded labels")
+    assert cells[1] == (
+        "**[NeuralNDCG](losses.md#neural_ndcg)**, or [LambdaRank](losses.md#lambdarank), "
+        "12 times as fast"
+    )  # 12.8 ms by 1.024 ms
+    assert cells[2] == "1.0 of 6"
+    assert cells[3] == "[LambdaRank](losses.md#lambdarank)"
+    assert cells[4] == "[LambdaRank](losses.md#lambdarank)"
+    assert cells[5] == "100"  # 12.8 ms for 128 lists
+    assert cells[6] == "1 300"  # a hundred times 12.8
+    assert cells[7] == "0.014 (`tau`)"  # 0.4237 less 0.41
+    assert cells[8] == "OHSUMED"
+
+
+def test_a_narrower_margin_has_a_smaller_group(tmp_path: Path) -> None:
+    levels = ON_GRADED | {"LambdaRank": 0.476}  # 0.0075 behind
+    said = found(made(tmp_path, {"ohsumed": levels}), "Graded labels")
+    assert said.within == {0.01: ["LambdaRank"], 0.005: []}
+    assert set(said.apart) == set(ON_GRADED) - {"NeuralNDCG"}
+
+
+def test_where_nothing_is_as_good_no_cheaper_loss_stands_beside(both: Results) -> None:
+    text = choice_page.page(both)
+    cells = row(part(text, "By task and data"), "Binary labels")
+    assert cells[1] == "**[RankNet](losses.md#ranknet)**"
+    assert cells[3:5] == ["none shown"] * 2
+    assert "None of the 5 others is shown to be as good within 0.01" in text
+
+
+def test_few_queries_are_said_to_tell_little(tmp_path: Path) -> None:
+    results = made(tmp_path, {"ohsumed": ON_GRADED})
+    alike = dict.fromkeys(ON_GRADED, 0.5)
+    write_published(tmp_path, "ohsumed", alike, queries=10, spread=0.2, title="OHSUMED")
+    text = choice_page.page(results)
+    assert "None of the 5 others is shown to be as good within 0.01. 5 can neither be told" in text
+
+
+def test_situations_that_rest_on_the_same_collection_say_so(both: Results) -> None:
+    text = choice_page.page(both)
+    assert "binary labels, short lists and many queries (MSRD)" in text
+    assert "graded labels, long lists and few queries (OHSUMED)" in text
+    assert "small cpu budget" not in text.split("Some situations")[1]
+
+
+def test_the_evidence_has_every_loss_beside_the_best(both: Results) -> None:
+    text = part(choice_page.page(both), "The evidence")
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["OHSUMED and MSRD", "MSRD", "OHSUMED"]
+    _, _, _, on_graded = text.split("### ")
+    first, *others = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in on_graded.splitlines()
+        if line.startswith("| [")
+    ]
+    assert first[:2] == ["[NeuralNDCG](losses.md#neural_ndcg)", "1.0"]
+    assert len(others) == 5
+    behind = float(row(on_graded, "[RMSE]")[3].replace("−", "-").rstrip("\\* "))
+    assert behind == pytest.approx(0.40 - 0.4835, abs=0.001)
+    assert row(on_graded, "[LambdaRank]")[5:7] == ["yes", "yes"]
+
+
+def test_a_situation_without_a_collection_is_left_out(tmp_path: Path) -> None:
+    text = choice_page.page(made(tmp_path, {"ohsumed": ON_GRADED}))
+    assert "**Graded labels** (more than two levels): take **[NeuralNDCG]" in text
+    assert "Binary labels" not in text
+
+
+def test_without_times_the_small_budget_has_no_answer(tmp_path: Path) -> None:
+    results = made(tmp_path, {"ohsumed": ON_GRADED}, times={})
+    assert "Small CPU budget" not in choice_page.page(results)
+    assert "Its time has not been measured." in part(choice_page.losses_page(results), "rmse")
+
+
+# ------------------------------------------------------------------------------------- every loss
+
+
+def test_every_loss_has_a_row_and_a_section_with_its_settings(both: Results) -> None:
+    text = choice_page.losses_page(both)
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(losses.REGISTRY)
+    for name in losses.REGISTRY:
+        assert text.count(f"| [{name}](#{name}) ") == 1
+    assert "`alpha=10.0`" in part(text, "approx_ndcg")
+    assert not re.search(r"``|:func:|:class:", text)
+    assert "It is not part of the comparison." in part(text, "composed")
+
+
+def test_a_section_says_where_its_loss_wins_and_loses(both: Results) -> None:
+    text = part(choice_page.losses_page(both), "ranknet")
+    assert row(text, "OHSUMED")[1:] == ["4 of 6", "0.450", "2", "3", "0", "0"]
+    assert row(text, "MSRD")[1:2] == ["1 of 6"]
+    assert (
+        "- **OHSUMED**: better than RMSE and twin AP type 1; worse than LambdaRank, NeuralNDCG and "
+        "twin AP type 3."
+    ) in text
+    assert row(text, "120")[:3] == ["120", "128", "5"]  # 0.64 ms
+
+
+def test_a_section_of_a_loss_with_variants_has_each(both: Results) -> None:
+    text = part(choice_page.losses_page(both), "twin_ap")
+    assert re.findall(r"^\*\*(twin.*)\*\*$", text, re.MULTILINE) == [
+        "twin AP type 1",
+        "twin AP type 3",
+    ]
+    assert "Its time has not been measured." in text
+
+
+def test_a_section_has_how_far_the_setting_moves_validation(both: Results) -> None:
+    text = part(choice_page.losses_page(both), "neural_ndcg")
+    assert "- OHSUMED: 0.014 with `tau`, 0.014 with the learning rate" in text
+    assert "How far validation" not in part(choice_page.losses_page(both), "rmse")
+
+
+def test_a_measured_number_has_two_digits() -> None:
+    assert [losses_page.significant(value) for value in (0.0123, 1.26, 1234.5)] == [
+        "0.012",
+        "1.3",
+        "1 200",
+    ]
+
+
+# --------------------------------------------------------------------------------------- the files
+
+
+def test_collections_and_methods_are_those_of_the_edition_and_the_catalogue() -> None:
+    written = ROOT / "paper_tables/real/one_protocol/compared.json"
+    facts = compared(load(read_yaml(ROOT / "config/real.yaml"), ROOT))
+    assert written.read_text(encoding="utf-8") == json_text(facts)
+    results = read(written)
+    known = {one.name: one for one in results.collections}
+    assert list(known) == ["ohsumed", "mq2008", "clueweb09", "msrd"]
+    for name, one in known.items():
+        total = catalog.get(name).expect["total"]
+        assert one.levels == catalog.get(name).label_levels
+        assert one.documents == total["documents"] / total["queries"]
+    assert known["ohsumed"].trained_on == 64  # the median fold
+    cut = [
+        override["set"]["train_queries"]
+        for override in read_yaml(ROOT / "config/real.yaml")["overrides"]
+        if override.get("where") == {"paper": "one_protocol", "data.name": "msrd"}
+    ]
+    assert [known["msrd"].trained_on] == cut
+    assert {one.loss for one in results.methods} == set(losses.REGISTRY) - {
+        "composed",
+        "lambda_family",
+    }
+    # Each kind of data has a collection.
+    for one in SITUATIONS:
+        assert any(one.holds(collection) for collection in results.collections), one.title
+
+
+def test_the_committed_pages_are_what_the_committed_files_say(tmp_path: Path) -> None:
+    results = read(ROOT / "paper_tables/real/one_protocol/compared.json")
+    for path in choice_page.write(results, tmp_path / "which_loss.md"):
+        committed = (ROOT / "paper_tables/real" / path.name).read_text(encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == committed, "run `directrank page losses`"

@@ -1,0 +1,65 @@
+"""The committed pages of figures and tables are what the commands write from the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from directrank.edition.plan import load
+from directrank.edition.workflow import Workflow
+from directrank.papers.one_protocol import numbers_page
+from directrank.papers.shared import gallery, tables_page
+from directrank.system.schema import read_yaml
+from workflow_runs import ROOT
+
+EDITIONS = ("demo", "real")
+
+
+@pytest.fixture(scope="module", params=EDITIONS)
+def study(request: pytest.FixtureRequest) -> Workflow:
+    """A committed edition."""
+    return Workflow(load(read_yaml(ROOT / f"config/{request.param}.yaml"), ROOT), ROOT)
+
+
+def rewritten(write, inputs: list[str], page: Path, tmp_path: Path) -> str:
+    """What ``write`` makes of the committed files, in a copy of the folder's layout."""
+    out = tmp_path / page.relative_to(ROOT)
+    for name in inputs:
+        for source in (ROOT / name, (ROOT / name).with_suffix(".csv")):
+            copy = tmp_path / source.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if not copy.exists():
+                copy.symlink_to(source)
+    write([tmp_path / name for name in inputs], out)
+    return out.read_text(encoding="utf-8")
+
+
+def test_the_page_of_figures(study: Workflow, tmp_path: Path) -> None:
+    page = ROOT / f"figures/{study.edition}/README.md"
+    text = rewritten(gallery.write, study.product_files("figure", ".svg"), page, tmp_path)
+    assert text == page.read_text(encoding="utf-8")
+    assert "**In the paper:** NDCG (%) against alpha" in text
+
+
+def test_the_page_of_tables(study: Workflow, tmp_path: Path) -> None:
+    page = ROOT / f"paper_tables/{study.edition}/README.md"
+    tables = study.product_files("table", ".md")
+    text = rewritten(tables_page.write, tables, page, tmp_path)
+    assert text == page.read_text(encoding="utf-8")
+    assert text.count("\n- [") == len(tables)
+
+
+def test_the_page_with_all_numbers_of_one_protocol(study: Workflow, tmp_path: Path) -> None:
+    page = ROOT / f"paper_tables/{study.edition}/one_protocol/README.md"
+    tables = study.tables_of_one_protocol(".md")
+    text = rewritten(numbers_page.write, tables, page, tmp_path)
+    assert text == page.read_text(encoding="utf-8")
+    assert text.count("\n## ") == len(study.product_files("values")) + 1
+
+
+def test_what_a_figure_shows_in_its_paper_is_said_panel_by_panel() -> None:
+    (left,) = gallery.in_the_paper("burges2006", "figure2a")
+    (right,) = gallery.in_the_paper("burges2006", "figure2b")
+    assert left != right
+    assert gallery.in_the_paper("bruch2019", "summary") == []

@@ -1,0 +1,87 @@
+# Pages that show tables, or what follows from them. They need no runs.
+
+
+rule tables_page:
+    input:
+        STUDY.product_files("table", ".md"),
+    output:
+        f"paper_tables/{EDITION}/README.md",
+    log:
+        f"logs/{EDITION}/tables_page.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        code=edition.code("directrank.papers.shared.tables_page"),
+    message:
+        "Writing the page of tables"
+    shell:
+        '"$PYTHON" -IS "$DIRECTRANK" page tables {input:q} --out {output:q} > {log:q} 2>&1'
+
+
+rule numbers_page:
+    input:
+        csv=STUDY.tables_of_one_protocol(".csv"),
+        md=STUDY.tables_of_one_protocol(".md"),
+    output:
+        f"paper_tables/{EDITION}/one_protocol/README.md",
+    log:
+        f"logs/{EDITION}/numbers_page.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        code=edition.code("directrank.papers.one_protocol.numbers_page"),
+    message:
+        "Writing the page with all numbers of one protocol"
+    shell:
+        '"$PYTHON" -IS "$DIRECTRANK" page numbers {input.md:q} --out {output:q} > {log:q} 2>&1'
+
+
+rule compared:
+    output:
+        f"paper_tables/{EDITION}/one_protocol/compared.json",
+    log:
+        f"logs/{EDITION}/compared.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=200,
+        runtime=5,
+    params:
+        texts=[STUDY.compared()],
+    message:
+        "Writing which collections and losses one protocol compares"
+    script:
+        "../scripts/write_texts.py"
+
+
+rule which_loss:
+    input:
+        compared=rules.compared.output,
+        values=STUDY.product_files("values"),
+        settings=STUDY.tables_of_one_protocol("_settings.csv"),
+    output:
+        f"paper_tables/{EDITION}/which_loss.md",
+        f"paper_tables/{EDITION}/losses.md",
+    log:
+        f"logs/{EDITION}/which_loss.log",
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        code=edition.which_loss_code(),
+    message:
+        "Writing which loss to take"
+    shell:
+        '"$PYTHON" -IS "$DIRECTRANK" page losses {input.compared:q} --out {output[0]:q}'
+        " > {log:q} 2>&1"
