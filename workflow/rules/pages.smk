@@ -69,8 +69,8 @@ rule which_loss:
         values=STUDY.product_files("values"),
         settings=STUDY.tables_of_one_protocol("_settings.csv"),
     output:
-        f"paper_tables/{EDITION}/which_loss.md",
-        f"paper_tables/{EDITION}/losses.md",
+        page=f"paper_tables/{EDITION}/which_loss.md",
+        losses=f"paper_tables/{EDITION}/losses.md",
     log:
         f"logs/{EDITION}/which_loss.log",
     conda:
@@ -83,5 +83,5 @@ rule which_loss:
     message:
         "Writing which loss to take"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" page losses {input.compared:q} --out {output[0]:q}'
+        '"$PYTHON" -IS "$DIRECTRANK" page losses {input.compared:q} --out {output.page:q}'
         " > {log:q} 2>&1"
