@@ -30,6 +30,7 @@ WRITTEN = sorted(
         "which_loss.md",
         "losses.md",
         "one_protocol/README.md",
+        "data/datasets.md",
     )
     for folder in ("figures", "paper_tables")
     for path in (ROOT / folder).glob(f"*/{pattern}")

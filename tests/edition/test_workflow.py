@@ -126,6 +126,18 @@ def test_the_parameters_of_a_batch_change_with_the_code_of_its_runs_alone(study,
     assert [after[1:], tiny.batch_runs(second)] == [before[0][1:], before[1]]
 
 
+def test_products_are_found_by_kind_and_ending(tiny):
+    figure = "figures/tiny/bruch2019/figure1"
+    assert tiny.product_files("figure") == [
+        f"{figure}{form}" for form in (".png", ".pdf", ".svg", ".csv")
+    ]
+    assert tiny.product_files("figure", ".svg") == [f"{figure}.svg"]
+    assert tiny.product_files("table", ".md") == ["paper_tables/tiny/bruch2019/table1.md"]
+    assert tiny.gallery_files() == ["figures/tiny/README.md"]
+    assert tiny.page_files() == ["paper_tables/tiny/README.md"]
+    assert "results/tiny/plan/bruch2019/table1.json" in tiny.plan_files()
+
+
 def test_a_record_of_a_batch_that_lacks_a_run_is_forgotten(study, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, batch in tiny.batches.items():

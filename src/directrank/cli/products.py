@@ -220,9 +220,8 @@ def _numbers_page(options: argparse.Namespace) -> None:
 
 
 def _losses_page(options: argparse.Namespace) -> None:
-    with uncollected():
-        from directrank.papers.one_protocol.choice import read
-        from directrank.papers.one_protocol.choice_page import write
+    from directrank.papers.one_protocol.choice import read
+    from directrank.papers.one_protocol.choice_page import write
 
     for path in write(read(options.compared), options.out):
         print(path)

@@ -35,12 +35,14 @@ class Counters:
         seeds: int64 ``[M]``, of each model, on the device.
         step: int64 ``[1]``, the number of the step, on the device.
         lists: lists of each model, B.
+        numbers: draws numbers for documents; None where only a model draws.
         calls: draws in this step so far.
     """
 
     seeds: Tensor
     step: Tensor
     lists: int
+    numbers: Callable[[Counters, Tensor, DeviceFlat, bool], Tensor] | None = None
     calls: int = 0
 
     def next(self) -> int:
@@ -67,11 +69,9 @@ def _drawn(
     draw: Callable[..., Tensor], values: Tensor, lists: Lists, source: Source, dtype: torch.dtype
 ) -> Tensor:
     if isinstance(source, Counters):
-        from directrank.kernels.gpu.draws import drawn  # only with Triton
-
-        if not isinstance(lists, DeviceFlat):
+        if not isinstance(lists, DeviceFlat) or source.numbers is None:
             raise PaddingNeededError
-        return drawn(source, values, lists, draw is torch.randn).to(dtype)
+        return source.numbers(source, values, lists, draw is torch.randn).to(dtype)
     if not isinstance(source, Streams):
         return draw(values.shape, generator=source, dtype=dtype, device=values.device)
     models = len(source.generators)

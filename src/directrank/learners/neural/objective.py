@@ -156,7 +156,9 @@ class Objective:
             for name, value in known.varied[number].items()
         }
         if call.draws:
-            varied["generator"] = Counters(known.seeds[number], inputs.number, B)
+            from directrank.kernels.gpu.draws import drawn  # only with Triton
+
+            varied["generator"] = Counters(known.seeds[number], inputs.number, B, drawn)
         labels = labels.index_select(0, rows).flatten()
         values = call.loss(scores.flatten(), labels, inputs.lists(rows), **varied)
         total = values.view(len(rows), B).sum(1)
