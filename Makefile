@@ -75,7 +75,7 @@ test-kubernetes: $(READY)  ## run the tiny edition with Kubernetes' executor and
 test-faults: $(READY)  ## really kill processes, fill disks and damage files (root for all faults); writes benchmarks/results/faults.md
 	$(BIN)/python tests/faults/run.py
 
-test-gpu-kernels: $(READY)  ## test the kernels for a GPU in Triton's interpreter, and compile them (extra `triton`, 1 GB; no GPU)
+test-gpu-kernels: $(READY)  ## test the kernels for a GPU in Triton's interpreter, and compile them (Triton takes 1 GB; no GPU needed)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check 'triton==3.9.0'
 	TRITON_INTERPRET=1 $(PYTEST) tests/gpu
 	$(PYTEST) tests/gpu
