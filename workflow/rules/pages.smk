@@ -19,7 +19,7 @@ rule tables_page:
     message:
         "Writing the page of tables"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" page tables {input:q} --out {output:q} > {log:q} 2>&1'
+        '"$PYTHON" -m directrank page tables {input:q} --out {output:q} > {log:q} 2>&1'
 
 
 rule numbers_page:
@@ -41,7 +41,7 @@ rule numbers_page:
     message:
         "Writing the page with all numbers of one protocol"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" page numbers {input.md:q} --out {output:q} > {log:q} 2>&1'
+        '"$PYTHON" -m directrank page numbers {input.md:q} --out {output:q} > {log:q} 2>&1'
 
 
 rule compared:
@@ -79,9 +79,9 @@ rule which_loss:
         mem_mb=2000,
         runtime=20,
     params:
-        code=edition.which_loss_code(),
+        code=lambda wildcards: edition.which_loss_code(),
     message:
         "Writing which loss to take"
     shell:
-        '"$PYTHON" -IS "$DIRECTRANK" page losses {input.compared:q} --out {output.page:q}'
+        '"$PYTHON" -m directrank page losses {input.compared:q} --out {output.page:q}'
         " > {log:q} 2>&1"

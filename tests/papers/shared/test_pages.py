@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from directrank.edition.plan import load
 from directrank.edition.workflow import Workflow
 from directrank.papers.one_protocol import numbers_page
 from directrank.papers.shared import gallery, tables_page
-from directrank.system.schema import read_yaml
+from studies import study_of, workflow_of
 from workflow_runs import ROOT
 
 EDITIONS = ("demo", "real")
@@ -19,7 +18,7 @@ EDITIONS = ("demo", "real")
 @pytest.fixture(scope="module", params=EDITIONS)
 def study(request: pytest.FixtureRequest) -> Workflow:
     """A committed edition."""
-    return Workflow(load(read_yaml(ROOT / f"config/{request.param}.yaml"), ROOT), ROOT)
+    return workflow_of(study_of(request.param))
 
 
 def rewritten(write, inputs: list[str], page: Path, tmp_path: Path) -> str:
