@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from directrank import kernels, losses
-from directrank.kernels import compiling, threads
+from directrank.kernels import compiling, dispatch, threads
 from directrank.kernels.dispatch import find
 from directrank.kernels.neural_sort import LONG
 from directrank.relaxations.neural_sort import sorted_expectation
@@ -552,3 +552,17 @@ def test_padded_lists_and_lists_with_holes_run_the_same_loop(name, options):
     other_value, other_gradient = found(name, *together, **options)
     torch.testing.assert_close(value, other_value, rtol=1e-14, atol=1e-15)
     torch.testing.assert_close(gradient.gather(1, order), other_gradient, rtol=1e-12, atol=1e-14)
+
+
+def test_kernels_for_a_gpu_are_used_only_with_triton_and_a_compiler(monkeypatch):
+    scores = torch.zeros(2, 3)
+    monkeypatch.setattr(dispatch, "device_of", lambda values: "cuda")
+    monkeypatch.setattr(dispatch, "find_spec", lambda name: name)
+    found = {}
+    for compiler in (None, "/usr/bin/gcc"):
+        monkeypatch.setattr(dispatch, "which", lambda name, compiler=compiler: compiler)
+        monkeypatch.setattr(dispatch, "_load", lambda target: target)
+        dispatch.has_triton.cache_clear()
+        found[compiler] = find(losses.ranknet.__wrapped__.__wrapped__, scores)
+    dispatch.has_triton.cache_clear()
+    assert found == {None: None, "/usr/bin/gcc": "kernels.gpu.logistic:ranknet"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from shutil import which
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from directrank.kernels import KERNELS, Key
@@ -55,8 +57,18 @@ def device_of(values: Tensor) -> str:
 
 @cache
 def has_triton() -> bool:
-    """Whether Triton can be imported; PyTorch's builds for CUDA bring it, on Linux."""
-    return find_spec("triton") is not None
+    """Whether Triton can be used; PyTorch's builds for CUDA bring it, on Linux.
+
+    It compiles the code that starts a kernel with a C compiler, and needs a GPU of 2017 or later.
+    """
+    if find_spec("triton") is None:
+        return False
+    import torch  # here, because a plan of runs needs no PyTorch
+
+    if torch.cuda.is_available() and torch.cuda.get_device_capability() < (7, 0):
+        return False
+    compilers = [*os.environ.get("CC", "gcc").split()[:1], "clang"]
+    return any(map(which, compilers))
 
 
 def accelerated(formula: Function) -> Function:
