@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from directrank.kernels import dispatch
 from directrank.learners.contract import Splits
 from directrank.learners.neural import captured
+from directrank.learners.neural.failures import NotFiniteError
 from directrank.learners.neural.fit import fit_many
 from training_data import TOWER, TRAINING, fit, job, made
 
@@ -115,3 +117,16 @@ def test_dropout_gives_the_same_numbers_in_a_stack_as_alone(scorer, as_on_gpu):
         same_course(fitted, other)
     without = as_on_gpu(DATA, 1, model=SCORERS[scorer], **options)
     assert without[0].history[0]["train_loss"] != together[0].history[0]["train_loss"]
+
+
+def test_a_loss_that_is_not_finite_is_found_in_the_step_where_it_is_on_a_cpu(as_on_gpu):
+    lists = made(7, 0)
+    lists.features[lists.offsets[4] :] = np.inf
+    data = Splits(lists, DATA.vali, DATA.test, label_levels=3)
+    said = []
+    for train in (fit, as_on_gpu):
+        with pytest.raises(NotFiniteError) as raised:
+            train(data, 2, batch_queries=1)
+        said.append((raised.value.what, raised.value.settings["step"]))
+    assert said[0] == said[1]
+    assert said[0][1] > 1

@@ -134,13 +134,11 @@ class CapturedSteps:
         N = _rounded_up(int(totals.max()), self.largest[0])
         longest = min(_power_of_two(int(lengths.max())), _power_of_two(self.largest[1]))
         key = G, B, N, longest
-        if key not in self._graphs:
-            given = torch.zeros(
-                G * (N + 2 * B + 1) + 1, dtype=torch.int64, device=self.feeder.device
-            )
-            graph, known = self._graphs.setdefault(key, _Graph(given)), False
-        else:
-            graph, known = self._graphs[key], True
+        known = key in self._graphs
+        if not known:
+            size, device = G * (N + 2 * B + 1) + 1, self.feeder.device
+            self._graphs[key] = _Graph(torch.zeros(size, dtype=torch.int64, device=device))
+        graph = self._graphs[key]
         numbers = self._packed(number, queries, documents, lengths, N)
         if graph.given.is_cuda:
             numbers = numbers.pin_memory()

@@ -292,7 +292,9 @@ class Stack:
             before = self._copied_state()
             try:
                 begun = self.epoch * -(-self.data.train.n_queries // self.training["batch_queries"])
-                objectives = self.captured.run(queries, begun + first, self._drawn)
+                doing = f"training on batches of {queries[0].size} queries"
+                with naming_memory(doing, MEMORY_REMEDY):
+                    objectives = self.captured.run(queries, begun + first, self._drawn)
                 if np.isfinite(objectives).all():
                     return objectives
             except PaddingNeededError:  # a loss has no kernel for flat lists on this device
