@@ -70,6 +70,18 @@ def test_the_course_of_training_is_that_of_a_cpu(scorer, batch_queries, as_on_gp
         same_course(ours, theirs)
 
 
+def test_models_of_one_stack_may_have_several_losses(as_on_gpu):
+    training = {**TRAINING, "dtype": "float64", "max_epochs": 2, "stack": 0, "batch_queries": 3}
+    settings = [
+        {"model": SCORERS["two layers"], "loss": {"name": name}, "training": training}
+        for name in ("listnet", "ranknet", "listnet", "ranknet")
+    ]
+    jobs = [job(trial) for trial in (0, 0, 1, 1)]
+    expected = fit_many(DATA, settings, jobs)
+    for ours, theirs in zip(as_on_gpu(DATA, settings, jobs, train=fit_many), expected, strict=True):
+        same_course(ours, theirs)
+
+
 @pytest.mark.parametrize("scorer", ["linear", "by query"])
 def test_models_that_see_the_same_queries_share_their_documents(scorer, as_on_gpu):
     training = {**TRAINING, "dtype": "float64", "max_epochs": 2, "stack": 0}

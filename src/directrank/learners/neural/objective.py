@@ -42,21 +42,19 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """The calls of an objective on a device.
+class _OnDevice:
+    """What a call of an objective needs in captured steps, on the device.
 
     Attributes:
-        models, rows, seeds: the positions of each call's models, the rows of their documents, and
-            the seeds of what they draw.
-        varied: each call's hyper-parameters in which its models differ.
-        order: the positions of the models in the calls' results, one after the other.
+        models, rows, seeds: int64 ``[C]``, the positions of its models, the rows of their
+            documents, and the seeds of what they draw.
+        varied: the hyper-parameters in which its models differ.
     """
 
-    models: Sequence[Tensor]
-    rows: Sequence[Tensor]
-    seeds: Sequence[Tensor]
-    varied: Sequence[Mapping[str, Tensor]]
-    order: Tensor
+    models: Tensor
+    rows: Tensor
+    seeds: Tensor
+    varied: Mapping[str, Tensor]
 
 
 @dataclass
@@ -84,7 +82,7 @@ class Objective:
     rows: np.ndarray | None = None
     seeds: Sequence[int] = ()
     _examined: bool = field(default=False, init=False)
-    _known: _Known | None = field(default=None, init=False)
+    _on_device: list[_OnDevice] = field(default_factory=list, init=False)
 
     def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
         """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
@@ -137,55 +135,48 @@ class Objective:
         Raises:
             PaddingNeededError: a loss has no kernel that takes flat lists on this device.
         """
-        parts = [self._captured_values(call, scores, labels, inputs) for call in self._calls]
+        if not self._on_device:
+            self._on_device = [self._moved(call, scores.device) for call in self._calls]
+        parts = [
+            self._captured_values(call, known, scores, labels, inputs)
+            for call, known in zip(self._calls, self._on_device, strict=True)
+        ]
         if len(parts) == 1:
             return parts[0]
-        return torch.cat(parts).index_select(0, self._on(scores.device).order)
+        models = torch.cat([known.models for known in self._on_device])
+        return torch.empty_like(scores[:, 0]).index_copy(0, models, torch.cat(parts))
 
     def _captured_values(
-        self, call: Call, scores: Tensor, labels: Tensor, inputs: Inputs
+        self, call: Call, known: _OnDevice, scores: Tensor, labels: Tensor, inputs: Inputs
     ) -> Tensor:
         """The objective of the models of one call."""
-        known = self._on(scores.device)
-        number = self._calls.index(call)
-        rows, B = known.rows[number], inputs.spans.shape[1]
+        B = inputs.spans.shape[1]
         if len(self._calls) > 1:
-            scores = scores.index_select(0, known.models[number])
+            scores = scores.index_select(0, known.models)
         varied: dict[str, Any] = {
             name: value.to(scores.dtype).repeat_interleave(B)[:, None]
-            for name, value in known.varied[number].items()
+            for name, value in known.varied.items()
         }
         if call.draws:
             from directrank.kernels.gpu.draws import drawn  # only with Triton
 
-            varied["generator"] = Counters(known.seeds[number], inputs.number, B, drawn)
-        labels = labels.index_select(0, rows).flatten()
-        values = call.loss(scores.flatten(), labels, inputs.lists(rows), **varied)
-        total = values.view(len(rows), B).sum(1)
+            varied["generator"] = Counters(known.seeds, inputs.number, B, drawn)
+        labels = labels.index_select(0, known.rows).flatten()
+        values = call.loss(scores.flatten(), labels, inputs.lists(known.rows), **varied)
+        total = values.view(-1, B).sum(1)
         if self.reduction == "sum":
             return total
-        return total / inputs.relevant.index_select(0, rows).clamp_min(1)
+        return total / inputs.relevant.index_select(0, known.rows).clamp_min(1)
 
-    def _on(self, device: torch.device) -> _Known:
-        """What is known of the calls, on a device; it is copied there once."""
-        if self._known is None:
-            rows = np.arange(len(self.settings)) if self.rows is None else self.rows
-            self._known = _Known(
-                [on_device(call.models, device) for call in self._calls],
-                [on_device(rows[call.models], device) for call in self._calls],
-                [
-                    torch.tensor([self.seeds[model] for model in call.models], device=device)
-                    for call in self._calls
-                ],
-                [
-                    {name: value.to(device) for name, value in call.varied.items()}
-                    for call in self._calls
-                ],
-                on_device(
-                    np.argsort(np.concatenate([call.models for call in self._calls])), device
-                ),
-            )
-        return self._known
+    def _moved(self, call: Call, device: torch.device) -> _OnDevice:
+        """What a call needs, on a device."""
+        rows = np.arange(len(self.settings)) if self.rows is None else self.rows
+        return _OnDevice(
+            on_device(call.models, device),
+            on_device(rows[call.models], device),
+            torch.tensor([self.seeds[model] for model in call.models], device=device),
+            {name: value.to(device) for name, value in call.varied.items()},
+        )
 
     def _source(self, call: Call) -> torch.Generator | Streams:
         """The random streams of a loss."""

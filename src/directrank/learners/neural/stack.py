@@ -308,16 +308,19 @@ class Stack:
         self.pairs += np.square(lengths).sum(1)[self.row_of].sum()
         return documents, lengths
 
+    @property
+    def _state(self) -> list[Tensor]:
+        """The tensors that a step changes."""
+        return [*self.model.state_dict().values(), *self.optimiser.memory().values()]
+
     def _copied_state(self) -> tuple[list[Tensor], np.ndarray, list[Any]]:
         """Copies of all that a step changes."""
-        state = [*self.model.state_dict().values(), *self.optimiser.memory().values()]
         streams = [stream.bit_generator.state for stream in self.cuts]
-        return [value.clone() for value in state], self.pairs.copy(), streams
+        return [value.clone() for value in self._state], self.pairs.copy(), streams
 
     def _return_to(self, copied: tuple[list[Tensor], np.ndarray, list[Any]]) -> None:
         """Go back to the state that was copied."""
-        state = [*self.model.state_dict().values(), *self.optimiser.memory().values()]
-        for value, before in zip(state, copied[0], strict=True):
+        for value, before in zip(self._state, copied[0], strict=True):
             value.copy_(before)
         self.pairs[:] = copied[1]
         for stream, place in zip(self.cuts, copied[2], strict=True):
