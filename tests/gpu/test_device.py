@@ -5,7 +5,7 @@ import torch
 
 from directrank import losses
 from directrank.kernels import dispatch
-from gpu_cases import CASES, given, shown
+from gpu_cases import CASES, given, loss_of, shown
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -26,10 +26,6 @@ def padded():
     scores[4] = (2 * scores[4]).round() / 2
     labels = torch.randint(0, 5, mask.shape, generator=stream)
     return scores.cuda(), labels.double().cuda(), mask.cuda()
-
-
-def loss_of(name):
-    return losses.compose(*name) if isinstance(name, tuple) else losses.get(name)
 
 
 def result(name, scores, labels, mask, options):

@@ -12,13 +12,12 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import KernelInterface, mangle_type
 
-from directrank import losses
 from directrank.kernels import dispatch
 from directrank.kernels.gpu import draws, norms, optimisers
 from directrank.kernels.gpu.lists import EXACT
 from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
-from gpu_cases import CASES, given, shown
+from gpu_cases import CASES, given, loss_of, shown
 
 #: Compute capabilities: of an A100, and of an H100 or H200.
 ARCHITECTURES = (80, 90)
@@ -76,7 +75,7 @@ def usage(code, folder):
 )
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)
 def test_a_kernel_compiles_and_spills_nothing(name, options, flat, architecture, runs, tmp_path):
-    loss = losses.compose(*name) if isinstance(name, tuple) else losses.get(name)
+    loss = loss_of(name)
     scores = torch.zeros(2, LENGTH, requires_grad=True)
     options = given(options, 2, scores.detach().flatten() if flat else scores.detach())
     if flat:

@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from directrank import losses
 from directrank.kernels import dispatch
 from directrank.kernels.gpu.lists import DeviceLists
 from directrank.lists.inputs import examined_before
-from gpu_cases import CASES, ONLY_GRADIENT, draws, given, shown
+from gpu_cases import CASES, ONLY_GRADIENT, draws, given, loss_of, shown
 from losses_cases import random_lists
 
 #: Lengths of flat lists: an empty one, one document, and more than a tile.
@@ -46,10 +45,6 @@ def formula(monkeypatch):
             return function(*arguments, **options)
 
     return call
-
-
-def loss_of(name):
-    return losses.compose(*name) if isinstance(name, tuple) else losses.get(name)
 
 
 def value_and_gradient(name, scores, labels, *arguments, **options):

@@ -1,6 +1,7 @@
 """Calls of losses that reach every kernel for a GPU."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -108,6 +109,11 @@ def given(options: dict[str, Any], lists: int, like: torch.Tensor) -> dict[str, 
 def shown(part: Any) -> str:
     """A loss or its options in the name of a test, which is the same in every process."""
     return re.sub(r"<function (\w+) at \w+>", r"\1", str(part))
+
+
+def loss_of(name: Any) -> Callable[..., torch.Tensor]:
+    """The loss of a case."""
+    return losses.compose(*name) if isinstance(name, tuple) else losses.get(name)
 
 
 def draws(name: Any) -> bool:

@@ -10,15 +10,14 @@ from directrank.kernels.gpu.lists import (
     STEP,
     TILE,
     DeviceLists,
-    add_up,
     bounds,
     of_list,
     other_documents,
     own_documents,
+    quotient,
     reach,
-    total,
 )
-from directrank.kernels.gpu.pairs import discount_at, falling_places, gained, precede
+from directrank.kernels.gpu.pairs import add_dcg, discount_at, falling_places, precede
 from directrank.lists.conventions import DISCOUNTS, gains
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
@@ -67,11 +66,9 @@ def _dcg(spans, mask, L, scores, gains, k, tiles, best, dcg, ranks, slopes, LETO
         within = (place <= k).to(s.dtype)
         weight *= within
         slope *= within
-    ideal = falling_places(mask, gains, None, begin, n, i, g)
-    add_up(best, tiles, tl.where(real, gained(g, ideal, k, LETOR), 0.0))
-    add_up(dcg, tiles, tl.where(real, g * weight, 0.0))
     tl.store(ranks + begin + i, rank, mask=i < places)
-    tl.store(slopes + begin + i, g * slope, mask=i < places)
+    add_dcg(mask, gains, begin, n, places, i, real, g, weight, slope, k, tiles, best, dcg, slopes,
+            LETOR)  # fmt: skip
 
 
 @triton.jit
@@ -82,10 +79,7 @@ def _steps(
     """Minus NDCG ``[B]``, and where needed the places by which a document falls when scores move
     by ``lam`` times the derivative by its rank, over ``lam``, ``[N]``."""
     begin, n, places = bounds(spans, mask, L)
-    highest = total(best, tiles, TILES)
-    scale = tl.where(highest > 0, -1.0 / tl.where(highest > 0, highest, 1.0), 0.0)
-    if tl.program_id(1) == 0:
-        tl.store(value + tl.program_id(0), total(dcg, tiles, TILES) * scale)
+    scale = quotient(tiles, best, dcg, value, TILES)
     if gradient is not None:
         i, real = own_documents(mask, begin, n)
         s = tl.load(scores + begin + i, mask=real, other=0.0)

@@ -147,6 +147,28 @@ def total(parts, tiles, TILES: tl.constexpr):
 
 
 @triton.jit
+def inverse_of(parts, tiles, TILES: tl.constexpr):
+    """One over a :func:`total`, 0 where that is not positive."""
+    sum_of = total(parts, tiles, TILES)
+    return tl.where(sum_of > 0, 1.0 / tl.where(sum_of > 0, sum_of, 1.0), 0.0)
+
+
+@triton.jit
+def quotient(tiles, best, sums, value, TILES: tl.constexpr):
+    """Minus the inverse of a list's ``best``, by which its gradient is to be multiplied; its first
+    program stores ``sums`` times it as the ``value [B]``.
+
+    Without ``best`` it is 1, and nothing is stored.
+    """
+    scale = 1.0
+    if best is not None:
+        scale = -inverse_of(best, tiles, TILES)
+        if tl.program_id(1) == 0:
+            tl.store(value + tl.program_id(0), total(sums, tiles, TILES) * scale)
+    return scale
+
+
+@triton.jit
 def own_documents(mask, begin, n):
     """The places ``[TILE, 1]`` of this program's tile, and whether they hold real documents."""
     i = (tl.program_id(1) * TILE + tl.arange(0, TILE))[:, None]

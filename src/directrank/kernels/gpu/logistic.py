@@ -13,10 +13,10 @@ from directrank.kernels.gpu.lists import (
     DeviceLists,
     add_up,
     bounds,
+    inverse_of,
     other_documents,
     own_documents,
     reach,
-    total,
 )
 from directrank.kernels.gpu.pairs import LN2, discount, falling_places, gained, log_of_one_plus
 from directrank.lists.conventions import gains
@@ -149,8 +149,7 @@ def _costs(
     slope, delta_weight = tl.full((), sigma, dtype), tl.full((), mu, dtype)
     scale = tl.full((), 1.0, dtype)
     if best is not None:
-        highest = total(best, tiles, TILES)
-        scale = tl.where(highest > 0, 1.0 / tl.where(highest > 0, highest, 1.0), 0.0)
+        scale = inverse_of(best, tiles, TILES)
     if WEIGHT != "one" and WEIGHT != "swap":
         scale /= LN2
     rank = i

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from directrank.kernels.gpu.lists import STEP, TILE, other_documents, reach
+from directrank.kernels.gpu.lists import STEP, TILE, add_up, other_documents, reach
 
 LN2 = tl.constexpr(0.6931471805599453)
 
@@ -108,6 +108,23 @@ def gained(gains, places, k, LETOR: tl.constexpr):
     if k is not None:
         weighed = tl.where(places <= k, weighed, 0.0)
     return weighed
+
+
+@triton.jit
+def add_dcg(
+    mask, gains, begin, n, places, i, real, g, weight, slope, k, tiles, best, dcg, slopes,
+    LETOR: tl.constexpr,
+):  # fmt: skip
+    """Store a tile's part of the ideal DCG and of that at given discounts, ``[B, tiles]``, and the
+    derivative of the latter by each rank, ``[N]``.
+
+    ``g`` are the gains of the tile's documents, ``weight`` their discounts, ``slope`` the
+    derivatives of these by the ranks.
+    """
+    ideal = falling_places(mask, gains, None, begin, n, i, g)
+    add_up(best, tiles, tl.where(real, gained(g, ideal, k, LETOR), 0.0))
+    add_up(dcg, tiles, tl.where(real, g * weight, 0.0))
+    tl.store(slopes + begin + i, g * slope, mask=i < places)
 
 
 @triton.jit

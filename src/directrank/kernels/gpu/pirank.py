@@ -16,6 +16,7 @@ from directrank.kernels.gpu.lists import (
     DeviceLists,
     add_up,
     bounds,
+    inverse_of,
     number_of,
     of_list,
     other_documents,
@@ -147,8 +148,7 @@ def _shares(
     """The loss ``[B]``, and its derivatives by ``s / tau``, at constant distances, and by
     distances, ``[N]``."""
     begin, n, places = bounds(spans, mask, L)
-    highest = total(best, tiles, TILES)
-    scale = tl.where(highest > 0, -1.0 / tl.where(highest > 0, highest, 1.0), 0.0)
+    scale = -inverse_of(best, tiles, TILES)
     if tl.program_id(1) == 0:
         dcg = total(soft, tiles, TILES)
         if STRAIGHT:

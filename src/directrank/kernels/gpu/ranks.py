@@ -14,8 +14,8 @@ from directrank.kernels.gpu.lists import (
     of_list,
     other_documents,
     own_documents,
+    quotient,
     reach,
-    total,
 )
 from directrank.kernels.gpu.pairs import sigmoid
 
@@ -85,12 +85,7 @@ def _quotient(
     """Minus a metric ``[B]``, and where needed its gradient ``[N]``; without ``best``, the gradient
     of the ranks weighted by ``slopes``."""
     begin, n, places = bounds(spans, mask, L)
-    scale = 1.0
-    if best is not None:
-        highest = total(best, tiles, TILES)
-        scale = tl.where(highest > 0, -1.0 / tl.where(highest > 0, highest, 1.0), 0.0)
-        if tl.program_id(1) == 0:
-            tl.store(value + tl.program_id(0), total(sums, tiles, TILES) * scale)
+    scale = quotient(tiles, best, sums, value, TILES)
     if gradient is not None:
         i, real = own_documents(mask, begin, n)
         s = tl.load(scores + begin + i, mask=real, other=0.0)

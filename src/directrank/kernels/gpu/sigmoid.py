@@ -21,9 +21,8 @@ from directrank.kernels.gpu.lists import (
     reach,
 )
 from directrank.kernels.gpu.pairs import (
+    add_dcg,
     discount_at,
-    falling_places,
-    gained,
     sigmoid,
     sigmoid_sums,
 )
@@ -137,10 +136,8 @@ def _dcg(
     dtype = s.dtype
     rank = 1.0 + sigmoid_sums(mask, scores, begin, n, i, s, of_list(alpha, alphas, dtype))
     weight, slope = discount_at(rank, k, tl.full((), beta, dtype), LETOR)
-    ideal = falling_places(mask, gains, None, begin, n, i, g)
-    add_up(best, tiles, tl.where(real, gained(g, ideal, k, LETOR), 0.0))
-    add_up(dcg, tiles, tl.where(real, g * weight, 0.0))
-    tl.store(slopes + begin + i, g * slope, mask=i < places)
+    add_dcg(mask, gains, begin, n, places, i, real, g, weight, slope, k, tiles, best, dcg, slopes,
+            LETOR)  # fmt: skip
 
 
 @triton.jit

@@ -6,8 +6,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from directrank.kernels.gpu.lists import DeviceLists, add_up, bounds, own_documents
-from directrank.kernels.gpu.pairs import discount_at, falling_places, gained
+from directrank.kernels.gpu.lists import DeviceLists, bounds, own_documents
+from directrank.kernels.gpu.pairs import add_dcg, discount_at
 from directrank.kernels.gpu.soft_ranks import LaplaceRanks, ProjectedRanks
 from directrank.lists.conventions import DISCOUNTS, gains
 from directrank.lists.flat import Lists
@@ -81,7 +81,5 @@ def _at_ranks(
     rank = tl.load(ranks + begin + i, mask=real, other=1.0)
     g = tl.load(gains + begin + i, mask=real, other=0.0)
     weight, slope = discount_at(rank, k, tl.full((), beta, g.dtype), LETOR)
-    ideal = falling_places(mask, gains, None, begin, n, i, g)
-    add_up(best, tiles, tl.where(real, gained(g, ideal, k, LETOR), 0.0))
-    add_up(dcg, tiles, tl.where(real, g * weight, 0.0))
-    tl.store(slopes + begin + i, g * slope, mask=i < places)
+    add_dcg(mask, gains, begin, n, places, i, real, g, weight, slope, k, tiles, best, dcg, slopes,
+            LETOR)  # fmt: skip

@@ -23,8 +23,8 @@ from directrank.kernels.gpu.lists import (
     of_list,
     other_documents,
     own_documents,
+    quotient,
     reach,
-    total,
 )
 from directrank.kernels.gpu.pairs import LOW, precede, with_exponentials
 from directrank.lists.gradient import once_differentiable
@@ -153,25 +153,13 @@ def _laplace_ranks(spans, mask, L, scores, tau: tl.float64, taus, ranks):
 
 
 @triton.jit
-def _quotient(tiles, best, sums, value, TILES: tl.constexpr):
-    """The factor of a list's slopes, whose first program stores minus the quotient."""
-    scale = 1.0
-    if best is not None:
-        highest = total(best, tiles, TILES)
-        scale = tl.where(highest > 0, -1.0 / tl.where(highest > 0, highest, 1.0), 0.0)
-        if tl.program_id(1) == 0:
-            tl.store(value + tl.program_id(0), total(sums, tiles, TILES) * scale)
-    return scale
-
-
-@triton.jit
 def _through_laplace(
     spans, mask, L, scores, tau: tl.float64, taus, tiles, best, sums, slopes, value, gradient,
     TILES: tl.constexpr,
 ):  # fmt: skip
     """See :meth:`LaplaceRanks.through`."""
     begin, n, places = bounds(spans, mask, L)
-    scale = _quotient(tiles, best, sums, value, TILES)
+    scale = quotient(tiles, best, sums, value, TILES)
     if gradient is not None:
         i, real = own_documents(mask, begin, n)
         s = tl.load(scores + begin + i, mask=real, other=0.0)
@@ -314,7 +302,7 @@ def _through_projection(
 ):  # fmt: skip
     """See :meth:`LaplaceRanks.through`; blocks lose their mean, or their mean by ranks."""
     begin, n, listed = bounds(spans, mask, L)
-    scale = _quotient(tiles, best, sums, value, TILES)
+    scale = quotient(tiles, best, sums, value, TILES)
     if gradient is not None:
         i, real = own_documents(mask, begin, n)
         w = tl.load(slopes + begin + i, mask=real, other=0.0)

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from directrank.kernels.gpu.lists import TILE, DeviceLists, are_real, bounds, total
+from directrank.kernels.gpu.lists import TILE, DeviceLists, are_real, bounds, quotient
 from directrank.kernels.gpu.pairs import discount, precede
 from directrank.kernels.softrank import powers_of_discount
 from directrank.lists.conventions import gains
@@ -115,10 +115,7 @@ def _quotient(
     """Minus the expected NDCG ``[B]``, and where needed its gradient ``[N]``."""
     begin, n, places = bounds(spans, mask, L)
     tile = tl.program_id(1)
-    highest = total(best, tiles, TILES)
-    scale = tl.where(highest > 0, -1.0 / highest, 0.0)
-    if tile == 0:
-        tl.store(value + tl.program_id(0), total(dcg, tiles, TILES) * scale)
+    scale = quotient(tiles, best, dcg, value, TILES)
     if gradient is not None:
         i = (tile * TILE + tl.arange(0, TILE))[None, :, None]
         real = are_real(mask, begin, i, n)
