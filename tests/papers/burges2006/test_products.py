@@ -231,7 +231,6 @@ def test_slopes_stand_beside_the_papers_with_the_range_of_the_processes(tmp_path
     assert ratios["highest"].to_numpy() == pytest.approx(2 * expected, rel=1e-5)
     assert times["difference_in_se"].isna().all()  # a range is no standard error
     text = (tmp_path / "table_figure1.md").read_text(encoding="utf-8")
-    assert "Between the two longest lists, V1's slope is 1.90 and V2's 1.10" in text
     assert "over 3 processes" in text
 
 
@@ -406,7 +405,6 @@ def test_intervals_of_several_trials_hold_for_other_starts(tmp_path: Path) -> No
     data = built(tmp_path, "table_figure2a", {"artificial": entries})
     assert set(data.loc[data["quantity"] == "NDCG", "queries"]) == {298}
     text = (tmp_path / "table_figure2a.md").read_text(encoding="utf-8")
-    assert "NDCG@10 of single starts: LambdaRank 2-Layer 0." in text
     assert "over queries and starts" in text
     assert "There are 3 trials." in text
 

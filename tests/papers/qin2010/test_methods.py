@@ -43,8 +43,6 @@ def runs_of(
                 empty=0,
                 first_query=100 * fold,
             )
-            fits = pd.DataFrame({"trial": [0], "candidate": [0], "model.c": [10], "selected": [1]})
-            fits.astype({"selected": bool}).to_csv(folder / name / "fits.csv", index=False)
             entries.append({"run": name, "settings": {"method": method, "fold": fold}})
     return entries
 
@@ -80,13 +78,6 @@ def test_table_3_has_the_papers_rows_and_its_values_beside_a_standin(table3: Any
     assert " SE)" not in text  # a stand-in's level is not the paper's
     assert text.count("says nothing about the paper") == 1
     assert set(data.loc[data["paper_dataset"] == "TD2004", "status"]) == {"not run here"}
-
-
-def test_table_3_says_how_much_better_approx_ap_is(table3: Any) -> None:
-    data, text, _ = table3
-    mean = data[data["paper_dataset"] == "TD2003"].set_index("method")["mean"]
-    gain = 100 * (mean["ApproxAP"] / mean["SVMmap"] - 1)
-    assert f"+{gain:.1f} % over SVMmap (paper: more than 15 %)" in text
 
 
 def test_claim_about_ratios_holds_for_one_rival_and_not_for_the_other(table3: Any) -> None:
@@ -138,16 +129,8 @@ def test_baselines_stand_beside_letors_values(compared: Mapping[str, Any]) -> No
     gap = cell.loc[("AdaRank.MAP", "MAP"), "difference"]
     assert gap == pytest.approx(cell.loc[("AdaRank.MAP", "MAP"), "mean"] - 0.4487, abs=1e-6)
     assert abs(gap) < 0.01
-    assert "Within 0.01 of the published NDCG@10 or MAP: AdaRank.MAP (NDCG@10" in text
+    assert re.search(r"\| Ranking SVM, c = 0\.01 +\|", text)
     assert "ApproxNDCG" not in set(data["method"])
-
-
-def test_cited_level_of_ranking_svm_is_explained_where_small_c_encloses_it(
-    compared: Mapping[str, Any],
-) -> None:
-    _, text = compared["baselines"]
-    assert "c is 10, 10, 10, 10, 10 here" in text
-    assert "regularised too strongly" in text
 
 
 def test_every_pair_is_tested_once_with_both_tests(compared: Mapping[str, Any]) -> None:
@@ -191,7 +174,7 @@ def test_later_methods_are_tested_against_approx_ndcg(compared: Mapping[str, Any
     best = cell.loc[("NeuralNDCG (two layers)", "NDCG@n", "letor")]
     assert best["p_holm"] < 0.001 < cell.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"]
     assert best["gain_over_approxndcg"] == pytest.approx(0.04, abs=0.02)
-    assert "by NeuralNDCG (two layers)" in text
+    assert re.search(r"^\| NeuralNDCG \(two layers\) .*\* ±", text, re.MULTILINE)
 
 
 def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:

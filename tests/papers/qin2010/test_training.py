@@ -100,7 +100,6 @@ def test_error_figure_plots_the_median_and_the_quartiles_of_the_starts(tmp_path:
     assert row["lower_quartile"] == pytest.approx(np.quantile(errors, 0.25))
     assert row["upper_quartile"] == pytest.approx(np.quantile(errors, 0.75))
     caption = (tmp_path / "figure1a.svg").read_text(encoding="utf-8")
-    assert f"{100 * (1 - 0.04 * 1.1 * 1.15):.2f} % at α = 10" in caption
     assert "β = 10" in caption
     assert "Grades above 0 count as relevant." in caption
 
@@ -199,7 +198,6 @@ def test_table_5_and_its_claim(tmp_path: Path) -> None:
     assert "ApproxNDCG is Algorithm 1 in float64: 57 of 60 random starts met δ = 0.001" in text
     assert "half of all ended within 1\u00a0200" in text
     assert "Stopped after 500 epochs, with LETOR's discount" in text
-    assert "19 of 20 at α = 300, where half ended within 1\u00a0200 epochs" in text
     claim = claim_restarts(evidence_of(tmp_path / "runs", "table5", "random_starts", [entry]))
     assert claim is not None
     effects = [finding.effect for finding in claim.findings]
@@ -297,7 +295,6 @@ def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: 
     assert (data["split"] == "test").sum() == 2
     caption = (tmp_path / "initialisation.svg").read_text(encoding="utf-8")
     assert "α = 100" in caption
-    assert "3 epochs from ±0.1" in caption
 
 
 def test_claim_of_accuracy_takes_ohsumed_where_td2004_was_not_run(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def drawn(folder: Path, repeats: list[str], **experiments: list) -> tuple[pd.Dat
     return pd.read_csv(folder / "summary.csv"), caption
 
 
-def test_the_picture_shows_the_cells_of_the_tables_and_counts_the_near_ones(
+def test_the_picture_shows_the_cells_of_the_tables(
     tmp_path: Path,
 ) -> None:
     runs = ohsumed_runs(tmp_path / "runs", OHSUMED)
@@ -69,11 +69,7 @@ def test_the_picture_shows_the_cells_of_the_tables_and_counts_the_near_ones(
     assert np.allclose(cells["reproduced"], table["mean"])
     assert np.allclose(cells["published"], table["published"])
     assert np.allclose(cells["difference_in_se"], table["difference_in_se"])
-    near = int((cells["difference_in_se"].abs() <= 2).sum())
-    assert 0 < near < len(cells)  # ListNet was made too low
-    within = f"{near} of {len(cells)} differences are within 2 standard errors"
-    assert f"Table 4, OHSUMED: {within}" in caption
-    assert "Section 4, bounds: 5 of 5 printed values are met." in caption
+    assert f"The {len(data)} cells of this edition's tables" in caption
     assert "other data" not in caption
     assert np.allclose(cells["drawn"], cells["reproduced"] - cells["published"])
     assert np.allclose(cells["drawn_half_width"], cells["half_width"])

@@ -303,7 +303,7 @@ def test_a_panel_of_figure_2_is_the_history_of_the_chosen_architecture(
     tmp_path: Path, runs: Path, whole: Mapping[str, Any], panel: str
 ) -> None:
     shown = ("WassRank", "LambdaMART(L)", "AP-type3")
-    data, svg = built(tmp_path, f"figure2{panel}", part(whole, shown), runs)
+    data, _ = built(tmp_path, f"figure2{panel}", part(whole, shown), runs)
     curves = {name: part.set_index("step")["value"] for name, part in data.groupby("curve")}
     method = data["method"].iloc[0]
     level = LEVELS[method] + 0.01 * (panel != "d")
@@ -311,10 +311,8 @@ def test_a_panel_of_figure_2_is_the_history_of_the_chosen_architecture(
     assert curves["test"].loc[1] == pytest.approx(level + 0.01)
     if panel == "d":
         assert list(curves["train"].index) == [2, 4, 6]
-        assert "Validation nDCG@5 is best with 6 of 6 trees" in svg
     elif panel == "a":
         assert curves["train loss"].loc[2] == pytest.approx(-0.42)
-        assert "rank correlation of progress in training with nDCG@5 is 1.00" in svg
     else:
         assert curves["AP"].loc[2] == pytest.approx(0.42)
         assert data["architecture"].iloc[0] == "R4.L"
@@ -343,11 +341,10 @@ def test_figures_of_gradients_and_ties_show_what_was_watched(
     assert pulled["value"].to_numpy() == pytest.approx(7.0)
     data, _ = built(tmp_path, "difficulty", cells, runs)
     assert set(data["value"]) == {1.5, 3.0}
-    data, svg = built(tmp_path, "ties", cells, runs)
+    data, _ = built(tmp_path, "ties", cells, runs)
     rows = data.set_index(["method", "architecture"])
     assert rows.loc[("AP-type3", "R5"), "tied_pairs"] == pytest.approx(0.44)
     assert rows.loc[("AP-type3", "R4.L"), "tied_pairs"] == pytest.approx(0.04)
-    assert "R5 44.0%, R4.L 4.0%" in svg
 
 
 def test_a_missing_quantity_names_the_setting_that_records_it(tmp_path: Path) -> None:

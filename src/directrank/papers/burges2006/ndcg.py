@@ -214,9 +214,8 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         f"(Holm). {protocol(curves)} Chosen learning rates and epochs: {_all_chosen(curves)}. "
         f"{_origin(curves)}Edition {evidence.edition}."
     )
-    notes = [note for note in [_starts(curves)] if note]
     data = pd.DataFrame([*rows, *differences])
-    layout = Layout(_lead(differences), text, columns, [Section("", lines)], notes)
+    layout = Layout(_lead(differences), text, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 
@@ -313,16 +312,6 @@ def _origin(curves: Sequence[Method]) -> str:
     if curves[0].dataset.origin == "generated":
         return "The paper's recipe for the data leaves much open, and the values depend on it. "
     return "The paper's data are not public, so another data set replaces them. "
-
-
-def _starts(curves: Sequence[Method]) -> str:
-    """The range of the trials of each curve."""
-    parts = []
-    for curve in curves:
-        means = curve.trial_means(ndcg(curve, LEVELS[-1]))
-        if len(means) > 1:
-            parts.append(f"{curve.label} {means.min():.3f} to {means.max():.3f}")
-    return f"NDCG@{LEVELS[-1]} of single starts: {'; '.join(parts)}." if parts else ""
 
 
 def _grid(run: PlannedRun) -> list[float]:

@@ -277,10 +277,8 @@ def table_figure1(evidence: Evidence) -> TableResult:
         Section("Slope", [_line(row, 3) for row in rows[:factors]]),
         Section("Times as fast as V1", _factor_lines(by_length), ["Documents per query", *forms]),
     ]
-    two_layer = {method: some for (net, method), some in timed.items() if net == "two_layer"}
-    notes = [note for note in (_longest(two_layer),) if note]
     start = lead(_in_words("slope", rows[:factors], 3))
-    return _table(rows, Layout(start, caption, COLUMNS, sections, notes))
+    return _table(rows, Layout(start, caption, COLUMNS, sections))
 
 
 def table_speed(evidence: Evidence, experiment: str) -> TableResult:

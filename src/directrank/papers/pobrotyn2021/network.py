@@ -29,6 +29,13 @@ from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
+#: What explains the variance of the means of losses and networks, the standard deviation over
+#: trials, and what the NeuralNDCG losses gain over the others with either network.
+VARIANCE_COLUMNS = (
+    *("Metric", "network", "loss", "interaction", "SD over trials"),
+    *("NeuralNDCG − others, plain", "the same, ranker"),
+)
+
 
 def table_network(evidence: Evidence) -> TableResult:
     """The same losses with two networks: what the ranker gains, and what the loss does."""
@@ -76,12 +83,17 @@ def table_network(evidence: Evidence) -> TableResult:
         "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
         f"test NDCG in per cent, the mean over {spread(data['trials'].tolist(), 'trial')} ± the "
         "half width of its 95% t interval, and the gain of the ranker ± the half width of its 95% "
-        "Welch interval. A query without a relevant document counts as 1. "
+        "Welch interval. A query without a relevant document counts as 1. The lower part has the "
+        "shares of the network, the loss and their interaction in the variance of the means, and "
+        "by how many points the mean of the NeuralNDCG losses is above that of the others. "
         f"{evidence.sources(runs)}"
     )
-    notes = [_decomposition(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
-    layout = Layout(_lead(data), caption, columns, [Section("", lines)], notes)
-    return TableResult(data, layout)
+    parts = [_variance(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
+    sections = [
+        Section("", lines),
+        Section("Variance of the means", parts, VARIANCE_COLUMNS),
+    ]
+    return TableResult(data, Layout(_lead(data), caption, columns, sections))
 
 
 def _lead(data: pd.DataFrame) -> str:
@@ -96,35 +108,23 @@ def _lead(data: pd.DataFrame) -> str:
     return lead(*parts)
 
 
-def _decomposition(
+def _variance(
     metric: str,
     methods: Sequence[str],
     ranker: Mapping[str, Method],
     plain: Mapping[str, Method],
     cutoff: int,
-) -> str:
-    """A two-way analysis of variance in words: network, loss, their interaction, chance."""
+) -> list[str]:
+    """A two-way analysis of variance: the cells of :data:`VARIANCE_COLUMNS`."""
     cells = [[ndcg(runs[method], cutoff) for method in methods] for runs in (plain, ranker)]
     level = np.array([[cell.mean() for cell in row] for row in cells])
     by_network = level.mean(1) - level.mean()
     by_loss = level.mean(0) - level.mean()
     rest = level - level.mean() - by_network[:, None] - by_loss[None]
     parts = (len(methods) * (by_network**2).sum(), 2 * (by_loss**2).sum(), (rest**2).sum())
-    of_network, of_loss, of_both = (f"{part / sum(parts):.0%}" for part in parts)
     chance = math.sqrt(float(np.mean([cell.var(ddof=1) for row in cells for cell in row])))
-    own = [number for number, method in enumerate(methods) if method in OWN]
-    text = (
-        f"**{metric}.** Averaged over both networks, the losses differ by up to "
-        f"{by_loss.max() - by_loss.min():.2f} points. The network explains {of_network} of the "
-        f"variance of the {level.size} means, the loss {of_loss}, and their interaction {of_both}; "
-        f"the standard deviation over trials is {chance:.2f}."
-    )
-    if own and len(own) < len(methods):
-        rest_of = [number for number in range(len(methods)) if number not in own]
-        lead = level[:, own].mean(1) - level[:, rest_of].mean(1)
-        text += (
-            " The mean of the NeuralNDCG losses differs from that of the others by "
-            f"{signed(lead[0], 2)} points with the plain network and by {signed(lead[1], 2)} "
-            "points with the ranker."
-        )
-    return text
+    own = np.isin(methods, OWN)
+    leads = ["", ""]
+    if 0 < own.sum() < len(methods):
+        leads = [signed(row[own].mean() - row[~own].mean(), 2) for row in level]
+    return [metric, *(f"{part / sum(parts):.0%}" for part in parts), f"{chance:.2f}", *leads]

@@ -5,14 +5,14 @@ NDCG is in per cent; intervals are Student's t at 95 % over the trials.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from directrank.papers.pobrotyn2021.methods import ndcg
-from directrank.papers.shared.cells import difference, measured
+from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, data_sentence
 from directrank.papers.shared.format import signed, spread
 from directrank.papers.shared.leads import lead
@@ -34,7 +34,7 @@ PAPER_VALUE = 1.0
 
 def table_selection(evidence: Evidence) -> TableResult:
     """α and τ chosen on validation, beside the paper's choice on test."""
-    entries, sections, promises, notes, sentences = [], [], [], [], []
+    entries, sections, promises, sentences = [], [], [], []
     for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
         runs = sorted(evidence.runs(experiment), key=lambda run: run.setting(setting))
         if not runs:
@@ -74,7 +74,6 @@ def table_selection(evidence: Evidence) -> TableResult:
             )
         sections.append(Section(loss, lines))
         promises.append(_optimism(loss, symbol, level, chosen))
-        notes.append(_choice(loss, symbol, values, level, chosen))
         sentences.append(data_sentence(runs, "test", "test set"))
     if not entries:
         raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
@@ -87,7 +86,7 @@ def table_selection(evidence: Evidence) -> TableResult:
         f"trials in which a value was the best. {sentences[0]} Edition {evidence.edition}."
     )
     columns = ["Smoothness", "validation", "test", "best on validation", "best on test"]
-    layout = Layout(lead(*promises), caption, columns, sections, notes)
+    layout = Layout(lead(*promises), caption, columns, sections)
     return TableResult(pd.DataFrame(entries), layout)
 
 
@@ -109,24 +108,4 @@ def _optimism(
     return (
         f"choosing {symbol} on the test set instead of validation changes the test NDCG@5 of "
         f"{loss} by {gain} points"
-    )
-
-
-def _choice(
-    loss: str,
-    symbol: str,
-    values: Sequence[float],
-    level: Mapping[str, np.ndarray],
-    chosen: Mapping[str, np.ndarray],
-) -> str:
-    """What validation chooses, and how that does beside the paper's value."""
-    best = values[int(level["vali"].mean(1).argmax())]
-    text = f"**{loss}.** On the validation set, {symbol} = {best:g} has the best mean"
-    if PAPER_VALUE not in values:
-        return text + "."
-    on_vali = level["test"][chosen["vali"], np.arange(level["test"].shape[1])]
-    gain = mean_interval(on_vali - level["test"][values.index(PAPER_VALUE)])
-    return (
-        f"{text}; the values chosen per trial differ from the paper's {symbol} = "
-        f"{PAPER_VALUE:g} by {difference(gain.mean, gain.half_width, 2)} points on the test set."
     )

@@ -130,7 +130,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "Intervals are not corrected for multiple comparisons. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    layout = Layout(_told(data), caption, columns, [Section("", lines)], [_distances(data)])
+    layout = Layout(_told(data), caption, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 
@@ -167,20 +167,6 @@ def _told(data: pd.DataFrame) -> str:
     return lead(
         f"NeuralNDCG and its transpose differ significantly in {share(len(told), len(data))} "
         "comparisons" + (f": {'; '.join(which)}" if which else "")
-    )
-
-
-def _distances(data: pd.DataFrame) -> str:
-    """How far apart the two are with all else equal, beside how far apart seeds are."""
-    paired = data[data["how"].str.startswith("same")]
-    ratio = paired["mean_absolute"] / paired["seed_deviation"]
-    parts = [
-        f"{name}: {value:.2f}" for name, value in zip(paired["comparison"], ratio, strict=True)
-    ]
-    return (
-        "With everything else equal, the mean distance between the two in standard deviations over "
-        f"seeds is as follows. {'; '.join(parts)}. Where the losses are the same function, what "
-        "remains is rounding error that training magnifies."
     )
 
 

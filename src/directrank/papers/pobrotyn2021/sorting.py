@@ -42,6 +42,12 @@ PAPER_ROUNDS = 30
 CODE_ROUNDS = 50
 TOLERANCE = 1e-6
 
+#: What the figures are computed on, for their captions.
+_LISTS = (
+    "The lists are generated: labels in Web30K's proportions, and scores that are tanh of standard "
+    "normal values. Nothing is trained."
+)
+
 TAU_LISTS = 100
 SINKHORN_LISTS = 12
 
@@ -97,37 +103,12 @@ def figure_tau(evidence: Evidence) -> FigureResult:
         figures.label_ends(axes)
     for axis in (left.xaxis, left.yaxis, right.xaxis):
         figures.plain_log_ticks(axis)
-    return FigureResult(figure, data, _tau_caption(evidence, data))
-
-
-def _tau_caption(evidence: Evidence, data: pd.DataFrame) -> str:
-    sentences = []
-    for length, part in data.groupby("documents"):
-        part = part.sort_values("tau")
-        by_tau = part.set_index("tau")
-        falls = "everywhere" if (part["error"].diff().dropna() >= 0).all() else "but not everywhere"
-        ratio = (by_tau["variance"] / by_tau["signal"]) ** 0.5
-        noisy = float(by_tau["variance"].idxmax())
-        sentences.append(
-            f"With {length} documents, the error decreases with τ {falls}, from "
-            f"{by_tau['error'].loc[1.0]:.2g} at τ = 1 to {part['error'].iloc[0]:.2g} at "
-            f"τ = {part['tau'].iloc[0]:g}; the variance is largest at τ = {noisy:.2g}, and the "
-            f"standard deviation of the gradient is {ratio.loc[1.0]:.2g} times its mean at τ = 1 "
-            f"and {ratio.iloc[0]:.2g} times at τ = {part['tau'].iloc[0]:g}."
-        )
-    return (
+    caption = (
         "Left: the distance between NeuralNDCG and NDCG. Right: the variance of its gradient over "
         f"{TAU_LISTS} lists with the same labels and different scores, summed over documents. "
-        f"{' '.join(sentences)} {_what(PAPER_ROUNDS)} Edition {evidence.edition}."
+        f"{_LISTS} Sinkhorn scaling has at most {PAPER_ROUNDS} rounds. Edition {evidence.edition}."
     )
-
-
-def _what(rounds: int | None = None) -> str:
-    scaling = "" if rounds is None else f" Sinkhorn scaling has at most {rounds} rounds."
-    return (
-        "The lists are generated: labels in Web30K's proportions, and scores that are tanh of "
-        f"standard normal values. Nothing is trained.{scaling}"
-    )
+    return FigureResult(figure, data, caption)
 
 
 def convergence(length: int, rounds: Sequence[int]) -> pd.DataFrame:
@@ -192,35 +173,13 @@ def figure_sinkhorn(evidence: Evidence) -> FigureResult:
     for axes in (left, right):
         figures.plain_log_ticks(axes.xaxis)
     left.legend(loc="lower left")
-    return FigureResult(figure, data, _sinkhorn_caption(evidence, data))
-
-
-def _sinkhorn_caption(evidence: Evidence, data: pd.DataFrame) -> str:
-    at = data.set_index(["documents", "rounds"])
-    longest = max(SINKHORN_LENGTHS)
-    sentences = []
-    for count, whose in ((PAPER_ROUNDS, "the paper's"), (CODE_ROUNDS, "the released code's")):
-        row = at.loc[longest, count]
-        reached = "has" if row["off_max"] <= TOLERANCE else "has not"
-        sentences.append(
-            f"After {count} rounds, {whose} limit, a list of {longest} documents {reached} met the "
-            f"tolerance of {TOLERANCE:.0e}: the largest error of a sum is {row['off_median']:.1e} "
-            f"(at most {row['off_max']:.1e}), NeuralNDCG is {row['error_median']:.1e} from its "
-            f"limit, and it differs from its transpose by {row['gap_median']:.1e}."
-        )
-    for length in SINKHORN_LENGTHS:
-        met = [count for count in ROUNDS if at.loc[(length, count), "off_max"] <= TOLERANCE]
-        sentences.append(
-            f"All lists of {length} documents meet it after {met[0]} rounds."
-            if met
-            else f"Not all lists of {length} documents meet it within {max(ROUNDS)} rounds."
-        )
-    return (
+    caption = (
         "Left: the largest distance of the column and row sums from one, by the number of rounds; "
         "the line is the tolerance of the paper's footnote 2. Right: the distance between "
         "NeuralNDCG and its transpose, which are the same function without scaling and once it has "
         f"converged. Curves are medians of {SINKHORN_LISTS} lists at τ = 1; dotted lines are at "
-        f"{PAPER_ROUNDS} and {CODE_ROUNDS} rounds. A curve ends below 1e-12, where only rounding "
-        "errors are left. "
-        f"{' '.join(sentences)} {_what()} Edition {evidence.edition}."
+        f"{PAPER_ROUNDS} rounds, the paper's limit, and {CODE_ROUNDS}, that of its released code. "
+        "A curve ends below 1e-12, where only rounding errors are left. "
+        f"{_LISTS} Edition {evidence.edition}."
     )
+    return FigureResult(figure, data, caption)

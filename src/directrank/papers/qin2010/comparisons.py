@@ -165,8 +165,7 @@ def beyond(evidence: Evidence) -> TableResult:
     start = lead(
         f"{share(sure, len(tested))} differences of later methods from {OWN} are significant"
     )
-    notes = [_what_it_brought(letor)]
-    return BEYOND.result(data, start, caption, [BEYOND.section(letor)], notes)
+    return BEYOND.result(data, start, caption, [BEYOND.section(letor)])
 
 
 def _trials(methods: Mapping[str, Method]) -> str:
@@ -178,20 +177,4 @@ def _trials(methods: Mapping[str, Method]) -> str:
     return (
         f"Values of {listed(several)} are means over {listed([str(number) for number in numbers])} "
         "trials; the others have a single trial."
-    )
-
-
-def _what_it_brought(letor: pd.DataFrame) -> str:
-    texts = []
-    for heading, group in letor.groupby("metric", sort=False):
-        best = group.loc[group["mean"].idxmax()]
-        if best["method"] == OWN:
-            texts.append(f"at {heading} nothing, because {OWN} is ahead")
-            continue
-        sure = "significant" if best["p_holm"] < SIGNIFICANT else "not significant"
-        gain = difference(best["gain_over_approxndcg"], best["gain_half_width"])
-        texts.append(f"at {heading} {gain} over the queries by {best['method']} ({sure})")
-    return (
-        f"**What the later methods gain over {OWN}**, with 95 % intervals that are not corrected; "
-        f"the tests are: {'; '.join(texts)}."
     )

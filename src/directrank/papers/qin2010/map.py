@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -15,11 +15,10 @@ from directrank.papers.qin2010.methods import (
     methods_of,
     scale_caption,
 )
-from directrank.papers.qin2010.stopping import caps_note, ending_sentence, how_trained
+from directrank.papers.qin2010.stopping import ending_sentence, how_trained
 from directrank.papers.shared.cells import BRACKETS
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.format import listed, signed
 from directrank.papers.shared.leads import lead, near_print
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.methods_table import MethodsTable, in_print
@@ -43,9 +42,6 @@ LETOR_METRICS = {
     "NDCG@10": "ndcg@10/letor",
     "MAP": AP,
 }
-
-#: A baseline is met if it is as near as this to the published NDCG@10 or MAP.
-NEAR = 0.01
 
 #: Baselines in the order of the paper's tables.
 BASELINES = ("AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank", "Ranking SVM", "ListNet")
@@ -110,13 +106,9 @@ def table3(evidence: Evidence) -> TableResult:
         + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
-    notes = [_ratios(title, methods) for title, methods in parts.items() if OWN_AP in methods]
-    for title, methods in parts.items():
-        if OWN_AP in methods:
-            notes += caps_note(methods[OWN_AP], {f"MAP on {title}": f"test_{AP}"})
     start = lead(*(TABLE3.ahead(frame, "MAP") for frame in frames))
     by_data = replace(TABLE3, metrics=dict.fromkeys(parts, AP))
-    return by_data.result(data, start, caption, [Section("", by_data.lines(data))], notes)
+    return by_data.result(data, start, caption, [Section("", by_data.lines(data))])
 
 
 def baselines(evidence: Evidence) -> TableResult:
@@ -147,12 +139,9 @@ def baselines(evidence: Evidence) -> TableResult:
         f"validation set. {f'{BRACKETS}. ' if first.dataset.of_the_paper else ''}"
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    notes = []
-    if first.dataset.of_the_paper:
-        notes = [_near(data, list(methods)), *_weak_note(data, methods, weak)]
     ours = data[data["method"].isin(list(methods))]
     start = lead(BESIDE_LETOR.ahead(ours, "NDCG@10"), near_print(ours))
-    return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)], notes)
+    return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)])
 
 
 def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
@@ -161,81 +150,3 @@ def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
     ordered = sorted(methods.values(), key=lambda method: float(method.name))
     names = [f"Ranking SVM, c = {float(method.name):g}" for method in ordered]
     return dict(zip(names, ordered, strict=True))
-
-
-def _near(data: pd.DataFrame, methods: Sequence[str]) -> str:
-    """Which baselines are as near to LETOR's value as is asked of them."""
-    met: list[str] = []
-    missed: list[str] = []
-    lost: list[str] = []
-    for method in methods:
-        own = data[data["method"] == method].set_index("metric")["difference"].dropna()
-        own = own[own.index.isin(["NDCG@10", "MAP"])]
-        if own.empty:
-            lost.append(method)
-            continue
-        text = f"{method} ({', '.join(f'{name} {signed(gap)}' for name, gap in own.items())})"
-        (met if (own.abs() <= NEAR).any() else missed).append(text)
-    parts = []
-    if met:
-        parts.append(f"Within {NEAR:g} of the published NDCG@10 or MAP: {listed(met)}.")
-    if missed:
-        parts.append(f"Further away: {listed(missed)}.")
-    if lost:
-        parts.append(f"The published values are lost: {listed(lost)}.")
-    return f"**Are the baselines the published ones?** {' '.join(parts)}"
-
-
-def _weak_note(
-    data: pd.DataFrame, methods: Mapping[str, Method], weak: Mapping[str, Method]
-) -> list[str]:
-    """Whether too small a c gives the cited values of Ranking SVM."""
-    if "Ranking SVM" not in methods or len(weak) < 2:
-        return []
-    means = data.pivot(index="method", columns="metric", values="mean")
-    cited = data[data["method"] == "Ranking SVM"].set_index("metric")["published"]
-    ends = means.loc[[next(iter(weak)), list(weak)[-1]]]
-    between = [
-        heading
-        for heading in LETOR_METRICS
-        if ends[heading].min() <= cited[heading] <= ends[heading].max()
-    ]
-    chosen = ", ".join(f"{_chosen(run, 'model.c'):g}" for run in methods["Ranking SVM"].runs)
-    gains = means.loc["Ranking SVM"] - cited
-    text = (
-        f"**Ranking SVM.** Chosen on the validation set of each fold, c is {chosen} here, and the "
-        f"values differ from the cited ones by {signed(gains['NDCG@10'])} in NDCG@10 and "
-        f"{signed(gains['MAP'])} in MAP. The last rows have the same small c in every fold. "
-    )
-    if not between:
-        return [text + "The cited values are not between theirs, so c does not explain them."]
-    return [
-        text + f"The cited value lies between theirs in {listed(between)} "
-        f"({len(between)} of {len(LETOR_METRICS)} columns): it is that of a Ranking SVM that is "
-        "regularised too strongly, not that of the method at its best."
-        if len(between) > len(LETOR_METRICS) / 2
-        else text + f"The cited value lies between theirs in {listed(between)} only "
-        f"({len(between)} of {len(LETOR_METRICS)} columns), which is at most part of the reason."
-    ]
-
-
-def _chosen(run: PlannedRun, setting: str) -> float:
-    fits = run.result.fits
-    return float(fits.loc[fits["selected"], setting].iloc[0])
-
-
-def _ratios(title: str, methods: Mapping[str, Method]) -> str:
-    """ApproxAP's MAP against the other methods', beside what the text says of TD2003."""
-    own = methods[OWN_AP].mean(AP)
-    parts = []
-    for method, runs in methods.items():
-        if method == OWN_AP:
-            continue
-        gain = 100 * (own / runs.mean(AP) - 1)
-        claim = (
-            f" (paper: more than {100 * (MAP_RATIOS[method] - 1):.0f} %)"
-            if title == "TD2003" and method in MAP_RATIOS
-            else ""
-        )
-        parts.append(f"{signed(gain, 1)} % over {method}{claim}")
-    return f"**{OWN_AP} in MAP on {title}:** {'; '.join(parts)}." if parts else ""

@@ -179,33 +179,6 @@ def value_at(method: Method, column: str, cap: int | None) -> float:
     )
 
 
-def caps_note(method: Method, columns: Mapping[str, str]) -> list[str]:
-    """A paragraph on when a method's training ended, and on its row under smaller caps.
-
-    Args:
-        method: any; there is no paragraph where it is not Algorithm 1.
-        columns: heading → column of the history.
-    """
-    runs = by_algorithm_1(method.runs)
-    if not runs:
-        return []
-    text = (
-        f"**When did {method.name} stop?** {str(ending(runs))[0].upper()}{str(ending(runs))[1:]}."
-    )
-    caps = caps_of(runs)
-    if caps:
-        values = [
-            f"{heading} {listed([number(value_at(method, column, cap)) for cap in caps])} "
-            f"(here {number(value_at(method, column, None))})"
-            for heading, column in columns.items()
-        ]
-        text += (
-            f" With a cap of {listed([count(cap) for cap in caps])} epochs, its row would have had "
-            f"{'; '.join(values)}."
-        )
-    return [text]
-
-
 def stopping(evidence: Evidence) -> TableResult:
     """Table 4's rows of Algorithm 1, had a cap on epochs stopped it before its rule."""
     runs = by_algorithm_1(evidence.runs("ohsumed_methods"))

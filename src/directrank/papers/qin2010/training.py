@@ -14,20 +14,18 @@ from matplotlib.ticker import NullFormatter
 from directrank.papers.qin2010.map import OWN_AP
 from directrank.papers.qin2010.methods import OWN
 from directrank.papers.qin2010.stopping import (
-    by_algorithm_1,
     caps_of,
-    ending,
     ending_sentence,
 )
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.differences import add_differences, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
-from directrank.papers.shared.format import count, listed, signed, spread
+from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import Interval, mean_interval
+from directrank.stats.intervals import mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -143,10 +141,9 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
     """
     run = evidence.only_run(experiment)
     figure, axes = figures.new_figure(height=2.4)
-    frames, worst = [], {}
+    frames = []
     for number, (value, history) in enumerate(candidates(run, setting).items()):
         curves = error_curves(history)
-        worst[value] = float(curves.max(axis=None))
         low, median, high = np.quantile(curves, (0.25, 0.5, 0.75), axis=1)
         look = figures.line(number)
         axes.fill_between(curves.index, low, high, color=look["color"], alpha=0.15, linewidth=0)
@@ -171,38 +168,24 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
     for axis in (axes.xaxis, axes.yaxis):
         figures.plain_log_ticks(axis)
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
-    data = pd.concat(frames, ignore_index=True)
-    return FigureResult(figure, data, _error_caption(evidence, run, setting, worst))
-
-
-def _error_caption(
-    evidence: Evidence, run: PlannedRun, setting: str, worst: Mapping[float, float]
-) -> str:
     spec = run.result.spec
     measure = {"approx_ap": "AP", "approx_ndcg": "NDCG@n"}[spec["loss"]["name"]]
-    fixed = [
+    fixed = ", ".join(
         f"{SYMBOLS[path]} = {value_at(spec, path):g}"
         for path in ("loss.alpha", "loss.beta")
         if path != setting and value_at(spec, path) is not None
-    ]
-    binary = (
-        " Grades above 0 count as relevant."
-        if measure == "AP" and run.dataset.name.startswith("ohsumed")
-        else ""
     )
-    accuracy = listed(
-        [f"{100 * (1 - error):.2f} % at {SYMBOLS[setting]} = {v:g}" for v, error in worst.items()]
-    )
-    return (
+    binary = measure == "AP" and run.dataset.name.startswith("ohsumed")
+    caption = (
         f"Mean over the training queries of |approximate {measure} − {measure}| while it is "
-        f"maximised{' with ' + ', '.join(fixed) if fixed else ''}: lines are medians of "
+        f"maximised{fixed and f' with {fixed}'}: lines are medians of "
         f"{spread([run.n_trials], 'random start')}, and shaded areas lie between their quartiles; "
-        f"a start that has stopped keeps its last value. {ending_sentence([run])}The lowest "
-        f"accuracy (1 − ρ) of any start at a recorded epoch is {accuracy}.{binary} The paper's "
-        "curves are lost; its text gives more than 95 % for every curve of AP at β = 10 and more "
-        "than 98 % at α = 100. "
+        f"a start that has stopped keeps its last value. {ending_sentence([run])}"
+        f"{'Grades above 0 count as relevant. ' if binary else ''}The paper's curves are lost; its "
+        "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
 
 
 def best_of(
@@ -259,9 +242,7 @@ def table5(evidence: Evidence, experiment: str) -> TableResult:
         f"if there are several. {ending_sentence([run])}{about.printed} "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    notes = _ended_by_alpha(run)
-    if softrank is not None:
-        notes.append(_softrank_note(evidence, softrank))
+    notes = [] if softrank is None else [_softrank_note(evidence, softrank)]
     names = ["Steepness", *(f"K = {k}" for k in columns)]
     layout = Layout(_table5_lead(of_end, about), caption, names, sections, notes)
     return TableResult(data, layout)
@@ -375,20 +356,6 @@ def _table5_section(title: str, part: pd.DataFrame) -> Section:
     return Section(title, lines)
 
 
-def _ended_by_alpha(run: PlannedRun) -> list[str]:
-    """Per α, how many of the starts met the stopping rule, and when half of all had ended."""
-    if not by_algorithm_1([run]):
-        return []
-    texts = []
-    for alpha, history in candidates(run, "loss.alpha").items():
-        last = history.groupby("trial").last()
-        texts.append(
-            f"{int(last['met'].sum())} of {len(last)} at α = {alpha:g}, where half ended within "
-            f"{count(round(last['epoch'].median()))} epochs"
-        )
-    return [f"**The stopping rule** was met by {'; '.join(texts)}."]
-
-
 def epoch_seconds(run: PlannedRun) -> np.ndarray:
     """Seconds of each epoch after the warm-up, from the run's own history."""
     history = run.result.history
@@ -462,7 +429,7 @@ def initialisation(evidence: Evidence) -> FigureResult:
     figure, (left, right) = figures.new_figure(
         width=1.8 * figures.COLUMN, height=2.5, ncols=2, width_ratios=(2, 1)
     )
-    frames, ends = [], []
+    frames = []
     for number, run in enumerate(runs):
         bound = run.setting("model.init_bound")
         look = figures.SERIES[number % len(figures.SERIES)]
@@ -475,12 +442,17 @@ def initialisation(evidence: Evidence) -> FigureResult:
         left.fill_between(
             curves.index, mean - wide, mean + wide, color=look["color"], alpha=0.18, linewidth=0
         )
-        frames.append(_curve(evidence, run, bound, "vali", curves.index, mean, wide))
         test = mean_interval(run.trial_means("test", "ndcg", "exclude"))
-        ends.append(test)
         right.errorbar([number], [test.mean], yerr=np.nan_to_num([test.half_width]), **look)
-        last = [int(curves.index.max())]
-        frames.append(_curve(evidence, run, bound, "test", last, [test.mean], [test.half_width]))
+        validation = {"epoch": curves.index, "ndcg": mean, "half_width": wide}
+        at_end = {"epoch": curves.index[-1:], "ndcg": test.mean, "half_width": test.half_width}
+        frames += [
+            pd.DataFrame(
+                evidence.about(run.dataset)
+                | {"split": split, "init_bound": bound, **values, "trials": run.n_trials}
+            )
+            for split, values in (("vali", validation), ("test", at_end))
+        ]
     left.set(xlabel="cap on epochs", ylabel="NDCG@n, validation", xscale="log")
     right.set(xlabel="bound of the start", ylabel="NDCG@n, test, at the end")
     left.xaxis.set_major_formatter("{x:g}")
@@ -490,60 +462,12 @@ def initialisation(evidence: Evidence) -> FigureResult:
     right.set_xticks(range(len(runs)), bounds)
     right.margins(x=0.25)
     figures.small_print(figure, origin_line([run.dataset for run in runs], evidence.edition))
-    data = pd.concat(frames, ignore_index=True)
-    return FigureResult(figure, data, _start_caption(evidence, runs, ends, data))
-
-
-def _endings(runs: Sequence[PlannedRun]) -> str:
-    """Per bound, how many starts met the stopping rule, and when."""
-    texts = [
-        f"from ±{run.setting('model.init_bound'):g} {end.met} of {end.starts} met it, half ended "
-        f"within {count(round(end.median))} epochs"
-        for run in by_algorithm_1(runs)
-        for end in [ending([run])]
-    ]
-    return f"The stopping rule: {'; '.join(texts)}. " if texts else ""
-
-
-def _curve(
-    evidence: Evidence,
-    run: PlannedRun,
-    bound: float,
-    split: str,
-    epochs: Sequence[int],
-    mean: Sequence[float] | np.ndarray,
-    half_width: Sequence[float] | np.ndarray,
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        evidence.about(run.dataset)
-        | {
-            "split": split,
-            "init_bound": bound,
-            "epoch": list(epochs),
-            "ndcg": list(mean),
-            "half_width": list(half_width),
-            "trials": run.n_trials,
-        }
-    )
-
-
-def _start_caption(
-    evidence: Evidence, runs: Sequence[PlannedRun], ends: Sequence[Interval], data: pd.DataFrame
-) -> str:
-    levels = [end.mean for end in ends]
-    vali = data[data["split"] == "vali"]
-    reached = []
-    for bound, group in vali.groupby("init_bound"):
-        near = group[group["ndcg"] >= group["ndcg"].max() - 0.005]["epoch"].min()
-        reached.append(f"{near} epochs from ±{bound:g}")
-    alpha = value_at(runs[0].result.spec, "loss.alpha")
-    return (
-        f"NDCG@n of ApproxNDCG (Algorithm 1 with α = {alpha:g}; discount 1/log2(1 + rank), without "
+    caption = (
+        f"NDCG@n of ApproxNDCG (Algorithm 1 with α = "
+        f"{value_at(runs[0].result.spec, 'loss.alpha'):g}; discount 1/log2(1 + rank), without "
         "queries that have no relevant document) against a cap on epochs that would have ended "
         "training before the stopping rule, and against the bound of the uniform distribution of "
         f"the initial weights: means and 95% t intervals over "
-        f"{spread([run.n_trials for run in runs], 'trial')}. {_endings(runs)}At "
-        f"the end, the test means differ by {max(levels) - min(levels):.4f} between the bounds. "
-        f"Training is within 0.005 of its best validation value after {listed(reached)}. "
-        f"{evidence.sources(runs)}"
+        f"{spread([run.n_trials for run in runs], 'trial')}. {evidence.sources(runs)}"
     )
+    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)

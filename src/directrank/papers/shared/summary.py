@@ -20,7 +20,6 @@ from matplotlib.figure import SubFigure
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import MET
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult, draw
@@ -28,9 +27,6 @@ from directrank.system.errors import DataError
 
 #: A status that is written beside its point → what is written there.
 REMARKS = {"not met": "not met", "misprint in the paper": "misprint in the paper"}
-
-#: Statuses of a value that is computed exactly and either is the printed one or is not.
-EXACT = {MET, *REMARKS}
 
 #: What is drawn of a cell: ours, the half width of its interval, and print.
 DRAWN = ("drawn", "drawn_half_width", "drawn_published")
@@ -43,9 +39,6 @@ NOTES = {
     "stand-in": "stand-ins are generated data",
     OTHER_REAL: "other real data are not the paper's own",
 }
-
-#: So many joint standard errors from print a cell is counted as near it.
-NEAR = 2.0
 
 #: At most so many frames stand side by side, where they are of several panels.
 FRAMES = 4
@@ -364,24 +357,8 @@ def _caption(evidence: Evidence, parts: Sequence[_Part]) -> str:
         text += f"Bars are {listed(kinds)}. "
     if any(part.comparable and part.cells["published_half_width"].notna().any() for part in parts):
         text += "Where the paper prints an interval, that of the difference includes it. "
-    text += "".join(f"{_agreement(part)} " for part in parts if part.comparable)
     if datasets:
         text += f"Data: {', '.join(dict.fromkeys(datasets))}. "
     if any(part.panel.timed for part in parts):
         text += "Times are measured and differ from run to run. "
     return f"{text}Edition {evidence.edition}."
-
-
-def _agreement(part: _Part) -> str:
-    """How well cells of the paper's data agree with print."""
-    title, cells = part.panel.title, part.cells
-    if set(cells["status"]) <= EXACT:
-        met = int((cells["status"] == MET).sum())
-        return f"{title}: {met} of {len(cells)} printed values are met."
-    known = cells["difference_in_se"].dropna().abs()
-    if known.empty:
-        return f"{title}: no standard error is known."
-    return (
-        f"{title}: {int((known <= NEAR).sum())} of {len(known)} differences are within {NEAR:g} "
-        f"standard errors, and the largest is {known.max():.1f}."
-    )

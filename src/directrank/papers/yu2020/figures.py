@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
-from scipy import stats
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
-from directrank.papers.shared.format import count, minus, signed, spread
+from directrank.papers.shared.format import spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.yu2020.grid import ARCHITECTURES, grid, kept_epochs, reported
@@ -56,14 +55,14 @@ def figure2(evidence: Evidence, method: str) -> FigureResult:
     cell = cells[method]
     run = cell.runs[0]
     figure = figures.empty_figure(height=2.6)
-    curves, remark, top = _draw_panel(figure, cell)
+    curves, top = _draw_panel(figure, cell)
     figures.label_ends(top)
     top.set_title(_named(cell), loc="left")
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     architecture = f" in {cell.variant}" if cell.variant else ""
     caption = (
         f"{method}{architecture}: nDCG@5 on the validation and test set beside what is optimised "
-        f"on the training set, with {spread([run.n_trials], 'trial')}. {remark} "
+        f"on the training set, with {spread([run.n_trials], 'trial')}. "
         f"{data_sentence([run], 'test', 'test set')} "
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
@@ -91,7 +90,7 @@ def figure2_sheet(evidence: Evidence, panels: Mapping[str, str]) -> FigureResult
     places = figure.subfigures(nrows=rows, ncols=columns, squeeze=False).flat
     frames = []
     for place, (letter, cell) in zip(places, shown.items(), strict=False):
-        curves, _, _ = _draw_panel(place, cell)
+        curves, _ = _draw_panel(place, cell)
         place.suptitle(f"({letter}) {_named(cell)}", x=0.08, ha="left", fontsize=7)
         frames.append(curves)
     handles = {
@@ -121,19 +120,20 @@ def _named(cell: Method) -> str:
     return f"{cell.name}, {cell.variant}" if cell.variant else cell.name
 
 
-def _draw_panel(place: FigureBase, cell: Method) -> tuple[pd.DataFrame, str, Axes]:
-    """Draw a method's training; what is drawn, a remark on it, and the axes of nDCG@5."""
+def _draw_panel(place: FigureBase, cell: Method) -> tuple[pd.DataFrame, Axes]:
+    """Draw a method's training; what is drawn, and the axes of nDCG@5."""
     run = cell.runs[0]
     history = _over_trials(run)
     if cell.name == "LambdaMART(L)":
-        curves, remark = _tree_curves(history)
+        curves = _panel_curves(history, "train", _column(history, "train_ndcg@5"))
         top = bottom = place.subplots()
         top.plot(*_points(curves, "train"), label="train", **_TRAIN)
         bottom.set_xlabel("trees")
     else:
         is_metric = cell.name in METRIC_VALUES
         what = METRIC_VALUES.get(cell.name, "train loss")
-        curves, remark = _epoch_curves(history, what, -1.0 if is_metric else 1.0)
+        sign = -1.0 if is_metric else 1.0
+        curves = _panel_curves(history, what, sign * history["train_loss"])
         # One above the other: on two scales in one frame it would mean nothing where curves cross.
         top, bottom = place.subplots(nrows=2, sharex=True)
         bottom.plot(*_points(curves, what), **_TRAIN)
@@ -150,7 +150,7 @@ def _draw_panel(place: FigureBase, cell: Method) -> tuple[pd.DataFrame, str, Axe
         dataset=run.dataset.title,
         data=run.dataset.kind,
     )
-    return named, remark, top
+    return named, top
 
 
 def _points(curves: pd.DataFrame, label: str) -> tuple[np.ndarray, np.ndarray]:
@@ -178,37 +178,14 @@ def _curve(label: str, values: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"curve": label, "step": values.index, "value": values.to_numpy()})
 
 
-def _tree_curves(history: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _panel_curves(history: pd.DataFrame, what: str, trained: pd.Series) -> pd.DataFrame:
+    """What training optimises, and nDCG@5 of the validation and the test set."""
     curves = {
-        "train": _column(history, "train_ndcg@5"),
+        what: trained,
         "validation": history["vali_metric"],
         "test": _column(history, "test_ndcg@5"),
     }
-    best = int(history["vali_metric"].idxmax())
-    remark = f"Validation nDCG@5 is best with {best} of {count(len(history))} trees."
-    return pd.concat([_curve(*item) for item in curves.items()], ignore_index=True), remark
-
-
-def _epoch_curves(history: pd.DataFrame, what: str, sign: float) -> tuple[pd.DataFrame, str]:
-    train = sign * history["train_loss"]
-    test = _column(history, "test_ndcg@5")
-    curves = {what: train, "validation": history["vali_metric"], "test": test}
-    frame = pd.concat([_curve(*item) for item in curves.items()], ignore_index=True)
-    both = pd.concat([sign * train, history["vali_metric"], test], axis=1, join="inner")
-    with_vali, with_test = (
-        # A loss that falls as nDCG rises agrees with it.
-        -stats.spearmanr(both.iloc[:, 0], both.iloc[:, column]).statistic
-        if len(both) > 2 and both.iloc[:, 0].nunique() > 1 and both.iloc[:, column].nunique() > 1
-        else np.nan
-        for column in (1, 2)
-    )
-    rough = both.iloc[:, 2].diff().abs().mean()
-    remark = minus(
-        f"Over {len(both)} epochs, the rank correlation of progress in training with nDCG@5 is "
-        f"{with_vali:.2f} on the validation set and {with_test:.2f} on the test set; from one "
-        f"epoch to the next, test nDCG@5 changes by {rough:.4f} on average."
-    )
-    return frame, remark
+    return pd.concat([_curve(*item) for item in curves.items()], ignore_index=True)
 
 
 def inconsistency(evidence: Evidence) -> FigureResult:
@@ -348,26 +325,16 @@ def ties(evidence: Evidence) -> FigureResult:
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
     runs = [run for some in everything.values() for cell in some.values() for run in cell.runs]
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
-    shares = data.groupby("architecture")["tied_pairs"].mean()
-    largest = data.loc[data["ndcg@5"].abs().idxmax()]
     caption = (
         "Left: the share of a test query's pairs of documents whose scores are equal, as a mean "
         "over queries at the epoch that was kept. Middle and right: nDCG with tied documents in "
-        "the order of the file minus its exact mean over all their orders. Means of tied pairs "
-        "over methods: "
-        f"{', '.join(f'{name} {100 * shares[name]:.1f}%' for name in _present(shares))}. "
-        f"The largest effect is {signed(100 * largest['ndcg@5'], 2)} points of nDCG@5 "
-        f"({largest['method']} in {largest['architecture']}). "
+        "the order of the file minus its exact mean over all their orders. "
         f"{data_sentence(runs, 'test', 'test set')} The paper has no such figure; its released "
         "code orders every list by its labels before training and testing, so that a stable sort "
         f"would favour ties. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", runs[0].dataset.title)
     return FigureResult(figure, data, caption)
-
-
-def _present(shares: pd.Series) -> list[str]:
-    return [name for name in ARCHITECTURES if name in shares.index]
 
 
 def tied_share(cell: Method) -> float:
