@@ -13,8 +13,7 @@ import pytest
 
 from directrank.papers.shared.verdicts import UNMEASURED
 from directrank.report.build import write
-from directrank.report.curves import validation_curve
-from directrank.report.words import duration
+from directrank.report.runs import duration, validation_curve
 from directrank.system.errors import DirectrankError
 
 BROWSER = next(

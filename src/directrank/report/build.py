@@ -8,12 +8,32 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
-from directrank.papers.shared.verdicts import MEANING, STANDIN, tally
+from directrank.papers.shared.format import minus, p_value
+from directrank.papers.shared.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    HOLDS,
+    MEANING,
+    RAN,
+    SAME_DIRECTION,
+    STANDIN,
+    UNMEASURED,
+    tally,
+)
 from directrank.report.content import gather
 from directrank.report.products import anchor
-from directrank.report.runs import MEANS
-from directrank.report.words import SIGNS, duration, number, probability
+from directrank.report.runs import MEANS, duration
 from directrank.system.io import write_text
+
+#: How a verdict is shown beside its words: not by colour alone.
+SIGNS = {
+    HOLDS: "✓",
+    CONTRADICTED: "✗",
+    SAME_DIRECTION: "~",
+    CANNOT_TELL: "?",
+    UNMEASURED: "–",
+    RAN: "·",
+}
 
 
 def write(
@@ -56,3 +76,13 @@ def write(
         "version": __version__,
     }
     write_text(out, environment.get_template("report.html.j2").render(report=report))
+
+
+def number(value: float | None) -> str:
+    """Four digits that count; empty for None."""
+    return "" if value is None else minus(f"{value:.4g}")
+
+
+def probability(value: float | None) -> str:
+    """A p value; empty for None."""
+    return "" if value is None else p_value(value)

@@ -10,7 +10,7 @@ import pytest
 
 from directrank.data.prepared import FORMAT
 from directrank.edition.plan import load
-from directrank.papers.pobrotyn2021 import analytic, datasets
+from directrank.papers.pobrotyn2021 import accuracy, analytic
 from directrank.papers.shared.verdicts import HOLDS
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
@@ -150,7 +150,7 @@ def test_istellas_training_queries_are_those_before_validation_was_set_apart() -
         "n_features": 220,
         "total": {"empty_queries": 50},
     }
-    assert list(datasets._statistics("istella", content).values()) == [
+    assert list(accuracy._statistics("istella", content).values()) == [
         220,
         23219,
         9799,

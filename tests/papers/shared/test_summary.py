@@ -13,7 +13,7 @@ from scipy import stats
 
 from directrank.edition.plan import load
 from directrank.papers.shared import differences, gallery, summary
-from directrank.papers.shared.product import products
+from directrank.papers.shared.product import products, target
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
 from papers_synthetic import PUBLISHED, build, make_plan, ohsumed_runs
@@ -127,7 +127,7 @@ def test_no_run_is_made_for_the_picture_alone(root: Path, edition: str) -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_panels_show_the_tables_that_the_product_repeats(paper: str) -> None:
     known = products(paper)
-    panels = import_module(f"directrank.papers.{paper}.summary").PANELS
+    panels = import_module(target(paper, known["summary"].function)[0]).PANELS
     assert summary.tables_of(panels) == known["summary"].repeats
     assert {known[name].kind for name in known["summary"].repeats} == {"table"}
     for panel in panels:

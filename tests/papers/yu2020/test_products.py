@@ -12,7 +12,7 @@ import torch
 from directrank.papers.shared.format import share
 from directrank.papers.shared.verdicts import CONTRADICTED, HOLDS, RECOMPUTED
 from directrank.papers.yu2020 import ranks as yu2020_ranks
-from directrank.papers.yu2020.curves import FIGURE1_ALPHAS
+from directrank.papers.yu2020.ranks import FIGURE1_ALPHAS
 from directrank.relaxations.twin import TwinRanking
 from papers_synthetic import PUBLISHED, build, make_plan, overall
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from directrank.papers.bruch2019.sigmoid import sigmoid_curves
+from directrank.papers.bruch2019.figures import sigmoid_curves
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import (
     MORE,

@@ -45,7 +45,9 @@ def _speed(title: str, experiment: str) -> Product:
 
 def _batching(title: str, experiment: str) -> Product:
     """V1 with updates per query and per pair."""
-    return Product("table", title, (experiment,), "batching:table", {"experiment": experiment})
+    return Product(
+        "table", title, (experiment,), "choices:table_batching", {"experiment": experiment}
+    )
 
 
 def _lambdas(title: str, experiment: str) -> Product:
@@ -140,7 +142,7 @@ PRODUCTS: dict[str, Product] = {
         "figure",
         f"{_PAPER} in one picture: published against reproduced",
         (),
-        "summary:figure",
+        "speed:summary",
         timed=True,
         repeats=("table_figure1", "table_speed", "table_speed_cubic"),
     ),

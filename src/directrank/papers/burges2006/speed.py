@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentenc
 from directrank.papers.shared.format import count
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.summary import Panel, in_one_picture
 from directrank.papers.shared.tables import Layout, Section
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
@@ -427,3 +429,34 @@ def _length(run: PlannedRun) -> int:
     """Documents to which a run of one length cuts training lists."""
     (length,) = set(_lengths(run).values())
     return length
+
+
+#: What a legend says of the data of a table; the caption names them.
+_DATA = {"table_speed": "", "table_speed_cubic": ", artificial data"}
+
+PANELS = (
+    Panel(
+        title="Figure 1, slopes",
+        axis="slope",
+        tables=("table_figure1",),
+        row=lambda rows: rows["quantity"].str.removeprefix("slope, ").map(TITLES),
+        cell=("net", "quantity"),
+        bars="half widths that reach the farther end of the range over processes",
+        where=lambda rows: rows["quantity"].str.startswith("slope"),
+        value="value",
+        timed=True,
+    ),
+    Panel(
+        title="Section 6.1, speed-up",
+        axis="factor",
+        tables=("table_speed", "table_speed_cubic"),
+        row=lambda rows: rows["net"].map(NETS) + " nets" + rows["table"].map(_DATA),
+        cell=("net", "quantity"),
+        bars="half widths that reach the farther end of the range over processes",
+        where=lambda rows: rows["quantity"].str.startswith("speed-up"),
+        value="value",
+        timed=True,
+    ),
+)
+
+summary = partial(in_one_picture, panels=PANELS)

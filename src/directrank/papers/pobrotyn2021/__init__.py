@@ -21,7 +21,7 @@ PRODUCTS: dict[str, Product] = {
         "figure",
         "Pobrotyn and Białobrzęski (2021) in one picture: published against reproduced",
         (),
-        "summary:figure",
+        "accuracy:summary",
         repeats=("table1", "table2", "table3"),
     ),
     "figure1": Product(
@@ -52,68 +52,72 @@ PRODUCTS: dict[str, Product] = {
         "sorting:figure_sinkhorn",
     ),
     "table1": Product(
-        "table", f"Table 1 {_OF}: approximate sorting with NeuralSort", (), "quasi_sort:table1"
+        "table", f"Table 1 {_OF}: approximate sorting with NeuralSort", (), "analytic:table1"
     ),
     "table2": Product(
         "table",
         f"Table 2 {_OF}: statistics of the data sets",
         (),
-        "datasets:table2",
+        "accuracy:table2",
         data=("web30k", "istella"),
     ),
     "table3": Product(
         "table",
         f"Table 3 {_OF}: test NDCG by loss",
         _TABLE3,
-        "table3:table3",
+        "accuracy:table3",
     ),
     "table_ohsumed": Product(
         "table",
         f"{_TO}: the losses of Table 3 on OHSUMED",
         ("ohsumed_losses",),
-        "table3:table_ohsumed",
+        "accuracy:table_ohsumed",
     ),
     "table_transpose": Product(
         "table",
         f"{_TO}: NeuralNDCG and its transpose in training",
         ("sinkhorn_web30k", "table3_web30k"),
-        "sinkhorn:table_transpose",
+        "training:table_transpose",
         {"pairs": "sinkhorn_web30k", "rows": "table3_web30k"},
     ),
     "table_transpose_ohsumed": Product(
         "table",
         f"{_TO}: NeuralNDCG and its transpose in training on OHSUMED",
         ("sinkhorn_ohsumed",),
-        "sinkhorn:table_transpose",
+        "training:table_transpose",
         {"pairs": "sinkhorn_ohsumed", "rows": None},
     ),
     "table_sinkhorn": Product(
         "table",
         f"{_TO}: the effect of Sinkhorn scaling on training",
         ("sinkhorn_web30k",),
-        "sinkhorn:table_sinkhorn",
+        "training:table_sinkhorn",
         {"pairs": "sinkhorn_web30k"},
     ),
     "table_sinkhorn_ohsumed": Product(
         "table",
         f"{_TO}: the effect of Sinkhorn scaling on training on OHSUMED",
         ("sinkhorn_ohsumed",),
-        "sinkhorn:table_sinkhorn",
+        "training:table_sinkhorn",
         {"pairs": "sinkhorn_ohsumed"},
     ),
     "table_selection": Product(
         "table",
         f"{_TO}: smoothness chosen on validation and on test",
         ("alpha_web30k", "tau_web30k"),
-        "selection:table_selection",
+        "training:table_selection",
     ),
     "table_network": Product(
         "table",
         f"{_TO}: the gain of the ranker and the gain of the loss",
         ("table3_web30k", "plain_web30k"),
-        "network:table_network",
+        "training:table_network",
     ),
     "table_time": Product(
-        "table", f"{_TO}: the training cost of each loss", _TABLE3, "time:table_time", timed=True
+        "table",
+        f"{_TO}: the training cost of each loss",
+        _TABLE3,
+        "accuracy:table_time",
+        timed=True,
     ),
 }

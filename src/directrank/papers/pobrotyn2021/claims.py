@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from directrank.papers.pobrotyn2021.methods import CUTOFFS, metric
-from directrank.papers.pobrotyn2021.selection import PAPER_VALUE, SMOOTHNESS
+from directrank.papers.pobrotyn2021.accuracy import CUTOFFS, metric
+from directrank.papers.pobrotyn2021.training import PAPER_VALUE, SMOOTHNESS
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.findings import (
     NOT_MORE,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullFormatter
 
-from directrank.papers.qin2010.map import OWN_AP
+from directrank.papers.qin2010.accuracy import OWN_AP
 from directrank.papers.qin2010.methods import OWN
 from directrank.papers.qin2010.stopping import (
     caps_of,

@@ -113,7 +113,7 @@ class _Part:
         )
 
 
-def figure(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
+def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     """Draw the panels whose tables the edition makes.
 
     Raises:

@@ -1,8 +1,9 @@
 """Yu (2020): direct metric optimisation through twin-sigmoid ranks; its products and claims.
 
-Products that need no training are in :mod:`directrank.papers.yu2020.ranks` and
-:mod:`directrank.papers.yu2020.curves`. The grid of trained methods is in
-:mod:`directrank.papers.yu2020.grid`, and its products are in the other modules.
+Products that need no training are in :mod:`directrank.papers.yu2020.ranks`. The grid of trained
+methods is in :mod:`directrank.papers.yu2020.grid`, its tables in
+:mod:`directrank.papers.yu2020.accuracy`, and its figures in
+:mod:`directrank.papers.yu2020.figures`.
 """
 
 from __future__ import annotations
@@ -68,23 +69,23 @@ PRODUCTS: dict[str, Product] = {
         "figure",
         "Yu (2020) in one picture: published against reproduced",
         (),
-        "summary:figure",
+        "accuracy:summary",
         repeats=tuple(f"table{number}" for number in range(1, 8)),
     ),
     "figure1a": _computed(
         "figure",
         "Figure 1 (a) of Yu (2020): the sigmoid function",
-        "curves:sigmoid_figure",
+        "ranks:sigmoid_figure",
         derivative=False,
     ),
     "figure1b": _computed(
         "figure",
         "Figure 1 (b) of Yu (2020): the derivative of the sigmoid",
-        "curves:sigmoid_figure",
+        "ranks:sigmoid_figure",
         derivative=True,
     ),
     "figure1c": _computed(
-        "figure", "Figure 1 (c) of Yu (2020): the twin-sigmoid function", "curves:twin_figure"
+        "figure", "Figure 1 (c) of Yu (2020): the twin-sigmoid function", "ranks:twin_figure"
     ),
     "figure2": _trained(
         "figure",
@@ -128,7 +129,7 @@ PRODUCTS: dict[str, Product] = {
     "table4": _trained(
         "table",
         "Table 4 of Yu (2020): baselines",
-        "tables:methods_table",
+        "accuracy:methods_table",
         _ABOUT["table4"],
         number=4,
     ),
@@ -136,32 +137,32 @@ PRODUCTS: dict[str, Product] = {
         f"table{4 + kind}": _trained(
             "table",
             f"Table {4 + kind} of Yu (2020): {_OBJECTIVES} with gradients of type {kind}",
-            "tables:methods_table",
+            "accuracy:methods_table",
             _ABOUT[f"table{4 + kind}"],
             number=4 + kind,
         )
         for kind in (1, 2, 3)
     },
     "table_nerr": _trained(
-        "table", "Section 6.1 of Yu (2020), measured: nERR", "tables:table_nerr"
+        "table", "Section 6.1 of Yu (2020), measured: nERR", "accuracy:table_nerr"
     ),
     "table_selection": _trained(
         "table",
         "Section 6.1 of Yu (2020), measured: the architecture chosen by validation or by test",
-        "tables:table_selection",
+        "accuracy:table_selection",
     ),
     "table_ablation": Product(
         "table",
         "Section 6.2 of Yu (2020), measured: the text against the released code",
         ("web30k_ablation",),
-        "more_tables:table_ablation",
+        "accuracy:table_ablation",
         timed=True,
     ),
     "table_ohsumed": Product(
         "table",
         "The methods of Yu (2020) on OHSUMED",
         ("ohsumed_methods", "ohsumed_trees"),
-        "more_tables:table_ohsumed",
+        "accuracy:table_ohsumed",
         claims=(*_ABOUT["table4"], *_ABOUT["table5"], "C15", "C16", "D23"),
     ),
 }

@@ -1,27 +1,124 @@
-"""What Pobrotyn2021 does not show of training: the transpose, and Sinkhorn scaling.
+"""What Pobrotyn2021 does not show of training: smoothness, the transpose, scaling, networks.
 
-NDCG is in per cent; intervals are Student's t at 95 % over the trials.
+NDCG is in per cent; intervals over the trials are Student's t at 95 %, and those of differences
+between runs Welch's.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from directrank.papers.pobrotyn2021.methods import CUTOFFS, methods_of, ndcg
+from directrank.papers.pobrotyn2021.accuracy import (
+    CUTOFFS,
+    OWN,
+    methods_of,
+    ndcg,
+    printed_name,
+)
 from directrank.papers.shared.cells import difference, measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.shared.findings import welch_over_trials
-from directrank.papers.shared.format import minus, number, share, spread
+from directrank.papers.shared.format import headings, minus, number, share, signed, spread
 from directrank.papers.shared.leads import lead
-from directrank.papers.shared.methods import over_trials
+from directrank.papers.shared.methods import Method, over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
+
+#: Experiment → (loss, its setting, symbol).
+SMOOTHNESS = {
+    "alpha_web30k": ("ApproxNDCG", "loss.alpha", "α"),
+    "tau_web30k": ("NeuralNDCG@max", "loss.tau", "τ"),
+}
+
+#: The paper's choice of either (section 5.4).
+PAPER_VALUE = 1.0
+
+
+def table_selection(evidence: Evidence) -> TableResult:
+    """α and τ chosen on validation, beside the paper's choice on test."""
+    entries, sections, promises, sentences = [], [], [], []
+    for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
+        runs = sorted(evidence.runs(experiment), key=lambda run: run.setting(setting))
+        if not runs:
+            continue
+        values = [float(run.setting(setting)) for run in runs]
+        tried = [Method(loss, [run], "one") for run in runs]
+        level = {
+            split: np.stack([ndcg(method, 5, split) for method in tried])
+            for split in ("vali", "test")
+        }
+        chosen = {split: level[split].argmax(0) for split in level}
+        trials = np.arange(level["test"].shape[1])
+        lines = []
+        common = evidence.about(runs[0].dataset) | {"loss": loss, "setting": symbol}
+        for place, value in enumerate(values):
+            shares = {split: float((chosen[split] == place).mean()) for split in chosen}
+            entries.append(
+                common
+                | _levels(f"{symbol} = {value:g}", level["vali"][place], level["test"][place])
+                | {"chosen_on_vali": shares["vali"], "chosen_on_test": shares["test"]}
+            )
+        for split, part in (("vali", "validation"), ("test", "test")):
+            best = [level[name][chosen[split], trials] for name in ("vali", "test")]
+            entries.append(common | _levels(f"chosen on {part}, per trial", *best))
+        for entry in entries[-len(values) - 2 :]:
+            paper = entry["row"] == f"{symbol} = {PAPER_VALUE:g}"
+            lines.append(
+                [
+                    entry["row"] + (" (the paper's)" if paper else ""),
+                    measured(entry["vali"], entry["vali_half_width"], 2),
+                    measured(entry["test"], entry["test_half_width"], 2),
+                    *(
+                        "" if name not in entry else f"{entry[name]:.0%}"
+                        for name in ("chosen_on_vali", "chosen_on_test")
+                    ),
+                ]
+            )
+        sections.append(Section(loss, lines))
+        promises.append(_optimism(loss, symbol, level, chosen))
+        sentences.append(data_sentence(runs, "test", "test set"))
+    if not entries:
+        raise DataError("nothing was run", f"add runs to {' or '.join(SMOOTHNESS)}")
+    first = next(some for name in SMOOTHNESS if (some := evidence.runs(name)))
+    caption = (
+        "Smoothness chosen on the validation set, as it should be, and on the test set, as in the "
+        "paper (section 5.4): NDCG@5 in per cent of the last epoch's model, the mean over "
+        f"{spread([run.n_trials for run in first], 'trial')} ± the half width of its 95% interval. "
+        "A query without a relevant document counts as 1. The last columns give the share of the "
+        f"trials in which a value was the best. {sentences[0]} Edition {evidence.edition}."
+    )
+    columns = ["Smoothness", "validation", "test", "best on validation", "best on test"]
+    layout = Layout(lead(*promises), caption, columns, sections)
+    return TableResult(pd.DataFrame(entries), layout)
+
+
+def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
+    entry: dict[str, Any] = {"row": row, "trials": len(test)}
+    for name, values in (("vali", vali), ("test", test)):
+        over_trials = mean_interval(values)
+        entry |= {name: over_trials.mean, f"{name}_half_width": over_trials.half_width}
+    return entry
+
+
+def _optimism(
+    loss: str, symbol: str, level: Mapping[str, np.ndarray], chosen: Mapping[str, np.ndarray]
+) -> str:
+    """By how much the choice on the test set is better there than the choice on validation."""
+    trials = np.arange(level["test"].shape[1])
+    on = {split: level["test"][chosen[split], trials] for split in chosen}
+    gain = signed(float((on["test"] - on["vali"]).mean()), 2)
+    return (
+        f"choosing {symbol} on the test set instead of validation changes the test NDCG@5 of "
+        f"{loss} by {gain} points"
+    )
+
 
 PLAIN = "neural_ndcg"
 TRANSPOSED = "neural_ndcg_transposed"
@@ -236,3 +333,104 @@ def _deviation(values: np.ndarray) -> float:
 
 def _gap(value: float | None) -> str:
     return "" if value is None else minus(f"{value:.1e}")
+
+
+#: What explains the variance of the means of losses and networks, the standard deviation over
+#: trials, and what the NeuralNDCG losses gain over the others with either network.
+VARIANCE_COLUMNS = (
+    *("Metric", "network", "loss", "interaction", "SD over trials"),
+    *("NeuralNDCG − others, plain", "the same, ranker"),
+)
+
+
+def table_network(evidence: Evidence) -> TableResult:
+    """The same losses with two networks: what the ranker gains, and what the loss does."""
+    ranker = methods_of(evidence, "table3_web30k")
+    plain = methods_of(evidence, "plain_web30k")
+    # Trees have no network: their runs are the same in both experiments.
+    shared = [
+        name for name in ranker if name in plain and "loss" in ranker[name].runs[0].result.spec
+    ]
+    if not shared:
+        raise DataError("no loss was trained with both networks", "add runs to plain_web30k")
+    entries, lines = [], []
+    for method in shared:
+        cells = [printed_name(method)]
+        for cutoff in CUTOFFS:
+            a, b = (ndcg(methods[method], cutoff) for methods in (ranker, plain))
+            test = welch_over_trials(a, b)
+            gain = test.estimate.interval()
+            entries.append(
+                evidence.about(ranker[method].dataset)
+                | {
+                    "method": method,
+                    "metric": f"NDCG@{cutoff}",
+                    "plain": float(b.mean()),
+                    "plain_half_width": mean_interval(b).half_width,
+                    "ranker": float(a.mean()),
+                    "ranker_half_width": mean_interval(a).half_width,
+                    "gain": gain.mean,
+                    "gain_half_width": gain.half_width,
+                    "p_value": test.p_value,
+                    "trials": gain.n,
+                }
+            )
+            cells += [
+                measured(entries[-1]["plain"], entries[-1]["plain_half_width"], 2),
+                measured(entries[-1]["ranker"], entries[-1]["ranker_half_width"], 2),
+                difference(gain.mean, gain.half_width, 2),
+            ]
+        lines.append(cells)
+    data = pd.DataFrame(entries)
+    plains = (f"NDCG@{cutoff}, plain" for cutoff in CUTOFFS)
+    columns = headings("Loss", plains, "ranker", "gain")
+    runs = ranker[shared[0]].runs
+    caption = (
+        "The same losses with the plain network of Bruch2019 and with the context-aware ranker: "
+        f"test NDCG in per cent, the mean over {spread(data['trials'].tolist(), 'trial')} ± the "
+        "half width of its 95% t interval, and the gain of the ranker ± the half width of its 95% "
+        "Welch interval. A query without a relevant document counts as 1. The lower part has the "
+        "shares of the network, the loss and their interaction in the variance of the means, and "
+        "by how many points the mean of the NeuralNDCG losses is above that of the others. "
+        f"{evidence.sources(runs)}"
+    )
+    parts = [_variance(f"NDCG@{cutoff}", shared, ranker, plain, cutoff) for cutoff in CUTOFFS]
+    sections = [
+        Section("", lines),
+        Section("Variance of the means", parts, VARIANCE_COLUMNS),
+    ]
+    return TableResult(data, Layout(_network_lead(data), caption, columns, sections))
+
+
+def _network_lead(data: pd.DataFrame) -> str:
+    """What the ranker gains in the mean over the losses, and for how many significantly."""
+    parts = []
+    for metric, part in data.groupby("metric", sort=False):
+        sure = int((part["gain"].abs() > part["gain_half_width"]).sum())
+        parts.append(
+            f"the ranker changes {metric} by {signed(part['gain'].mean(), 2)} points on average "
+            f"over the losses; {share(sure, len(part))} intervals exclude zero"
+        )
+    return lead(*parts)
+
+
+def _variance(
+    metric: str,
+    methods: Sequence[str],
+    ranker: Mapping[str, Method],
+    plain: Mapping[str, Method],
+    cutoff: int,
+) -> list[str]:
+    """A two-way analysis of variance: the cells of :data:`VARIANCE_COLUMNS`."""
+    cells = [[ndcg(runs[method], cutoff) for method in methods] for runs in (plain, ranker)]
+    level = np.array([[cell.mean() for cell in row] for row in cells])
+    by_network = level.mean(1) - level.mean()
+    by_loss = level.mean(0) - level.mean()
+    rest = level - level.mean() - by_network[:, None] - by_loss[None]
+    parts = (len(methods) * (by_network**2).sum(), 2 * (by_loss**2).sum(), (rest**2).sum())
+    chance = math.sqrt(float(np.mean([cell.var(ddof=1) for row in cells for cell in row])))
+    own = np.isin(methods, OWN)
+    leads = ["", ""]
+    if 0 < own.sum() < len(methods):
+        leads = [signed(row[own].mean() - row[~own].mean(), 2) for row in level]
+    return [metric, *(f"{part / sum(parts):.0%}" for part in parts), f"{chance:.2f}", *leads]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from ast import literal_eval
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 
-from directrank.papers.bruch2019.runs import CUTOFFS
+from directrank.papers.bruch2019.figures import CUTOFFS
 from directrank.papers.shared.cells import JOINT_BRACKETS, difference
 from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
 from directrank.papers.shared.differences import of_other_data
@@ -32,6 +33,7 @@ from directrank.papers.shared.methods_table import (
     percent_over_trials,
 )
 from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.summary import Panel, in_one_picture, rows_where
 from directrank.system.errors import DataError
 
 #: Experiment of Table 1 → what the paper calls the data set.
@@ -217,3 +219,20 @@ def _chosen(methods: Mapping[str, Method]) -> list[str]:
             counted = "; ".join(f"{_named(name)} in {n}" for name, n in chosen.items())
             notes.append(f"{method.name}: of {int(chosen.sum())} trials, {counted}.")
     return notes
+
+
+PANELS = tuple(
+    Panel(
+        title=f"Table 1, {title}",
+        axis="NDCG (points)",
+        tables=("table1",),
+        row="method",
+        cell=("paper_dataset", "method", "metric"),
+        frame="metric",
+        bars="95% intervals over trials",
+        where=rows_where("paper_dataset", title),
+    )
+    for title in TABLE1_PARTS.values()
+)
+
+summary = partial(in_one_picture, panels=PANELS)

@@ -1,23 +1,91 @@
-"""Figures 2 and 3 of Bruch2019: NDCG against the sigmoid's exponent and the network's depth.
+"""The figures of Bruch2019: the sigmoid, and NDCG against its exponent and the network's depth.
 
-Intervals are Student's t at 95 % over the trials.
+Queries without a relevant document are left out of every mean, as in the paper (section 3.1);
+NDCG is in per cent; intervals are Student's t at 95 % over the trials.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from scipy.special import expit
 
-from directrank.papers.bruch2019.runs import CUTOFFS, alpha, depth, ndcg, width
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.intervals import mean_interval
+from directrank.study.specification import value_at
 from directrank.system.errors import DataError
+
+CUTOFFS = (1, 5, 10)
+
+
+def ndcg(run: PlannedRun, split: str, cutoff: int) -> np.ndarray:
+    """Mean NDCG@cutoff in per cent over the queries with a relevant document, ``[trials]``."""
+    return 100 * run.trial_means(split, f"ndcg@{cutoff}", "exclude")
+
+
+def alpha(run: PlannedRun) -> float:
+    """The sigmoid exponent with which a run was trained."""
+    return float(_setting(run, "loss.alpha"))
+
+
+def width(run: PlannedRun) -> int:
+    """The width of a run's first hidden layer."""
+    return int(_setting(run, "model.hidden")[0])
+
+
+def depth(run: PlannedRun) -> str:
+    """The paper's name of a run's network: B and the width of the first hidden layer."""
+    return f"B{width(run)}"
+
+
+def _setting(run: PlannedRun, path: str) -> Any:
+    value = value_at(run.result.spec, path)
+    if value is None:
+        raise DataError(
+            f"this run's specification has no '{path}'",
+            "set it in the experiment",
+            file=run.result.folder,
+        )
+    return value
+
+
+def sigmoid_curves() -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """α → score differences ``[201]`` and their sigmoid (equation 6), for the α of Figure 1."""
+    delta = np.linspace(-5, 5, 201)
+    return {a: (delta, expit(a * delta)) for a in (1, 5, 10)}
+
+
+def figure1(evidence: Evidence) -> FigureResult:
+    """Figure 1: the indicator and its sigmoid approximations (equation 6); analytic."""
+    curves = [("Indicator", np.array([-5, 0, 0, 5.0]), np.array([0, 0, 1, 1.0]))]
+    curves += [(f"α = {a}", *curve) for a, curve in sigmoid_curves().items()]
+    figure, axes = figures.new_figure(height=2.0)
+    colors = (figures.BLACK, figures.BLUE, figures.VERMILLION, figures.GREEN)
+    for (label, x, y), color, line in zip(curves, colors, ("-", "--", "-.", ":"), strict=True):
+        axes.plot(x, y, color=color, linestyle=line, label=label)
+    axes.set(
+        xlabel="Δ",
+        ylabel="indicator and sigmoid",
+        xticks=range(-4, 5, 2),
+        yticks=np.linspace(0, 1, 5),
+    )
+    axes.legend(loc="lower right")
+    data = pd.concat(
+        [pd.DataFrame({"curve": label, "delta": x, "value": y}) for label, x, y in curves]
+    )
+    caption = (
+        "The sigmoid approximation 1 / (1 + exp(−αΔ)) of the indicator function Δ > 0 for several "
+        f"values of α. The curves are analytic. Edition {evidence.edition}."
+    )
+    return FigureResult(figure, data, caption)
+
 
 #: What Figure 2 shows.
 EXPONENT = "Effect of the sigmoid exponent α of ApproxNDCG with a network of one hidden layer"

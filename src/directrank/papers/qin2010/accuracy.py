@@ -1,0 +1,502 @@
+"""Qin2010's Tables 2 to 4, the baselines beside LETOR's values, all pairs, and later methods."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from directrank.papers.qin2010.methods import (
+    AP,
+    DISCOUNTS,
+    ESTIMATE,
+    OWN,
+    SIGNIFICANT,
+    SMALL_START,
+    TABLE4_METRICS,
+    against_own,
+    estimates,
+    folds_mean,
+    letor_value,
+    methods_of,
+    scale_caption,
+    table4_order,
+    with_both_discounts,
+)
+from directrank.papers.qin2010.stopping import ending_sentence, how_trained
+from directrank.papers.shared import datasets
+from directrank.papers.shared.cells import BRACKETS, difference
+from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.differences import of_other_data
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.format import listed, p_value, share
+from directrank.papers.shared.leads import lead, near_print
+from directrank.papers.shared.methods import Method, by_method, paired_values
+from directrank.papers.shared.methods_table import MethodsTable, in_print
+from directrank.papers.shared.product import TableResult
+from directrank.papers.shared.summary import Panel, in_one_picture
+from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.stats.tests import holm, paired_randomisation, wilcoxon
+from directrank.system.errors import DataError
+from directrank.system.seeds import numpy_stream
+
+TABLE4 = MethodsTable(
+    first="Method",
+    metrics={heading: letor for heading, (letor, _) in TABLE4_METRICS.items()},
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", "discount", *ESTIMATE),
+        *("published", *DIFFERENCES, "gain_of_approxndcg", "gain_half_width"),
+        *("p_value", "p_holm", "status"),
+    ),
+    measure=against_own("gain_of_approxndcg", own_first=True),
+    beside={"paper": in_print(4)},
+    by_metric=True,
+)
+
+
+def table4(evidence: Evidence) -> TableResult:
+    """Table 4 with NDCG@n of section 5.4: methods on OHSUMED's five folds."""
+    order = table4_order(evidence)
+    methods = methods_of(evidence, "ohsumed_methods", order=order)
+    if not methods:
+        raise DataError("no method of Table 4 was run", "add runs to ohsumed_methods")
+    data = with_both_discounts(
+        TABLE4, evidence, methods, lambda discount: _published(evidence, methods, order, discount)
+    )
+    data["status"] = np.where(data["mean"].notna(), "run", "not run here")
+    first = next(iter(methods.values()))
+    caption = (
+        f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)} ± the half width of the "
+        f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
+        "it holds for other queries, not for other random starts). Queries without a relevant "
+        "document count as 0. “paper” is the value printed in the paper or on the LETOR 3.0 site; "
+        "a dash means that it could not be recovered. "
+        f"{'' if of_other_data(data) else f'{BRACKETS}. '}"
+        f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
+        f"p < {SIGNIFICANT} after Holm's correction within the column; intervals are not "
+        "corrected). "
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
+    )
+    sections = [
+        TABLE4.section(data[data["discount"] == discount], f"With {title}")
+        for discount, title in DISCOUNTS.items()
+    ]
+    return TABLE4.result(data, _table4_lead(data), caption, sections)
+
+
+def _table4_lead(data: pd.DataFrame) -> str:
+    """Which method is ahead in NDCG@n, how many differ from the paper's own, and the distance."""
+    letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
+    tested = letor["p_holm"].dropna()
+    sure = int((tested < SIGNIFICANT).sum())
+    return lead(
+        TABLE4.ahead(letor, "NDCG@n"),
+        f"{share(sure, len(tested))} differences from {OWN} are significant" if len(tested) else "",
+        near_print(letor),
+    )
+
+
+def _published(
+    evidence: Evidence, methods: Mapping[str, Method], order: Sequence[str], discount: str
+) -> pd.DataFrame:
+    """The printed values, from the paper or else from LETOR's site; NaN where one is lost.
+
+    NDCG@1 is the same under both discounts. Which discount NDCG@n was measured with the paper does
+    not say (the tool stops at rank 10), so it stands beside both.
+    """
+    table = evidence.published("qin2010_table4").set_index("Algorithm")
+    table = table.rename(columns={"NDCG@n (from the text)": "NDCG@n"})
+
+    def value(method: str, heading: str) -> float:
+        if discount == "log2" and heading not in ("NDCG@1", "NDCG@n"):
+            return math.nan
+        if method in table.index and not math.isnan(table.loc[method, heading]):
+            return float(table.loc[method, heading])
+        return letor_value(evidence, "OHSUMED", method, heading)
+
+    names = dict.fromkeys([*order, *methods])
+    cells = [(name, heading) for name in names for heading in TABLE4_METRICS]
+    return pd.DataFrame(
+        {"method": name, "metric": heading, "published": value(name, heading)}
+        for name, heading in cells
+    )
+
+
+OWN_AP = "ApproxAP"
+
+#: Experiment of Table 3 → its column.
+TABLE3_PARTS = {"td2003_methods": "TD2003", "td2004_methods": "TD2004"}
+
+#: By what factor ApproxAP is better on TD2003 (section 5.3): method → at least.
+MAP_RATIOS = {"SVMmap": 1.15, "AdaRank.MAP": 1.20}
+
+#: Column heading → metric, of the comparison with LETOR's site; all with its own discount.
+LETOR_METRICS = {
+    "NDCG@1": "ndcg@1/letor",
+    "NDCG@3": "ndcg@3/letor",
+    "NDCG@5": "ndcg@5/letor",
+    "NDCG@10": "ndcg@10/letor",
+    "MAP": AP,
+}
+
+#: Baselines in the order of the paper's tables.
+BASELINES = ("AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank", "Ranking SVM", "ListNet")
+
+
+#: The status of a value that did not survive in the paper's text.
+_LOST = "published: lost"
+
+TABLE3 = MethodsTable(
+    first="Method",
+    metrics={"MAP": AP},
+    csv=(
+        *("edition", "paper_dataset", "method", "metric", "published", "dataset", "data"),
+        *(*ESTIMATE, *DIFFERENCES, "status"),
+    ),
+    measure=estimates,
+    beside={"paper": in_print(3)},
+    unprinted=_LOST,
+)
+
+BESIDE_LETOR = MethodsTable(
+    first="Method",
+    metrics=LETOR_METRICS,
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", *ESTIMATE),
+        *("published", *DIFFERENCES, "status"),
+    ),
+    measure=estimates,
+    beside={"LETOR": in_print(4)},
+    unprinted=_LOST,
+)
+
+
+def map_methods(evidence: Evidence, experiment: str) -> dict[str, Method]:
+    """The methods of one column of Table 3, in the paper's order."""
+    order = list(evidence.published("qin2010_table3")["Algorithm"])
+    return methods_of(evidence, experiment, order=order)
+
+
+def table3(evidence: Evidence) -> TableResult:
+    """Table 3: MAP of five methods on TD2003 and TD2004."""
+    table = evidence.published("qin2010_table3").set_index("Algorithm")
+    parts = {title: map_methods(evidence, name) for name, title in TABLE3_PARTS.items()}
+    if not any(parts.values()):
+        raise DataError("no method of Table 3 was run", "add runs to td2003_methods")
+    frames = []
+    for title, methods in parts.items():
+        theirs = TABLE3.printed(table, published=title)
+        ours = {name: method for name, method in methods.items() if name in table.index}
+        frames.append(TABLE3.rows(evidence, ours, theirs, paper_dataset=title))
+    data = pd.concat(frames, ignore_index=True)
+    caption = (
+        "Ranking accuracy in MAP on the test sets: "
+        + " ".join(
+            f"{title}: {scale_caption(methods)} "
+            f"{ending_sentence(methods[OWN_AP].runs) if OWN_AP in methods else ''}"
+            f"{data_sentence(next(iter(methods.values())).runs, 'test', 'test set')}"
+            for title, methods in parts.items()
+            if methods
+        )
+        + " “paper” is the printed value; a dash means that it could not be recovered. "
+        + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
+        + f"Edition {evidence.edition}."
+    )
+    start = lead(*(TABLE3.ahead(frame, "MAP") for frame in frames))
+    by_data = replace(TABLE3, metrics=dict.fromkeys(parts, AP))
+    return by_data.result(data, start, caption, [Section("", by_data.lines(data))])
+
+
+def baselines(evidence: Evidence) -> TableResult:
+    """Every baseline of the paper's tables, trained here, beside LETOR's value on OHSUMED."""
+    methods = methods_of(evidence, "ohsumed_methods", "ohsumed_map_methods")
+    methods = {name: methods[name] for name in BASELINES if name in methods}
+    if not methods:
+        raise DataError("no baseline was run", "add runs to ohsumed_methods")
+    weak = _by_c(evidence.runs("ohsumed_weak_svm"))
+    shown = {**methods, **weak}
+    theirs = pd.DataFrame(
+        {
+            "method": name,
+            "metric": heading,
+            "published": letor_value(
+                evidence, "OHSUMED", "Ranking SVM" if name in weak else name, heading
+            ),
+        }
+        for name in shown
+        for heading in LETOR_METRICS
+    )
+    data = BESIDE_LETOR.rows(evidence, shown, theirs)
+    first = next(iter(methods.values()))
+    caption = (
+        "The baselines of the paper's tables, all trained here, beside the values on the site of "
+        "LETOR 3.0 that the paper cites (a dash means that they could not be recovered). NDCG with "
+        f"LETOR's discount; {scale_caption(methods)} Hyper-parameters are chosen per fold on the "
+        f"validation set. {f'{BRACKETS}. ' if first.dataset.of_the_paper else ''}"
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
+    )
+    ours = data[data["method"].isin(list(methods))]
+    start = lead(BESIDE_LETOR.ahead(ours, "NDCG@10"), near_print(ours))
+    return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)])
+
+
+def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
+    """Ranking SVMs whose c is fixed, by their names in print, the smallest c first."""
+    methods = by_method(runs, "zero", setting="model.c")
+    ordered = sorted(methods.values(), key=lambda method: float(method.name))
+    names = [f"Ranking SVM, c = {float(method.name):g}" for method in ordered]
+    return dict(zip(names, ordered, strict=True))
+
+
+#: What all pairs are compared by: heading → metric.
+COMPARED = {"NDCG@10": "ndcg@10/letor", "NDCG@n": "ndcg/letor", "MAP": AP}
+
+MEANS = MethodsTable(
+    first="Method",
+    metrics=COMPARED,
+    csv=("metric", "method", "mean", "half_width", "folds", "queries"),
+    measure=estimates,
+    by_metric=True,
+)
+
+#: Headings of the list of pairs.
+PAIR_COLUMNS = ("Better", "Worse", "difference", "p, randomisation", "p, Wilcoxon")
+
+#: Sign patterns per pair; there are some hundred pairs.
+RESAMPLES = 20_000
+
+
+def statistics(evidence: Evidence) -> TableResult:
+    """Every pair of methods on OHSUMED: randomisation test and Wilcoxon's, Holm-corrected."""
+    order = table4_order(evidence)
+    methods = methods_of(evidence, "ohsumed_methods", "ohsumed_map_methods", order=order)
+    if len(methods) < 2:
+        raise DataError("there are no two methods to compare", "add runs to ohsumed_methods")
+    first = next(iter(methods.values()))
+    means = MEANS.rows(evidence, methods)
+    frames, sections = [means[list(MEANS.csv)]], [MEANS.section(means)]
+    for heading, metric in COMPARED.items():
+        frame = _pairs(methods, metric)
+        frame.insert(0, "metric", heading)
+        frames.append(frame)
+        if lines := _pair_lines(frame):
+            sections.append(Section(f"Pairs that differ in {heading}", lines, PAIR_COLUMNS))
+    data = pd.concat(frames, ignore_index=True)
+    data = in_front(data, evidence.about(first.dataset))
+    data = data.astype({"folds": "Int64", "queries": "Int64"})
+    caption = (
+        f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods)} "
+        "The lower part has the pairs that differ with p < "
+        f"{SIGNIFICANT} in the paired randomisation test or in Wilcoxon's signed-rank test, both "
+        "over the pooled queries and after Holm's correction over all pairs of the metric; every "
+        "pair is in the CSV file. "
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
+    )
+    return TableResult(data, Layout(_told(data), caption, MEANS.columns, sections))
+
+
+def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
+    """One row per pair of methods, tested over the pooled queries."""
+    values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
+    rows = []
+    for a, b in itertools.combinations(methods, 2):
+        generator = numpy_stream("qin2010", "statistics", a, b, metric)
+        flips = paired_randomisation(values[a], values[b], generator, RESAMPLES)
+        ranks = wilcoxon(values[a], values[b])
+        rows.append(
+            {
+                "method": a,
+                "other": b,
+                "difference": flips.difference,
+                "effect_size": flips.effect,
+                "queries": flips.n_a,
+                "p_randomisation": flips.p_value,
+                "p_wilcoxon": ranks.p_value,
+            }
+        )
+    frame = pd.DataFrame(rows)
+    for test in ("randomisation", "wilcoxon"):
+        frame[f"holm_{test}"] = holm(frame[f"p_{test}"])
+    return frame
+
+
+def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
+    """The pairs of a metric that either test tells apart, the largest difference first."""
+    smallest = frame[["holm_randomisation", "holm_wilcoxon"]].min(axis=1)
+    told = frame[smallest < SIGNIFICANT].sort_values("difference", key=lambda d: -d.abs())
+    lines = []
+    for row in told.itertuples():
+        better, worse = (row.method, row.other) if row.difference > 0 else (row.other, row.method)
+        tests = (p_value(row.holm_randomisation, 3), p_value(row.holm_wilcoxon, 3))
+        lines.append([better, worse, difference(abs(row.difference)), *tests])
+    return lines
+
+
+def _told(data: pd.DataFrame) -> str:
+    """How many pairs of all metrics the tests tell apart."""
+    pairs = data[data["other"].notna()]
+    told = pairs[["holm_randomisation", "holm_wilcoxon"]] < SIGNIFICANT
+    return lead(
+        f"{share(int(told.all(axis=1).sum()), len(pairs))} differences in {listed([*COMPARED])} "
+        f"are significant in both tests, {int(told.any(axis=1).sum())} in either"
+    )
+
+
+BEYOND = MethodsTable(
+    first="Method",
+    metrics={heading: letor for heading, (letor, _) in TABLE4_METRICS.items()},
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", "discount", *ESTIMATE),
+        *("gain_over_approxndcg", "gain_half_width", "p_value", "p_holm"),
+    ),
+    measure=against_own("gain_over_approxndcg", own_first=False),
+    by_metric=True,
+)
+
+
+def beyond(evidence: Evidence) -> TableResult:
+    """Networks and later losses on the same folds, beside methods of Table 4."""
+    older = methods_of(evidence, "ohsumed_methods")
+    newer = methods_of(evidence, "beyond_methods")
+    if OWN not in older or not newer:
+        raise DataError(f"{OWN} or the later methods were not run", "add runs to beyond_methods")
+    methods = {
+        **{name: older[name] for name in (OWN, SMALL_START, "LambdaMART") if name in older},
+        **newer,
+    }
+    data = with_both_discounts(BEYOND, evidence, methods)
+    letor = data[data["discount"] == "letor"]
+    first = methods[OWN]
+    caption = (
+        f"Later methods on the folds of Table 4: NDCG with LETOR's discount, "
+        f"{scale_caption(methods)} {_trials(methods)} * marks methods that differ from the "
+        f"linear {OWN} of the paper (paired randomisation test over the queries, p < "
+        f"{SIGNIFICANT} after Holm's correction within the column; intervals are not corrected). "
+        f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
+    )
+    tested = letor["p_holm"].dropna()
+    sure = int((tested < SIGNIFICANT).sum())
+    start = lead(
+        f"{share(sure, len(tested))} differences of later methods from {OWN} are significant"
+    )
+    return BEYOND.result(data, start, caption, [BEYOND.section(letor)])
+
+
+def _trials(methods: Mapping[str, Method]) -> str:
+    trials = {name: method.runs[0].n_trials for name, method in methods.items()}
+    several = [name for name, number in trials.items() if number > 1]
+    if not several:
+        return "Every method has one trial."
+    numbers = sorted({trials[name] for name in several})
+    return (
+        f"Values of {listed(several)} are means over {listed([str(number) for number in numbers])} "
+        "trials; the others have a single trial."
+    )
+
+
+#: Published name of a data set in Table 2 → its name in the catalogue.
+DATASETS = {"TD2003": "td2003", "TD2004": "td2004", "OHSUMED": "ohsumed"}
+
+#: Column of Table 2 in the published file → how it is set.
+TABLE2_COLUMNS = {
+    "# Query": "Queries",
+    "Relevance levels": "Relevance levels",
+    "# (Docs per query)": "Documents per query",
+}
+
+
+def table2(evidence: Evidence) -> TableResult:
+    """Table 2: the data sets of LETOR 3.0, of those that this edition prepares."""
+    caption = (
+        "Data sets of LETOR 3.0. A dash under “paper” marks a number that could not be recovered; "
+        "the paper's documents per query on OHSUMED are derived from the number of documents. A "
+        "dash among our values marks a data set that this edition does not prepare."
+    )
+    printed = evidence.published("qin2010_table2").set_index("Dataset")
+    return datasets.table(evidence, printed, DATASETS, _statistics, TABLE2_COLUMNS, caption)
+
+
+def _statistics(name: str, record: Mapping[str, Any]) -> dict[str, float]:
+    """The columns of Table 2 from the record of a prepared data set."""
+    total = record["total"]
+    return {
+        "# Query": total["queries"],
+        "Relevance levels": record["label_levels"],
+        "# (Docs per query)": total["documents"] / total["queries"],
+    }
+
+
+#: Number of section 4 in the published file → how the picture calls it.
+BOUNDS = {
+    "epsilon = max |pi_hat - pi| in Table 1": "ε",
+    "bound (n-1)/(exp(delta*alpha)+1), n=5, alpha=100": "bound of ε, n = 5",
+    "bound for n=1000, alpha=200": "bound of ε, n = 1000",
+    "|AP_hat-AP| bound, beta=100, |D+|=1": "bound of AP's error",
+    "|NDCG_hat-NDCG| bound eps/(2 ln 2)": "bound of NDCG's error",
+}
+
+
+def not_in_table4(rows: pd.DataFrame) -> pd.Series:
+    """Which rows of the baselines hold a published value that Table 4 does not show too."""
+    shown = rows["method"].isin(["Ranking SVM", "ListNet"]) & (rows["metric"] != "MAP")
+    return ~shown & rows["method"].isin(BASELINES)
+
+
+PANELS = (
+    Panel(
+        title="Section 4, bounds",
+        axis="value",
+        tables=("table1",),
+        row=lambda rows: rows["quantity"].map(BOUNDS),
+        cell=("quantity",),
+        value="value",
+        relative=True,
+    ),
+    Panel(
+        title="Table 2, data sets",
+        axis="value",
+        tables=("table2",),
+        row="statistic",
+        where=lambda rows: rows["data"] != "stand-in",  # which are smaller on purpose
+        cell=("paper_dataset", "statistic"),
+        value="value",
+        relative=True,
+    ),
+    Panel(
+        title="Table 3, TD2003 and TD2004",
+        axis="MAP",
+        tables=("table3",),
+        row="method",
+        cell=("paper_dataset", "method", "metric"),
+        frame="paper_dataset",
+        bars="95% intervals over queries",
+    ),
+    Panel(
+        title="Table 4, OHSUMED",
+        axis="NDCG",
+        tables=("table4",),
+        row="method",
+        cell=("method", "metric"),
+        frame="metric",
+        bars="95% intervals over queries",
+        where=lambda rows: rows["discount"] == "letor",
+    ),
+    Panel(
+        title="LETOR 3.0, OHSUMED",
+        axis="MAP and NDCG",
+        tables=("baselines",),
+        row="method",
+        cell=("method", "metric"),
+        frame="metric",
+        bars="95% intervals over queries",
+        where=not_in_table4,
+    ),
+)
+
+summary = partial(in_one_picture, panels=PANELS)
