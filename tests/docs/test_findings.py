@@ -17,7 +17,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from directrank.papers.shared import gallery
+from directrank.papers.shared import pages
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.claims_page import in_short, write_page
 from directrank.papers.shared.format import count
@@ -684,13 +684,13 @@ def test_the_page_of_figures_has_the_captions_of_the_figures(edition, tmp_path):
     figures = sorted((ROOT / "figures" / edition).glob("*/*.svg"))
     figures = [path for path in figures if path.parent.name != "data"]
     written = tmp_path / edition / "README.md"
-    gallery.write(figures, written)
+    pages.write_figures(figures, written)
     links = re.compile(r"\]\([^)]*\)")
     text = (ROOT / "figures" / edition / "README.md").read_text(encoding="utf-8")
     assert links.sub("", written.read_text(encoding="utf-8")) == links.sub("", text)
     for path in figures:
         with Image.open(path.with_suffix(".png")) as picture:
-            assert picture.info["Description"] == gallery.caption(path)[1]
+            assert picture.info["Description"] == pages.caption(path)[1]
 
 
 @pytest.mark.parametrize("edition", ["demo", "real"])

@@ -15,7 +15,7 @@ rule tables_page:
         mem_mb=500,
         runtime=5,
     params:
-        code=edition.code("directrank.papers.shared.tables_page"),
+        code=edition.code("directrank.papers.shared.pages"),
     message:
         "Writing the page of tables"
     shell:

@@ -75,7 +75,7 @@ rule gallery:
         mem_mb=500,
         runtime=5,
     params:
-        code=edition.code("directrank.papers.shared.gallery"),
+        code=edition.code("directrank.papers.shared.pages"),
     message:
         "Writing the page of figures"
     shell:

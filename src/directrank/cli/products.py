@@ -202,15 +202,15 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _gallery(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.gallery import write
+    from directrank.papers.shared.pages import write_figures
 
-    write(options.figures, options.out)
+    write_figures(options.figures, options.out)
 
 
 def _tables_page(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.tables_page import write
+    from directrank.papers.shared.pages import write_tables
 
-    write(options.tables, options.out)
+    write_tables(options.tables, options.out)
 
 
 def _numbers_page(options: argparse.Namespace) -> None:

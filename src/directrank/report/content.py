@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank.edition.configuration import repository
-from directrank.papers.shared import gallery
+from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.product import paper_module, product
@@ -175,7 +175,7 @@ def _place(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | str]]:
     of all methods of a collection."""
     item, name = product(plan["paper"], plan["product"]), plan["product"]
     first = name in ("summary", f"table_{item.collection}")
-    return plan["paper"], not first, KINDS.index(item.kind), gallery.natural(name)
+    return plan["paper"], not first, KINDS.index(item.kind), pages.natural(name)
 
 
 def _title(paper: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
-from directrank.papers.shared import gallery
+from directrank.papers.shared import pages
 from directrank.papers.shared.product import TIMES, Product, product
 
 #: What stands in the place of a file of values.
@@ -142,7 +142,7 @@ def _values(stem: Path, item: Product, plan: Mapping[str, Any]) -> str:
 def _picture(stem: Path, item: Product, plan: Mapping[str, Any]) -> str:
     """The drawing as an image, so that identifiers in it cannot meet those of another."""
     svg = stem.with_name(f"{stem.name}.svg")
-    _, caption = gallery.caption(svg)
+    _, caption = pages.caption(svg)
     linked = _QUOTED.sub(
         lambda found: (
             f'<a href="#{found[1]}">{found[1]}</a> (' if found[1] in item.claims else found[0]

@@ -17,7 +17,7 @@ from directrank.data import catalog
 from directrank.papers.one_protocol.methods import SCORERS, protocol
 from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.time import extent_of_words, number_points, pareto_front
-from directrank.papers.shared import gallery
+from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
@@ -178,7 +178,7 @@ def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: 
     for _, panel in panels.groupby("panel"):
         assert panel["mean_rank"].mean() == pytest.approx(2.5)
         assert panel["method"].iloc[0] == "LambdaMART"
-    _, caption = gallery.caption(stem.with_suffix(".svg"))
+    _, caption = pages.caption(stem.with_suffix(".svg"))
     assert "Friedman" in caption
     assert "real data" in caption
     every, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_ranks"))
@@ -269,7 +269,7 @@ def test_a_diagram_has_all_methods_if_no_scorer_has_three(tmp_path: Path):
     }
     panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=two_by_two))
     assert panels["panel"].tolist() == ["all methods"] * 4
-    assert "boosted trees" not in gallery.caption(stem.with_suffix(".svg"))[1]
+    assert "boosted trees" not in pages.caption(stem.with_suffix(".svg"))[1]
     trees = {("trees", name): 0.5 for name in ("LambdaMART", "XGBoost", "YetiRank", "QueryRMSE")}
     panels, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=trees))
     assert panels["scorer"].tolist() == ["trees"] * 4

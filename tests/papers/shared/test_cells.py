@@ -1,13 +1,60 @@
-"""Cells of tables, and the sentence on top of one."""
+"""The cells of tables: numbers as they are set, and differences from print."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from directrank.papers.shared import cells, leads
+from directrank.papers.shared import cells, format
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (format.signed(0.01234), "+0.012"),
+        (format.signed(-0.0004), "0.000"),
+        (format.signed(-1.26, 1), "−1.3"),
+        (format.signed(math.nan), ""),
+        (format.number(0.5, 2), "0.50"),
+        (format.number(math.nan), ""),
+        (format.interval("0.457", 0.0123), "0.457 ± 0.012"),
+        (format.interval("45.67*", 1.234, 2), "45.67* ± 1.23"),
+        (format.interval("0.457", math.nan), "0.457"),
+        (format.interval("", 0.1), ""),
+        (format.p_value(0.00004), "< 0.0001"),
+        (format.p_value(0.0004, 3), "< 0.001"),
+        (format.p_value(0.04), "0.0400"),
+        (format.p_value(math.nan), ""),
+        (format.count(18919), "18\u00a0919"),
+        (format.spread([5, 5], "trial"), "5 trials"),
+        (format.spread([3, 5], "trial"), "3 to 5 trials"),
+        (format.spread([1], "trial"), "a single trial"),
+        (format.share(3, 5), "3 of the 5"),
+        (format.share(0, 5), "none of the 5"),
+        (format.share(5, 5), "all 5"),
+        (format.share(2, 2), "both"),
+        (format.share(1, 1), "1 of 1"),
+        (format.listed(["a"]), "a"),
+        (format.listed(["a", "b", "c"]), "a, b and c"),
+        (format.minus("1.0e-05"), "1.0e−05"),
+    ],
+)
+def test_numbers_and_lists_as_they_are_set(text: str, expected: str) -> None:
+    assert text == expected
+
+
+def test_headings_stand_beside_each_name() -> None:
+    assert format.headings("Method", ["NDCG@1", "MAP"], "paper") == [
+        "Method",
+        "NDCG@1",
+        "paper",
+        "MAP",
+        "paper",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,31 +83,25 @@ def test_distance_from_print_is_told_of_the_papers_own_data_alone() -> None:
     assert cells.printed(0.5388, 4, in_errors=-1.26, kind="stand-in") == "0.5388"
 
 
-def test_lead_names_the_highest_and_the_lowest_mean_of_what_was_run() -> None:
-    means = {"a": 0.5, "b": math.nan, "c": 0.7, "d": 0.6}
-    said = leads.extremes(means, "MAP")
-    assert said == "c has the highest MAP, 0.700, and a the lowest, 0.500"
-
-
-def test_lead_names_all_methods_that_tie() -> None:
-    assert leads.extremes({"a": 0.7, "b": 0.5, "c": 0.7}, "MAP").startswith("a and c have")
-    assert leads.extremes({"a": 0.7, "b": 0.7}, "MAP") == "all methods have MAP 0.700"
-    assert leads.extremes({"a": 0.7}, "MAP") == "a has MAP 0.700"
-
-
-def test_lead_counts_values_near_print_where_levels_can_be_compared() -> None:
+def test_a_difference_is_told_in_joint_standard_errors() -> None:
     data = pd.DataFrame(
-        {"data": ["real", "real", "stand-in"], "difference_in_se": [1.5, -2.5, 0.0]}
+        {"mean": [0.5, 0.5, math.nan], "half_width": [0.1, 0.1, math.nan], "n": [5, 1, 5]}
     )
-    assert leads.near_print(data).startswith("1 of the 2 values")
-    assert leads.near_print(data[data["data"] == "stand-in"]) == ""
+    data["published"] = [0.4, 0.4, 0.4]
+    ours = cells.standard_error(data["half_width"], data["n"])
+    assert ours[0] == pytest.approx(0.1 / stats.t.ppf(0.975, 4))
+    assert math.isnan(ours[1])  # the spread of a single value is unknown
+    found = cells.add_differences(data, error=ours, published_error=0.05)
+    assert found["difference"].tolist()[:2] == pytest.approx([0.1, 0.1])
+    joint = math.hypot(ours[0], 0.05)
+    assert found["difference_in_se"][0] == pytest.approx(0.1 / joint)
+    assert found.loc[2, list(cells.DIFFERENCES)].isna().all()
 
 
-def test_lead_counts_printed_numbers_that_are_met() -> None:
-    data = pd.DataFrame({"status": ["met", "not met", "met", "published: lost"]})
-    assert leads.met(data) == "2 of the 3 printed numbers are met"
-    assert leads.met(data[data["status"] == "published: lost"]) == ""
-
-
-def test_lead_leaves_out_what_has_nothing_to_say() -> None:
-    assert leads.lead("on A x is ahead", "", "none differ") == "On A x is ahead. None differ."
+def test_an_exact_value_has_no_error_but_that_of_rounding() -> None:
+    data = pd.DataFrame({"mean": [1.0, 1.0], "published": [1.0, 1.001]})
+    exact = cells.add_differences(data)
+    assert exact["difference_se"].isna().all()
+    rounded = cells.rounding_error(pd.Series([0.0005, 0.0005]))
+    spread = np.random.default_rng(1).uniform(-0.0005, 0.0005, 100_000).std()
+    assert rounded[0] == pytest.approx(spread, rel=0.01)

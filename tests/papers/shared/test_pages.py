@@ -8,7 +8,7 @@ import pytest
 
 from directrank.edition.workflow import Workflow
 from directrank.papers.one_protocol import numbers_page
-from directrank.papers.shared import gallery, tables_page
+from directrank.papers.shared import pages
 from studies import study_of, workflow_of
 from workflow_runs import ROOT
 
@@ -36,7 +36,7 @@ def rewritten(write, inputs: list[str], page: Path, tmp_path: Path) -> str:
 
 def test_the_page_of_figures(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"figures/{study.edition}/README.md"
-    text = rewritten(gallery.write, study.product_files("figure", ".svg"), page, tmp_path)
+    text = rewritten(pages.write_figures, study.product_files("figure", ".svg"), page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert "**In the paper:** NDCG (%) against alpha" in text
 
@@ -44,7 +44,7 @@ def test_the_page_of_figures(study: Workflow, tmp_path: Path) -> None:
 def test_the_page_of_tables(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"paper_tables/{study.edition}/README.md"
     tables = study.product_files("table", ".md")
-    text = rewritten(tables_page.write, tables, page, tmp_path)
+    text = rewritten(pages.write_tables, tables, page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert text.count("\n- [") == len(tables)
 
@@ -58,7 +58,7 @@ def test_the_page_with_all_numbers_of_one_protocol(study: Workflow, tmp_path: Pa
 
 
 def test_what_a_figure_shows_in_its_paper_is_said_panel_by_panel() -> None:
-    (left,) = gallery.in_the_paper("burges2006", "figure2a")
-    (right,) = gallery.in_the_paper("burges2006", "figure2b")
+    (left,) = pages.in_the_paper("burges2006", "figure2a")
+    (right,) = pages.in_the_paper("burges2006", "figure2b")
     assert left != right
-    assert gallery.in_the_paper("bruch2019", "summary") == []
+    assert pages.in_the_paper("bruch2019", "summary") == []

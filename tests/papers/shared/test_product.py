@@ -11,8 +11,7 @@ from PIL import Image
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.gallery import caption
-from directrank.papers.shared.gallery import write as write_gallery
+from directrank.papers.shared.pages import caption, write_figures
 from directrank.papers.shared.product import draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
 from directrank.system.io import read_json
@@ -76,13 +75,13 @@ def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path:
     folder = tmp_path / "demo"
     for name in ("figure10", "figure2"):
         build(*sweep, folder / "bruch2019" / name, PUBLISHED)
-    write_gallery(sorted(folder.glob("*/*.svg")), folder / "README.md")
+    write_figures(sorted(folder.glob("*/*.svg")), folder / "README.md")
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert text.startswith("# Figures of the edition demo\n")
     assert text.index("(bruch2019/figure2.png)") < text.index("(bruch2019/figure10.png)")
     assert "means over 3 trials" in text
     with pytest.raises(DataError, match="not a figure"):
-        write_gallery([folder / "absent.svg"], folder / "README.md")
+        write_figures([folder / "absent.svg"], folder / "README.md")
 
 
 def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path: Path) -> None:

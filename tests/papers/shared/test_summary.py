@@ -1,18 +1,16 @@
-"""Published against reproduced: the columns of every table, and the picture of a paper."""
+"""The picture of a paper: published against reproduced."""
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from directrank.edition.plan import load
-from directrank.papers.shared import differences, gallery, summary
+from directrank.papers.shared import pages, summary
 from directrank.papers.shared.product import products, target
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
@@ -23,35 +21,11 @@ PAPERS = ("bruch2019", "qin2010", "yu2020", "pobrotyn2021", "burges2006")
 OHSUMED = {"ApproxNDCG": 0.668, "ListNet": 0.6, "SoftRank": 0.65}
 
 
-def test_a_difference_is_told_in_joint_standard_errors() -> None:
-    data = pd.DataFrame(
-        {"mean": [0.5, 0.5, math.nan], "half_width": [0.1, 0.1, math.nan], "n": [5, 1, 5]}
-    )
-    data["published"] = [0.4, 0.4, 0.4]
-    ours = differences.standard_error(data["half_width"], data["n"])
-    assert ours[0] == pytest.approx(0.1 / stats.t.ppf(0.975, 4))
-    assert math.isnan(ours[1])  # the spread of a single value is unknown
-    found = differences.add_differences(data, error=ours, published_error=0.05)
-    assert found["difference"].tolist()[:2] == pytest.approx([0.1, 0.1])
-    joint = math.hypot(ours[0], 0.05)
-    assert found["difference_in_se"][0] == pytest.approx(0.1 / joint)
-    assert found.loc[2, list(differences.COLUMNS)].isna().all()
-
-
-def test_an_exact_value_has_no_error_but_that_of_rounding() -> None:
-    data = pd.DataFrame({"mean": [1.0, 1.0], "published": [1.0, 1.001]})
-    exact = differences.add_differences(data)
-    assert exact["difference_se"].isna().all()
-    rounded = differences.rounding_error(pd.Series([0.0005, 0.0005]))
-    spread = np.random.default_rng(1).uniform(-0.0005, 0.0005, 100_000).std()
-    assert rounded[0] == pytest.approx(spread, rel=0.01)
-
-
 def drawn(folder: Path, repeats: list[str], **experiments: list) -> tuple[pd.DataFrame, str]:
     """The CSV and the caption of Qin2010's summary."""
     plan = make_plan(folder, "qin2010", "summary", experiments, edition="real", repeats=repeats)
     build(plan, folder / "runs", folder / "summary", PUBLISHED)
-    _, caption = gallery.caption(folder / "summary.svg")
+    _, caption = pages.caption(folder / "summary.svg")
     return pd.read_csv(folder / "summary.csv"), caption
 
 

@@ -13,9 +13,7 @@ from functools import partial
 import pandas as pd
 
 from directrank.papers.bruch2019.figures import CUTOFFS
-from directrank.papers.shared.cells import JOINT_BRACKETS, difference
-from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import of_other_data
+from directrank.papers.shared.cells import DIFFERENCES, JOINT_BRACKETS, difference, of_other_data
 from directrank.papers.shared.evidence import Evidence, data_sentence
 from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead, near_print

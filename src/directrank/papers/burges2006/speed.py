@@ -21,8 +21,7 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.cells import UNPRINTED
-from directrank.papers.shared.differences import add_differences
+from directrank.papers.shared.cells import UNPRINTED, add_differences
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import count
 from directrank.papers.shared.leads import lead

@@ -20,6 +20,7 @@ import pandas as pd
 from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, p_value, spread
+from directrank.papers.shared.leads import training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -28,7 +29,6 @@ from directrank.papers.shared.methods import (
     paired_values,
     require_equal_folds,
 )
-from directrank.papers.shared.training import training_sentence
 from directrank.stats.group_signs import GroupSigns
 from directrank.stats.intervals import Interval
 from directrank.stats.ranks import all_pairs, equivalence, mean_ranks

@@ -16,11 +16,10 @@ import pandas as pd
 
 from directrank.data import catalog
 from directrank.papers.shared import datasets
-from directrank.papers.shared.cells import BRACKETS
-from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.cells import BRACKETS, DIFFERENCES
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
 from directrank.papers.shared.format import p_value, share
-from directrank.papers.shared.leads import lead, near_print
+from directrank.papers.shared.leads import lead, near_print, training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -37,7 +36,6 @@ from directrank.papers.shared.methods_table import (
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture, rows_where
 from directrank.papers.shared.tables import Layout, Section
-from directrank.papers.shared.training import training_sentence
 from directrank.system.errors import DataError
 
 #: Experiment → the data set's name in the paper and in its published table.

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from directrank import losses, metrics
 from directrank.papers.shared import figures
-from directrank.papers.shared.cells import measured
-from directrank.papers.shared.differences import MET, NOT_MET, add_differences, rounding_error
+from directrank.papers.shared.cells import MET, NOT_MET, add_differences, measured, rounding_error
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import MORE, Claimed, Finding, Outcome, computed, value
 from directrank.papers.shared.format import headings, listed

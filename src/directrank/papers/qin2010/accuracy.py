@@ -31,9 +31,7 @@ from directrank.papers.qin2010.methods import (
 )
 from directrank.papers.qin2010.stopping import ending_sentence, how_trained
 from directrank.papers.shared import datasets
-from directrank.papers.shared.cells import BRACKETS, difference
-from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
-from directrank.papers.shared.differences import of_other_data
+from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, LOST, difference, of_other_data
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.shared.format import listed, p_value, share
 from directrank.papers.shared.leads import lead, near_print
@@ -149,9 +147,6 @@ LETOR_METRICS = {
 BASELINES = ("AdaRank.MAP", "AdaRank.NDCG", "SVMmap", "SoftRank", "Ranking SVM", "ListNet")
 
 
-#: The status of a value that did not survive in the paper's text.
-_LOST = "published: lost"
-
 TABLE3 = MethodsTable(
     first="Method",
     metrics={"MAP": AP},
@@ -161,7 +156,7 @@ TABLE3 = MethodsTable(
     ),
     measure=estimates,
     beside={"paper": in_print(3)},
-    unprinted=_LOST,
+    unprinted=LOST,
 )
 
 BESIDE_LETOR = MethodsTable(
@@ -173,7 +168,7 @@ BESIDE_LETOR = MethodsTable(
     ),
     measure=estimates,
     beside={"LETOR": in_print(4)},
-    unprinted=_LOST,
+    unprinted=LOST,
 )
 
 

@@ -10,8 +10,15 @@ import pandas as pd
 import torch
 
 from directrank import losses, metrics
-from directrank.papers.shared.cells import UNPRINTED, measured
-from directrank.papers.shared.differences import LOST, MET, NOT_MET, add_differences, rounding_error
+from directrank.papers.shared.cells import (
+    LOST,
+    MET,
+    NOT_MET,
+    UNPRINTED,
+    add_differences,
+    measured,
+    rounding_error,
+)
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import share, signed
 from directrank.papers.shared.leads import lead, met

@@ -18,8 +18,7 @@ from directrank.papers.qin2010.stopping import (
     ending_sentence,
 )
 from directrank.papers.shared import figures
-from directrank.papers.shared.cells import measured
-from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.cells import add_differences, measured, standard_error
 from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead

@@ -8,8 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from directrank.papers.shared.cells import UNPRINTED
-from directrank.papers.shared.differences import LOST, MET, NOT_MET, UNPREPARED, add_differences
+from directrank.papers.shared.cells import (
+    LOST,
+    MET,
+    NOT_MET,
+    UNPREPARED,
+    UNPRINTED,
+    add_differences,
+)
 from directrank.papers.shared.evidence import Dataset, Evidence, here
 from directrank.papers.shared.format import count, headings, listed
 from directrank.papers.shared.leads import lead, met

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from directrank.papers.shared.cells import measured, printed
-from directrank.papers.shared.differences import add_differences, standard_error
+from directrank.papers.shared.cells import add_differences, measured, printed, standard_error
 from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence, here
 from directrank.papers.shared.format import DIGITS, headings, spread
 from directrank.papers.shared.leads import extremes

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.cells import DIFFERENCES
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult, draw

@@ -14,11 +14,10 @@ from functools import partial
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.cells import BRACKETS, UNPRINTED, measured
-from directrank.papers.shared.differences import COLUMNS as DIFFERENCES
+from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, UNPRINTED, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import number, p_value, share, signed, spread
-from directrank.papers.shared.leads import lead, near_print
+from directrank.papers.shared.leads import lead, near_print, training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -32,7 +31,6 @@ from directrank.papers.shared.methods_table import MethodsTable, Row, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
 from directrank.papers.shared.tables import Layout, Section, in_front
-from directrank.papers.shared.training import training_sentence
 from directrank.papers.yu2020.grid import (
     CUTOFFS,
     GRID,

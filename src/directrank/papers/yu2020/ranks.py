@@ -19,8 +19,14 @@ from torch import Tensor
 
 from directrank.lists.sorting import descending_order, inverse
 from directrank.papers.shared import figures
-from directrank.papers.shared.cells import measured, printed
-from directrank.papers.shared.differences import MET, NOT_MET, add_differences, standard_error
+from directrank.papers.shared.cells import (
+    MET,
+    NOT_MET,
+    add_differences,
+    measured,
+    printed,
+    standard_error,
+)
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import (
     MORE,

@@ -1,10 +1,11 @@
-"""The page of an edition's figures: each picture with the caption that its files contain."""
+"""The pages of an edition: its figures with their captions, its tables with their first lines."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,7 +37,7 @@ def caption(svg_file: str | Path) -> tuple[str, str]:
     return title, text
 
 
-def write(svg_files: Sequence[str | Path], out: str | Path) -> None:
+def write_figures(svg_files: Sequence[str | Path], out: str | Path) -> None:
     """Write a Markdown page that shows the figures, sorted by paper and number.
 
     Args:
@@ -95,3 +96,35 @@ def natural(name: str) -> list[int | str]:
 
 def _order(file: Path) -> tuple[str, list[int | str]]:
     return file.parent.name, natural(file.stem)
+
+
+def write_tables(tables: Sequence[Path], out: Path) -> None:
+    """Write a Markdown page that names the tables, by paper.
+
+    Args:
+        tables: Markdown files, each with a heading and then a sentence about what is seen.
+        out: the page, such as ``paper_tables/demo/README.md``; links are relative to it.
+    """
+    edition = out.parent.name
+    lines = [
+        f"# Tables of the edition {edition}",
+        "",
+        "Each table shows the published value beside ours, and its first sentence is computed from "
+        "it. [The verdicts](claims.md) on the papers' claims and [the figures]"
+        f"(../../figures/{edition}/README.md) have pages of their own.",
+        "",
+    ]
+    for paper, files in groupby(sorted(tables, key=_order), key=lambda file: file.parent.name):
+        lines += [f"## {paper}", ""]
+        for file in files:
+            title, text = file.read_text(encoding="utf-8").split("\n", 1)
+            place = Path(os.path.relpath(file, out.parent)).as_posix()
+            lines += [f"- [{title.removeprefix('# ')}]({place}). {_lead(text)}".rstrip()]
+        lines.append("")
+    write_text(out, "\n".join(lines).rstrip() + "\n")
+
+
+def _lead(text: str) -> str:
+    """The first paragraph; empty where a table or a heading comes first."""
+    first = text.strip().split("\n\n")[0]
+    return "" if first.startswith(("|", "#")) else first.replace("\n", " ")

@@ -1,14 +1,15 @@
-"""The sentence of a caption about the training of networks."""
+"""Sentences computed from results: on top of tables, and about the training of networks."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from directrank.papers.shared import leads
 from directrank.papers.shared.evidence import Dataset, PlannedRun
-from directrank.papers.shared.training import training_sentence
 from directrank.study.results import RunResult, write_run
 
 ADAM = {"name": "adam", "lr": 0.001}
@@ -39,7 +40,7 @@ def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):
             patience=20,
         ),
     ]
-    assert training_sentence(runs) == (
+    assert leads.training_sentence(runs) == (
         "The networks have 1\u00a0000 to 2\u00a0000 weights. Each is the best on the validation "
         "set of 2 configurations and was trained for a median of 170 epochs (40 to 300), until 20 "
         "epochs brought no better validation metric, or for at most 300 epochs, with 4 queries per "
@@ -50,9 +51,39 @@ def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):
 def test_without_a_rule_the_number_of_epochs_is_all_that_ends_training(tmp_path):
     run = planned(tmp_path / "a", [(0, 100, False, True)], max_epochs=100, patience=None)
     assert "for a median of 100 epochs (100), a number that was fixed in advance" in (
-        training_sentence([run])
+        leads.training_sentence([run])
     )
 
 
 def test_trees_have_no_sentence(tmp_path):
-    assert training_sentence([planned(tmp_path / "a", [(0, 300, True, True)])]) == ""
+    assert leads.training_sentence([planned(tmp_path / "a", [(0, 300, True, True)])]) == ""
+
+
+def test_lead_names_the_highest_and_the_lowest_mean_of_what_was_run() -> None:
+    means = {"a": 0.5, "b": math.nan, "c": 0.7, "d": 0.6}
+    said = leads.extremes(means, "MAP")
+    assert said == "c has the highest MAP, 0.700, and a the lowest, 0.500"
+
+
+def test_lead_names_all_methods_that_tie() -> None:
+    assert leads.extremes({"a": 0.7, "b": 0.5, "c": 0.7}, "MAP").startswith("a and c have")
+    assert leads.extremes({"a": 0.7, "b": 0.7}, "MAP") == "all methods have MAP 0.700"
+    assert leads.extremes({"a": 0.7}, "MAP") == "a has MAP 0.700"
+
+
+def test_lead_counts_values_near_print_where_levels_can_be_compared() -> None:
+    data = pd.DataFrame(
+        {"data": ["real", "real", "stand-in"], "difference_in_se": [1.5, -2.5, 0.0]}
+    )
+    assert leads.near_print(data).startswith("1 of the 2 values")
+    assert leads.near_print(data[data["data"] == "stand-in"]) == ""
+
+
+def test_lead_counts_printed_numbers_that_are_met() -> None:
+    data = pd.DataFrame({"status": ["met", "not met", "met", "published: lost"]})
+    assert leads.met(data) == "2 of the 3 printed numbers are met"
+    assert leads.met(data[data["status"] == "published: lost"]) == ""
+
+
+def test_lead_leaves_out_what_has_nothing_to_say() -> None:
+    assert leads.lead("on A x is ahead", "", "none differ") == "On A x is ahead. None differ."
