@@ -109,7 +109,7 @@ def gather(
     Raises:
         DirectrankError: plans of several editions, or files that are missing.
     """
-    plans = sorted((read_json(file) for file in plan_files), key=_place)
+    plans = sorted((read_json(file) for file in plan_files), key=_product_order)
     editions = {plan["edition"] for plan in plans}
     if len(editions) != 1:
         raise ConfigError(f"plans of one edition are needed, not {sorted(editions)}", "plan again")
@@ -170,7 +170,7 @@ def gather(
     )
 
 
-def _place(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | str]]:
+def _product_order(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | str]]:
     """Sorts products by paper, kind and number, after the picture of all of a paper, or the table
     of all methods of a collection."""
     item, name = product(plan["paper"], plan["product"]), plan["product"]

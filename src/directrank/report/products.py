@@ -150,12 +150,12 @@ def _picture(stem: Path, item: Product, plan: Mapping[str, Any]) -> str:
         escape(caption),
     )
     return (
-        f'<figure><img alt="{escape(_seen(caption))}" src="{_data_address(svg)}">'
+        f'<figure><img alt="{escape(_what_is_drawn(caption))}" src="{_data_address(svg)}">'
         f"<figcaption>{linked}</figcaption></figure>"
     )
 
 
-def _seen(caption: str) -> str:
+def _what_is_drawn(caption: str) -> str:
     """The sentences of a caption that say what is drawn."""
     return _ORIGIN.split(caption, maxsplit=1)[0]
 
@@ -199,7 +199,9 @@ def table(
     html = MarkdownIt("commonmark", {"html": False}).enable("table").render(body)
     # The only mark-up that tables use besides bold.
     html = re.sub(r"&lt;(/?su[bp])&gt;", r"<\1>", html)
-    html = re.sub(r"(?:<h2>(.*?)</h2>\s*)?<table>", lambda found: _beginning(found[1], title), html)
+    html = re.sub(
+        r"(?:<h2>(.*?)</h2>\s*)?<table>", lambda found: _table_start(found[1], title), html
+    )
     html = html.replace("</table>", "</table></div>")
     html = re.sub(r"<(/?)h2>", r"<\1h4>", html)
     # A head without text is the head of nothing.
@@ -214,7 +216,7 @@ def table(
     )
 
 
-def _beginning(heading: str | None, title: str) -> str:
+def _table_start(heading: str | None, title: str) -> str:
     """The beginning of a table, up to its caption: its heading, or else the title, unseen."""
     caption = (
         f"<caption>{heading}</caption>"
@@ -233,7 +235,7 @@ def _row(style: str, text: str, rest: str, runs: Mapping[str, Mapping[str, str]]
     """A row, its first cell as its head, with links to the runs that this names."""
     rest = re.sub(
         r"<td([^>]*)>([^<]*)</td>",
-        lambda cell: f"<td{_folding(cell[2])}{cell[1]}>{cell[2]}</td>",
+        lambda cell: f"<td{_cell_class(cell[2])}{cell[1]}>{cell[2]}</td>",
         rest,
     )
     if not text:
@@ -243,9 +245,9 @@ def _row(style: str, text: str, rest: str, runs: Mapping[str, Mapping[str, str]]
         f' <a class="to-run" href="#run-{run}" title="{escape(settings)}">{number}</a>'
         for number, (run, settings) in enumerate(named.items(), 1)
     )
-    return f'<tr><th scope="row"{_folding(text)}{style}>{text}{links}</th>{rest}'
+    return f'<tr><th scope="row"{_cell_class(text)}{style}>{text}{links}</th>{rest}'
 
 
-def _folding(text: str) -> str:
+def _cell_class(text: str) -> str:
     """The class of a cell that has words, which may be broken into lines."""
     return ' class="text"' if len(text) >= _PHRASE else ""

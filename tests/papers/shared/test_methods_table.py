@@ -105,10 +105,10 @@ def test_columns_may_stand_before_and_after_the_values(found: Any) -> None:
 
 def test_what_is_ahead_is_told_of_what_was_run_and_where(found: Any) -> None:
     data = rows(found, paper_dataset="Set 1")
-    said = TABLE.ahead(data, "NDCG@5")
+    said = TABLE.extremes(data, "NDCG@5")
     assert said.startswith("on Set 1, c has the highest NDCG@5, ")
     assert " and a the lowest, " in said
-    assert TABLE.ahead(data[data["method"] == "b"], "NDCG@5") == ""
+    assert TABLE.extremes(data[data["method"] == "b"], "NDCG@5") == ""
     assert TABLE.section(data).title == "Set 1"
     assert TABLE.section(data).columns == ()
     assert TABLE.section(data, "", headed=True).columns == TABLE.columns

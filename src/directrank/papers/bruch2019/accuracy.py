@@ -104,7 +104,7 @@ def table1(evidence: Evidence) -> TableResult:
         f"{' '.join(sources)} Edition {evidence.edition}."
     )
     last = f"NDCG@{CUTOFFS[-1]}"
-    start = lead(*(TABLE1.ahead(frame, last) for frame in frames), near_print(data))
+    start = lead(*(TABLE1.extremes(frame, last) for frame in frames), near_print(data))
     sections = [TABLE1.section(frame) for frame in frames]
     return TABLE1.result(data, start, caption, sections, _table1_notes(data))
 

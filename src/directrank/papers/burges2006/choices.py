@@ -13,9 +13,9 @@ from directrank.papers.burges2006.ndcg import (
     compare,
     curves_of,
     mean_of,
-    over,
     pairs,
     protocol,
+    sample_of,
 )
 from directrank.papers.burges2006.speed import NETS as SPEED_NETS
 from directrank.papers.burges2006.speed import TITLES, V1, V1_EACH
@@ -109,8 +109,8 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     caption = (
         f"Lambda functions with two-layer nets: NDCG@{LEVEL} on the validation set, by which they "
         "are ordered, and on the test set ± the half width of its 95% interval "
-        f"{over(order)}. The difference is that from {own.name} on the test set with an interval "
-        "of the same kind, which is not corrected; p is that of the corresponding t test, "
+        f"{sample_of(order)}. The difference is that from {own.name} on the test set with an "
+        "interval of the same kind, which is not corrected; p is that of the corresponding t test, "
         "corrected over all functions (Holm). All functions except RankNet weight a pair by the "
         f"change in NDCG from swapping its documents. {protocol(order)} The paper tried ten "
         "functions, chose one on its Web validation data, which are not public, and prints none "
@@ -168,8 +168,8 @@ def table_recipe(evidence: Evidence) -> TableResult:
     caption = (
         "Results for different readings of the recipe for the artificial data: NDCG on the test "
         "set, and the difference, LambdaRank minus RankNet, ± the half width of its 95% interval "
-        f"{over(every)}. The intervals are not corrected for multiple comparisons. The paper gives "
-        "only a random cubic polynomial, 50 dimensions and five labels. "
+        f"{sample_of(every)}. The intervals are not corrected for multiple comparisons. The paper "
+        "gives only a random cubic polynomial, 50 dimensions and five labels. "
         f"{protocol(every[:1])} Edition {evidence.edition}."
     )
     return TableResult(data, Layout(start, caption, columns, [Section("", lines)]))
@@ -235,7 +235,7 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
         f"V1 with one update of the weights per query and with one per pair: the best NDCG@{LEVEL} "
         "on the validation set up to each epoch, as a mean over starts, and the difference, ± the "
         "half width of its 95% interval over starts (Welch) if there are several. The interval on "
-        f"the test set is one {over(curves)}. The paper found that both converge similarly. "
+        f"the test set is one {sample_of(curves)}. The paper found that both converge similarly. "
         f"{protocol(curves, updates='')} Chosen learning rates and epochs: {picked}. "
         f"Edition {evidence.edition}."
     )

@@ -172,9 +172,9 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
         f"{what}. Top: NDCG at truncation levels 1 to 10 on the test set. Bottom: the difference "
         "between LambdaRank and RankNet with the same net, paired by query, which may differ from "
         "zero even where the bars above overlap. Bars are 95% "
-        f"intervals {over(curves)} for single levels. Queries without a relevant document are left "
-        f"out. {protocol(curves)} Chosen learning rates and epochs: {_all_chosen(curves)}. "
-        f"{_origin(curves)}"
+        f"intervals {sample_of(curves)} for single levels. Queries without a relevant document "
+        f"are left out. {protocol(curves)} Chosen learning rates and epochs: "
+        f"{_all_chosen(curves)}. {_origin(curves)}"
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
@@ -207,7 +207,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
             facts = _difference(evidence, ours, level, gap)
             differences.append(facts | {"p_value": p, "p_holm": p_holm})
     text = (
-        f"{what}: NDCG on the test set ± the half width of its 95% interval {over(curves)}. "
+        f"{what}: NDCG on the test set ± the half width of its 95% interval {sample_of(curves)}. "
         "Queries without a relevant document are left out. The difference is LambdaRank minus "
         "RankNet with the same net, paired by query, with an interval of the same kind, which is "
         "not corrected; p is that of the corresponding t test, corrected over the ten levels "
@@ -255,7 +255,7 @@ def protocol(curves: Sequence[Method], updates: str = " with one update per quer
     return f"{text} There are {spread([run.n_trials for run in runs], 'trial')}."
 
 
-def over(curves: Sequence[Method]) -> str:
+def sample_of(curves: Sequence[Method]) -> str:
     """Over what intervals are, in words."""
     queries = "queries" if curves[0].query_groups().is_unique else "groups of related queries"
     if _single_start(curves):

@@ -278,7 +278,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
         Section("Slope", [_line(row, 3) for row in rows[:factors]]),
         Section("Times as fast as V1", _factor_lines(by_length), ["Documents per query", *forms]),
     ]
-    start = lead(_in_words("slope", rows[:factors], 3))
+    start = lead(_values_lead("slope", rows[:factors], 3))
     return _table(rows, Layout(start, caption, COLUMNS, sections))
 
 
@@ -305,7 +305,7 @@ def table_speed(evidence: Evidence, experiment: str) -> TableResult:
         f"Lists are cut to {_length(runs[0])} documents. Edition {evidence.edition}."
     )
     sections = [Section("", [_line(row, 2) for row in rows])]
-    start = lead(_in_words("speed-up over V1", rows, 2))
+    start = lead(_values_lead("speed-up over V1", rows, 2))
     return _table(rows, Layout(start, caption, COLUMNS, sections))
 
 
@@ -324,7 +324,7 @@ def _measured(values: np.ndarray) -> dict[str, float]:
     return {"value": middle, "lowest": low, "highest": high, "half_width": half_width}
 
 
-def _in_words(what: str, rows: Sequence[Mapping[str, Any]], digits: int) -> str:
+def _values_lead(what: str, rows: Sequence[Mapping[str, Any]], digits: int) -> str:
     """The values that the paper prints too; all values if it prints none."""
     beside = [row for row in rows if not math.isnan(row["published"])]
     return "; ".join(

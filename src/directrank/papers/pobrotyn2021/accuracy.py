@@ -17,7 +17,7 @@ import pandas as pd
 from directrank.data import catalog
 from directrank.papers.shared import datasets
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, here
+from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, heading_of
 from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead, near_print, training_sentence
 from directrank.papers.shared.methods import (
@@ -120,18 +120,18 @@ def table3(evidence: Evidence) -> TableResult:
         f"{' '.join(sources)} Edition {evidence.edition}."
     )
     sections = [TABLE3.section(frame) for frame in frames]
-    start = lead(*(_ahead(frame) for frame in frames), near_print(data))
+    start = lead(*(_best_loss(frame) for frame in frames), near_print(data))
     return TABLE3.result(data, start, caption, sections, [_ADDED_NOTE])
 
 
-def _ahead(frame: pd.DataFrame) -> str:
+def _best_loss(frame: pd.DataFrame) -> str:
     """The best of the paper's losses on a data set, and the distance of its own best loss."""
     heading = f"NDCG@{CUTOFFS[-1]}"
     theirs = frame[(frame["metric"] == heading) & frame["published"].notna()]
     theirs = theirs[theirs["mean"].notna()]
     if theirs.empty:
         return ""
-    text = TABLE3.ahead(theirs, heading)
+    text = TABLE3.extremes(theirs, heading)
     best = theirs["mean"].max()
     own = theirs.loc[theirs["method"].isin(OWN), "mean"]
     if own.empty or own.max() == best:
@@ -200,7 +200,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     compared, told = int(data["p_value"].notna().sum()), int((data["p_value"] < 0.05).sum())
     said = f"{share(told, compared)} comparisons with {REFERENCE} have p < 0.05, uncorrected"
     start = lead(
-        *(ON_OHSUMED.ahead(data, heading) for heading in ON_OHSUMED.metrics),
+        *(ON_OHSUMED.extremes(data, heading) for heading in ON_OHSUMED.metrics),
         said if compared else "",
     )
     return ON_OHSUMED.result(data, start, caption, [ON_OHSUMED.section(data)])
@@ -241,7 +241,7 @@ def table_time(evidence: Evidence) -> TableResult:
                 ]
             )
         first = next(iter(methods.values()))
-        place = here(title, first.dataset.kind, first.dataset.title)
+        place = heading_of(title, first.dataset.kind, first.dataset.title)
         own = {row["method"]: row["seconds_per_epoch"] for row in times[-len(methods) :]}
         slow, fast = max(own, key=own.__getitem__), min(own, key=own.__getitem__)
         slowest.append(

@@ -227,7 +227,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "Intervals are not corrected for multiple comparisons. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    layout = Layout(_told(data), caption, columns, [Section("", lines)])
+    layout = Layout(_transpose_lead(data), caption, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 
@@ -257,7 +257,7 @@ def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]
     return entries
 
 
-def _told(data: pd.DataFrame) -> str:
+def _transpose_lead(data: pd.DataFrame) -> str:
     """In how many comparisons the two losses differ significantly, and in which."""
     told = data[data["difference"].abs() > data["half_width"]]
     which = [f"{row.comparison}, {row.metric}" for row in told.itertuples()]

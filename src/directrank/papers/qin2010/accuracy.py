@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.qin2010.methods import (
+from directrank.papers.qin2010.comparisons import (
     AP,
     DISCOUNTS,
     ESTIMATE,
@@ -94,7 +94,7 @@ def _table4_lead(data: pd.DataFrame) -> str:
     tested = letor["p_holm"].dropna()
     sure = int((tested < SIGNIFICANT).sum())
     return lead(
-        TABLE4.ahead(letor, "NDCG@n"),
+        TABLE4.extremes(letor, "NDCG@n"),
         f"{share(sure, len(tested))} differences from {OWN} are significant" if len(tested) else "",
         near_print(letor),
     )
@@ -203,7 +203,7 @@ def table3(evidence: Evidence) -> TableResult:
         + (f"{BRACKETS}. " if (data["data"] == "real").any() else "")
         + f"Edition {evidence.edition}."
     )
-    start = lead(*(TABLE3.ahead(frame, "MAP") for frame in frames))
+    start = lead(*(TABLE3.extremes(frame, "MAP") for frame in frames))
     by_data = replace(TABLE3, metrics=dict.fromkeys(parts, AP))
     return by_data.result(data, start, caption, [Section("", by_data.lines(data))])
 
@@ -237,7 +237,7 @@ def baselines(evidence: Evidence) -> TableResult:
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     ours = data[data["method"].isin(list(methods))]
-    start = lead(BESIDE_LETOR.ahead(ours, "NDCG@10"), near_print(ours))
+    start = lead(BESIDE_LETOR.extremes(ours, "NDCG@10"), near_print(ours))
     return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)])
 
 
@@ -293,7 +293,7 @@ def statistics(evidence: Evidence) -> TableResult:
         "pair is in the CSV file. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    return TableResult(data, Layout(_told(data), caption, MEANS.columns, sections))
+    return TableResult(data, Layout(_pairs_lead(data), caption, MEANS.columns, sections))
 
 
 def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
@@ -333,7 +333,7 @@ def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
     return lines
 
 
-def _told(data: pd.DataFrame) -> str:
+def _pairs_lead(data: pd.DataFrame) -> str:
     """How many pairs of all metrics the tests tell apart."""
     pairs = data[data["other"].notna()]
     told = pairs[["holm_randomisation", "holm_wilcoxon"]] < SIGNIFICANT

@@ -7,7 +7,7 @@ import itertools
 import pandas as pd
 
 from directrank.papers.qin2010.accuracy import MAP_RATIOS, OWN_AP, map_methods
-from directrank.papers.qin2010.methods import (
+from directrank.papers.qin2010.comparisons import (
     AP,
     OWN,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from directrank.papers.qin2010.methods import OWN, SMALL_START, TABLE4_METRICS, folds_mean
+from directrank.papers.qin2010.comparisons import OWN, SMALL_START, TABLE4_METRICS, folds_mean
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import count, listed, number, spread
 from directrank.papers.shared.leads import lead

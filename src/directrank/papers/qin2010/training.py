@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.ticker import NullFormatter
 
 from directrank.papers.qin2010.accuracy import OWN_AP
-from directrank.papers.qin2010.methods import OWN
+from directrank.papers.qin2010.comparisons import OWN
 from directrank.papers.qin2010.stopping import (
     caps_of,
     ending_sentence,

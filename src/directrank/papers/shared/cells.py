@@ -46,7 +46,7 @@ def measured(
     """
     if math.isnan(mean):
         return NOT_RUN
-    return interval(_marked(mean, digits, best, mark), half_width, digits)
+    return interval(_with_marks(mean, digits, best, mark), half_width, digits)
 
 
 def printed(
@@ -72,7 +72,7 @@ def printed(
     """
     if math.isnan(value):
         return UNPRINTED
-    text = interval(_marked(value, digits, best, mark), half_width, digits)
+    text = interval(_with_marks(value, digits, best, mark), half_width, digits)
     if kind in NOT_COMPARABLE or math.isnan(in_errors):
         return text
     return f"{text} ({signed(in_errors, 1)} SE)"
@@ -83,7 +83,7 @@ def difference(value: float, half_width: float = math.nan, digits: int = DIGITS)
     return interval(signed(value, digits), half_width, digits)
 
 
-def _marked(value: float, digits: int, best: bool, mark: str) -> str:
+def _with_marks(value: float, digits: int, best: bool, mark: str) -> str:
     text = f"{value:.{digits}f}"
     return (f"**{text}**" if best else text) + mark
 

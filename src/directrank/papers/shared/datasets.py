@@ -16,7 +16,7 @@ from directrank.papers.shared.cells import (
     UNPRINTED,
     add_differences,
 )
-from directrank.papers.shared.evidence import Dataset, Evidence, here
+from directrank.papers.shared.evidence import Dataset, Evidence, heading_of
 from directrank.papers.shared.format import count, headings, listed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
@@ -66,7 +66,7 @@ def table(
         line = [
             f"{title} ({UNPREPARED})"
             if dataset is None
-            else here(title, dataset.kind, dataset.title)
+            else heading_of(title, dataset.kind, dataset.title)
         ]
         for column, published in theirs.items():
             line += [_as_set(ours.get(column, math.nan)), _as_set(published)]

@@ -422,7 +422,7 @@ def origin_line(datasets: Sequence[Dataset], edition: str) -> str:
     return f"{'; '.join(parts)} (edition {edition})" if parts else ""
 
 
-def here(title: str, kind: str, dataset: str) -> str:
+def heading_of(title: str, kind: str, dataset: str) -> str:
     """The paper's name of a data set, and the data that replace it, if any."""
     if kind == "real":
         return title

@@ -127,7 +127,7 @@ def label_ends(axes: Axes, size: float = 6.5) -> None:
     heights = [size * (1.2 * number + 0.3) for number in lines]  # with a little room between them
     right = max(point[0] for point in points)
     for curve, point, end, place in zip(
-        curves, points, ends, _apart(ends[:, 1], heights), strict=True
+        curves, points, ends, _label_places(ends[:, 1], heights), strict=True
     ):
         away = abs(place - end[1]) > size / 2 or ends[:, 0].max() - end[0] > 2 * size
         axes.annotate(
@@ -150,7 +150,7 @@ def label_ends(axes: Axes, size: float = 6.5) -> None:
         )
 
 
-def _apart(places: np.ndarray, heights: Sequence[float]) -> np.ndarray:
+def _label_places(places: np.ndarray, heights: Sequence[float]) -> np.ndarray:
     """``places`` moved as little as needed for labels of these heights to lie clear, in order."""
     order = np.argsort(places, kind="stable")
     gaps = [(heights[a] + heights[b]) / 2 for a, b in itertools.pairwise(order)]
@@ -177,24 +177,24 @@ def plain_log_ticks(axis: Axis) -> None:
 
     At as many round numbers of each decade as have room for their labels. Call it last.
     """
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain_number(value)))
     axis.set_minor_formatter(NullFormatter())
     for subs in (tuple(range(1, 10)), (1, 2, 5), (1, 3), (1,)):
         axis.set_major_locator(LogLocator(subs=subs))
         axis.axes.figure.draw_without_rendering()  # type: ignore[union-attr]
-        boxes = [tick.label1.get_window_extent().padded(4) for tick in _shown(axis)]
+        boxes = [tick.label1.get_window_extent().padded(4) for tick in _visible_ticks(axis)]
         touch = any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
         if len(boxes) > 1 and not touch:
             break
 
 
-def _shown(axis: Axis) -> list[Tick]:
+def _visible_ticks(axis: Axis) -> list[Tick]:
     """The major ticks within the axis's limits."""
     low, high = axis.get_view_interval()
     return [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
 
 
-def _plain(value: float) -> str:
+def _plain_number(value: float) -> str:
     text = np.format_float_positional(value, precision=4, fractional=False, trim="-")
     return f"{float(text):,.0f}".replace(",", "\u00a0") if value >= 1000 else text
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.shared.cells import add_differences, measured, printed, standard_error
-from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence, here
+from directrank.papers.shared.evidence import NOT_COMPARABLE, Evidence, heading_of
 from directrank.papers.shared.format import DIGITS, headings, spread
 from directrank.papers.shared.leads import extremes
 from directrank.papers.shared.methods import Method, over_trials
@@ -189,7 +189,7 @@ class MethodsTable:
         title = _place(data) if title is None else title
         return Section(title, self.lines(shown), self.columns if headed else ())
 
-    def ahead(self, data: pd.DataFrame, heading: str) -> str:
+    def extremes(self, data: pd.DataFrame, heading: str) -> str:
         """Which methods have the highest and the lowest mean in a metric; empty without any."""
         run = data[(data["metric"] == heading) & data["mean"].notna()]
         if run.empty:
@@ -280,4 +280,4 @@ def _place(data: pd.DataFrame) -> str:
     if "paper_dataset" not in data:
         return ""
     first = data.iloc[0]
-    return here(first["paper_dataset"], first["data"], first["dataset"])
+    return heading_of(first["paper_dataset"], first["data"], first["dataset"])

@@ -69,7 +69,7 @@ def in_the_paper(paper: str, figure: str) -> list[str]:
         return []
     rows = read_published(PUBLISHED, "figures").astype(str)
     rows = rows[(rows["paper"] == paper) & (rows["figure"] == name[1])]
-    return [_described(row) for row in rows.to_dict("records") if _has_panel(row, name[2])]
+    return [_published_picture(row) for row in rows.to_dict("records") if _has_panel(row, name[2])]
 
 
 def _has_panel(row: dict[str, str], letter: str) -> bool:
@@ -80,7 +80,7 @@ def _has_panel(row: dict[str, str], letter: str) -> bool:
     return first <= letter <= (last or first)
 
 
-def _described(row: dict[str, str]) -> str:
+def _published_picture(row: dict[str, str]) -> str:
     parts = {key: text for key, text in row.items() if text != "nan"}
     text = f"{parts['y_axis']} against {parts['x_axis']}"
     for word, key in (("Curves", "curves"), ("Setting", "setting"), ("It shows", "claim")):

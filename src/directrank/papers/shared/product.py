@@ -285,16 +285,16 @@ def draw(evidence: Evidence, name: str | None = None) -> FigureResult | TableRes
     """
     item = product(evidence.paper, name or evidence.product)
     if evidence.failed and 0 < evidence.n_methods < item.least:
-        return _left_out(item, f"fewer than {item.least} methods could be trained")
+        return _placeholder(item, f"fewer than {item.least} methods could be trained")
     try:
         return call(evidence.paper, item.function, evidence, **item.options)
     except NothingToCompareError as error:
         if not evidence.failed:
             raise
-        return _left_out(item, error.what)
+        return _placeholder(item, error.what)
 
 
-def _left_out(item: Product, why: str) -> FigureResult | TableResult:
+def _placeholder(item: Product, why: str) -> FigureResult | TableResult:
     """What stands in the place of a product that cannot be made because methods failed."""
     said = f"Left out, because {why}; the table of all methods says which failed."
     data = pd.DataFrame({"left_out": [said]})
@@ -350,7 +350,7 @@ def build(
         published.write_results(path, result.data, result.about)
         return [path]
     figures = import_module(RENDERING)
-    said = _said_of_claims(item, claims_file)
+    said = _verdicts(item, claims_file)
     with figures.style():
         drawn = draw(evidence)
         kinds = set(drawn.data.get("data", ()))
@@ -402,7 +402,7 @@ def build_times(
     return Path(out)
 
 
-def _said_of_claims(item: Product, claims_file: str | Path | None) -> list[str]:
+def _verdicts(item: Product, claims_file: str | Path | None) -> list[str]:
     """Quotations from the file of claims for those on which a product bears."""
     if not item.claims:
         return []

@@ -175,15 +175,15 @@ def escape(text: str) -> str:
     parts = []
     for part in re.split(r"(<sub>.*?</sub>|\*\*.*?\*\*)", text):
         if part.startswith("<sub>"):
-            parts.append(rf"\textsubscript{{{_plain(part[5:-6])}}}")
+            parts.append(rf"\textsubscript{{{_characters(part[5:-6])}}}")
         elif part.startswith("**"):
-            parts.append(rf"\textbf{{{_plain(part[2:-2])}}}")
+            parts.append(rf"\textbf{{{_characters(part[2:-2])}}}")
         else:
-            parts.append(_plain(part))
+            parts.append(_characters(part))
     return "".join(parts)
 
 
-def _plain(text: str) -> str:
+def _characters(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 

@@ -146,16 +146,16 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
         IN_MAP.section(data, "MAP as the released code computes it", headed=True),
         AS_IN_TEXT.section(data, "Average precision as the text defines it, here", headed=True),
     ]
-    start = lead(_ahead(data, number), near_print(data))
+    start = lead(_best_method(data, number), near_print(data))
     return IN_NDCG.result(data, start, caption, sections, _table_notes(data, number))
 
 
-def _ahead(data: pd.DataFrame, number: int) -> str:
+def _best_method(data: pd.DataFrame, number: int) -> str:
     """The best method of the table in nDCG@10, and from how many it differs significantly."""
     rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
     rows = rows[rows["mean"].notna()]
     told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it with p < 0.01"
-    return IN_NDCG.ahead(rows, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
+    return IN_NDCG.extremes(rows, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
 
 
 def table_nerr(evidence: Evidence) -> TableResult:
@@ -177,10 +177,10 @@ def table_nerr(evidence: Evidence) -> TableResult:
         WITH_NERR.section(data[data["method"].isin(names)], title)
         for title, names in method_groups(data).items()
     ]
-    return WITH_NERR.result(data, lead(_orders(data)), caption, sections)
+    return WITH_NERR.result(data, lead(_nerr_lead(data)), caption, sections)
 
 
-def _orders(data: pd.DataFrame) -> str:
+def _nerr_lead(data: pd.DataFrame) -> str:
     """How alike nERR@10 and nDCG@10 order the methods, and which is the best by either."""
     theirs = data[~data["method"].isin(READINGS)]
     means = theirs.pivot(index="method", columns="metric", values="mean")
@@ -240,11 +240,11 @@ def table_selection(evidence: Evidence) -> TableResult:
     )
     columns = ["Method", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5"]
     columns.append("gain")
-    layout = Layout(_worth(data, test), caption, columns, [Section("", lines)])
+    layout = Layout(_selection_lead(data, test), caption, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 
-def _worth(data: pd.DataFrame, test: pd.DataFrame) -> str:
+def _selection_lead(data: pd.DataFrame, test: pd.DataFrame) -> str:
     """What choosing by the test set is worth."""
     gains = (test["test"] - test["validation"]).dropna()
     several = data.loc[data["architectures"] > 1, "method"].nunique()
@@ -432,7 +432,7 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     )
     at_ten = data[data["metric"] == "nDCG@10"]
     starred = share(int(at_ten["star"].sum()), len(at_ten) - 1)
-    best = ON_OHSUMED.ahead(data, "nDCG@10")
+    best = ON_OHSUMED.extremes(data, "nDCG@10")
     start = lead(f"{best}; {starred} others differ from it with p < 0.01")
     return ON_OHSUMED.result(data, start, caption, sections)
 
