@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -25,7 +28,7 @@ from directrank.papers.shared.format import p_value
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
 from directrank.stats.estimates import of_difference
 from directrank.stats.tests import holm
 from directrank.study.specification import value_at
@@ -58,6 +61,16 @@ def lambda_functions(evidence: Evidence, experiment: str = "lambdas") -> dict[st
     )
 
 
+LAMBDAS: Cells = {
+    "Function": lambda row: row["function"],
+    "validation": lambda row: measured(row["validation_ndcg10"]),
+    "test": lambda row: measured(row["test_ndcg10"], row["half_width"]),
+    "difference": lambda row: difference(row["difference"], row["difference_half_width"]),
+    "p": lambda row: p_value(row["p_holm"], 3),
+    "learning rate": lambda row: row["chosen"],
+}
+
+
 def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     """The family of lambda functions, best on validation first, as the paper chose."""
     functions = lambda_functions(evidence, experiment)
@@ -67,7 +80,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     p_values = {name: difference.p_differs() for name, difference in compared.items()}
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     order = sorted(functions.values(), key=lambda curve: -_vali(curve))
-    rows, lines = [], []
+    rows = []
     for curve in order:
         run, name = curve.runs[0], curve.name
         interval = mean_of(curve, LEVEL).interval()
@@ -85,21 +98,13 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
             "half_width": interval.half_width,
             "queries": interval.n,
             "trials": run.n_trials,
-            "difference": None if gap is None else gap.mean,
-            "p_value": p_values.get(name),
-            "p_holm": corrected.get(name),
+            "difference": math.nan if gap is None else gap.mean,
+            "p_value": p_values.get(name, math.nan),
+            "p_holm": corrected.get(name, math.nan),
+            "difference_half_width": math.nan if gap is None else gap.interval().half_width,
+            "chosen": chosen(curve),
         }
         rows.append(row)
-        lines.append(
-            [
-                name,
-                measured(_vali(curve)),
-                measured(interval.mean, interval.half_width),
-                "" if gap is None else difference(gap.mean, gap.interval().half_width),
-                "" if gap is None else p_value(corrected[name], 3),
-                chosen(curve),
-            ]
-        )
     place = [curve.name for curve in order].index(own.name) + 1
     start = lead(
         f"{own.name}, which was the best function on the paper's Web validation data, is "
@@ -116,8 +121,9 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         "functions, chose one on its Web validation data, which are not public, and prints none "
         f"of the results. Edition {evidence.edition}."
     )
-    columns = ["Function", "validation", "test", "difference", "p", "learning rate"]
-    return TableResult(pd.DataFrame(rows), Layout(start, caption, columns, [Section("", lines)]))
+    data = pd.DataFrame(rows)
+    layout = Layout(start, caption, [*LAMBDAS], sections_of(data, LAMBDAS))
+    return TableResult(data.drop(columns=["difference_half_width", "chosen"]), layout)
 
 
 def table_recipe(evidence: Evidence) -> TableResult:
@@ -189,9 +195,17 @@ def _range(data: pd.DataFrame, level: int) -> str:
 EPOCHS = (1, 2, 3, 5, 10, 20)
 
 
+BATCHING: Cells = {
+    "epoch": lambda row: str(row["epoch"]),
+    "per query": lambda row: measured(row["per_query"]),
+    "per pair": lambda row: measured(row["per_pair"]),
+    "difference": lambda row: difference(row["difference"], row["half_width"]),
+}
+
+
 def table_batching(evidence: Evidence, experiment: str) -> TableResult:
     """The best validation NDCG so far by epoch with both updates, and NDCG on the test set."""
-    rows, sections, curves, on_test = [], [], [], []
+    rows, curves, on_test = [], [], []
     for net, title in SPEED_NETS.items():
         runs = [run for run in evidence.runs(experiment) if run.setting("net") == net]
         methods = by_method(runs, "exclude", variant=net, suffix=f", {title} nets")
@@ -200,12 +214,10 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
         batch, each = methods[V1], methods[V1_EACH]
         curves += [batch, each]
         by_query, by_pair = best_so_far(batch), best_so_far(each)
-        lines = []
         last = by_query.shape[1]
         for epoch in [*(epoch for epoch in EPOCHS if epoch < last), last]:
             a, b = by_query[:, epoch - 1], by_pair[:, epoch - 1]
             gap = of_difference(b, a)
-            half_width = gap.interval().half_width
             rows.append(
                 evidence.about(batch.dataset)
                 | {
@@ -214,13 +226,10 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
                     "per_query": float(a.mean()),
                     "per_pair": float(b.mean()),
                     "difference": gap.mean,
-                    "half_width": half_width,
+                    "half_width": gap.interval().half_width,
                     "trials": gap.n,
                 }
             )
-            means = (measured(float(a.mean())), measured(float(b.mean())))
-            lines.append([str(epoch), *means, difference(gap.mean, half_width)])
-        sections.append(Section(f"{title} nets", lines))
         gap = compare(each, batch, LEVEL)
         size = difference(gap.mean, gap.interval().half_width)
         on_test.append(
@@ -239,8 +248,10 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
         f"{protocol(curves, updates='')} Chosen learning rates and epochs: {picked}. "
         f"Edition {evidence.edition}."
     )
-    columns = ["epoch", "per query", "per pair", "difference"]
-    return TableResult(pd.DataFrame(rows), Layout(lead(*on_test), caption, columns, sections))
+    data = pd.DataFrame(rows)
+    parts = sections_of(data, BATCHING, "net")
+    sections = [replace(part, title=f"{SPEED_NETS[part.title]} nets") for part in parts]
+    return TableResult(data, Layout(lead(*on_test), caption, [*BATCHING], sections))
 
 
 def best_so_far(method: Method) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +36,7 @@ from directrank.papers.shared.methods_table import (
 )
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture, rows_where
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Cells, Layout, sections_of
 from directrank.system.errors import DataError
 
 #: Experiment → the data set's name in the paper and in its published table.
@@ -206,6 +207,15 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     return ON_OHSUMED.result(data, start, caption, [ON_OHSUMED.section(data)])
 
 
+TIME: Cells = {
+    "Loss": lambda row: printed_name(row["method"]),
+    "steps per epoch": lambda row: str(row["steps_per_epoch"]),
+    "s per epoch": lambda row: f"{row['seconds_per_epoch']:.3f}",
+    "ms per step": lambda row: f"{1e3 * row['seconds_per_step']:.1f}",
+    "relative": lambda row: f"{row['relative']:.2f}",
+}
+
+
 def table_time(evidence: Evidence) -> TableResult:
     """What an epoch of each loss takes; measured times."""
     entries, times, sections, sentences, slowest = [], [], [], [], []
@@ -217,38 +227,30 @@ def table_time(evidence: Evidence) -> TableResult:
         }
         if not methods:
             continue
-        fastest = min(float(run.result.history["seconds"].median()) for run in methods.values())
-        lines = []
-        for method, run in methods.items():
-            entry, seconds = _epochs(evidence, method, run)
-            per_step = seconds / entry["steps_per_epoch"]
-            entries.append(entry | {"paper_dataset": title})
-            times.append(
-                {
-                    "dataset": run.dataset.title,
-                    "method": method,
-                    "seconds_per_epoch": seconds,
-                    "seconds_per_step": per_step,
-                }
-            )
-            lines.append(
-                [
-                    printed_name(method),
-                    str(entry["steps_per_epoch"]),
-                    f"{seconds:.3f}",
-                    f"{1e3 * per_step:.1f}",
-                    f"{seconds / fastest:.2f}",
-                ]
-            )
+        part = pd.DataFrame([_epochs(evidence, name, run) for name, run in methods.items()])
+        seconds = pd.DataFrame(
+            {
+                "dataset": part["dataset"],
+                "method": part["method"],
+                "seconds_per_epoch": [
+                    float(run.result.history["seconds"].median()) for run in methods.values()
+                ],
+            }
+        )
+        seconds["seconds_per_step"] = seconds["seconds_per_epoch"] / part["steps_per_epoch"]
+        entries.append(part.assign(paper_dataset=title))
+        times.append(seconds)
+        ordered = seconds.set_index("method")["seconds_per_epoch"].sort_values(kind="stable")
         first = next(iter(methods.values()))
         place = heading_of(title, first.dataset.kind, first.dataset.title)
-        own = {row["method"]: row["seconds_per_epoch"] for row in times[-len(methods) :]}
-        slow, fast = max(own, key=own.__getitem__), min(own, key=own.__getitem__)
         slowest.append(
-            f"on {place}, an epoch of {printed_name(slow)} takes {own[slow] / own[fast]:.1f} times "
-            f"as long as one of {printed_name(fast)}"
+            f"on {place}, an epoch of {printed_name(str(ordered.index[-1]))} takes "
+            f"{ordered.iloc[-1] / ordered.iloc[0]:.1f} times as long as one of "
+            f"{printed_name(str(ordered.index[0]))}"
         )
-        sections.append(Section(place, lines))
+        relative = seconds["seconds_per_epoch"] / ordered.iloc[0]
+        shown = seconds.assign(steps_per_epoch=part["steps_per_epoch"], relative=relative)
+        sections.append(replace(*sections_of(shown, TIME), title=place))
         sentences.append(data_sentence([first], "test", "test set"))
     if not entries:
         raise DataError("no loss of Table 3 was trained", f"add runs to {' or '.join(PARTS)}")
@@ -260,23 +262,21 @@ def table_time(evidence: Evidence) -> TableResult:
         "benchmarks/results/losses.md has that of each loss. "
         f"{' '.join(sentences)} Edition {evidence.edition}."
     )
-    columns = ["Loss", "steps per epoch", "s per epoch", "ms per step", "relative"]
-    layout = Layout(lead(*slowest), caption, columns, sections)
-    return TableResult(pd.DataFrame(entries), layout, pd.DataFrame(times))
+    data = pd.concat(entries, ignore_index=True)
+    layout = Layout(lead(*slowest), caption, [*TIME], sections)
+    return TableResult(data, layout, pd.concat(times, ignore_index=True))
 
 
-def _epochs(evidence: Evidence, method: str, run: PlannedRun) -> tuple[dict[str, Any], float]:
-    """What a loss's epochs are, and the median of their seconds."""
+def _epochs(evidence: Evidence, method: str, run: PlannedRun) -> dict[str, Any]:
+    """What the epochs of a loss are."""
     queries = run.result.record["data"]["splits"]["train"]["queries"]
-    history = run.result.history
-    entry = evidence.about(run.dataset) | {
+    return evidence.about(run.dataset) | {
         "method": method,
         "queries": queries,
         "steps_per_epoch": math.ceil(queries / run.result.spec["training"]["batch_queries"]),
-        "epochs_measured": len(history),
+        "epochs_measured": len(run.result.history),
         "n_parameters": int(run.result.fits["n_parameters"].iloc[0]),
     }
-    return entry, float(history["seconds"].median())
 
 
 #: Published name of a data set in Table 2 → its name in the catalogue.

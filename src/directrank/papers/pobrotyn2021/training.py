@@ -27,7 +27,7 @@ from directrank.papers.shared.format import headings, minus, number, share, sign
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, over_trials
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
@@ -41,9 +41,27 @@ SMOOTHNESS = {
 PAPER_VALUE = 1.0
 
 
+def _share(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.0%}"
+
+
+def _value_tried(row: Mapping[str, Any]) -> str:
+    paper = row["row"] == f"{row['setting']} = {PAPER_VALUE:g}"
+    return row["row"] + (" (the paper's)" if paper else "")
+
+
+SELECTION: Cells = {
+    "Smoothness": _value_tried,
+    "validation": lambda row: measured(row["vali"], row["vali_half_width"], 2),
+    "test": lambda row: measured(row["test"], row["test_half_width"], 2),
+    "best on validation": lambda row: _share(row["chosen_on_vali"]),
+    "best on test": lambda row: _share(row["chosen_on_test"]),
+}
+
+
 def table_selection(evidence: Evidence) -> TableResult:
     """α and τ chosen on validation, beside the paper's choice on test."""
-    entries, sections, promises, sentences = [], [], [], []
+    entries, promises, sentences = [], [], []
     for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
         runs = sorted(evidence.runs(experiment), key=lambda run: run.setting(setting))
         if not runs:
@@ -56,7 +74,6 @@ def table_selection(evidence: Evidence) -> TableResult:
         }
         chosen = {split: level[split].argmax(0) for split in level}
         trials = np.arange(level["test"].shape[1])
-        lines = []
         common = evidence.about(runs[0].dataset) | {"loss": loss, "setting": symbol}
         for place, value in enumerate(values):
             shares = {split: float((chosen[split] == place).mean()) for split in chosen}
@@ -68,20 +85,6 @@ def table_selection(evidence: Evidence) -> TableResult:
         for split, part in (("vali", "validation"), ("test", "test")):
             best = [level[name][chosen[split], trials] for name in ("vali", "test")]
             entries.append(common | _levels(f"chosen on {part}, per trial", *best))
-        for entry in entries[-len(values) - 2 :]:
-            paper = entry["row"] == f"{symbol} = {PAPER_VALUE:g}"
-            lines.append(
-                [
-                    entry["row"] + (" (the paper's)" if paper else ""),
-                    measured(entry["vali"], entry["vali_half_width"], 2),
-                    measured(entry["test"], entry["test_half_width"], 2),
-                    *(
-                        "" if name not in entry else f"{entry[name]:.0%}"
-                        for name in ("chosen_on_vali", "chosen_on_test")
-                    ),
-                ]
-            )
-        sections.append(Section(loss, lines))
         promises.append(_optimism(loss, symbol, level, chosen))
         sentences.append(data_sentence(runs, "test", "test set"))
     if not entries:
@@ -94,9 +97,9 @@ def table_selection(evidence: Evidence) -> TableResult:
         "A query without a relevant document counts as 1. The last columns give the share of the "
         f"trials in which a value was the best. {sentences[0]} Edition {evidence.edition}."
     )
-    columns = ["Smoothness", "validation", "test", "best on validation", "best on test"]
-    layout = Layout(lead(*promises), caption, columns, sections)
-    return TableResult(pd.DataFrame(entries), layout)
+    data = pd.DataFrame(entries)
+    sections = sections_of(data, SELECTION, "loss")
+    return TableResult(data, Layout(lead(*promises), caption, [*SELECTION], sections))
 
 
 def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
@@ -151,6 +154,21 @@ def candidates(run: PlannedRun) -> pd.DataFrame:
     return merged[["trial", "form", "rounds", "vali", "first_loss", "last_loss"]]
 
 
+def _gap(value: float) -> str:
+    return "" if math.isnan(value) else minus(f"{value:.1e}")
+
+
+TRANSPOSE: Cells = {
+    "NeuralNDCG − NeuralNDCGᵀ": lambda row: f"{row['comparison']}, {row['metric']}",
+    "difference": lambda row: difference(row["difference"], row["half_width"], 2),
+    "mean |difference|": lambda row: number(row["mean_absolute"], 2),
+    "SD over seeds": lambda row: number(row["seed_deviation"], 2),
+    "loss, 1st epoch": lambda row: _gap(row["first_epoch_loss_gap"]),
+    "loss, last epoch": lambda row: _gap(row["last_epoch_loss_gap"]),
+    "trials": lambda row: str(row["trials"]),
+}
+
+
 def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableResult:
     """Whether NeuralNDCG and its transpose differ significantly.
 
@@ -187,27 +205,6 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
     if rows is not None:
         entries += _row_differences(evidence, rows)
     data = pd.DataFrame(entries)
-    lines = [
-        [
-            f"{entry['comparison']}, {entry['metric']}",
-            difference(entry["difference"], entry["half_width"], 2),
-            number(entry["mean_absolute"], 2),
-            number(entry["seed_deviation"], 2),
-            _gap(entry.get("first_epoch_loss_gap")),
-            _gap(entry.get("last_epoch_loss_gap")),
-            str(entry["trials"]),
-        ]
-        for entry in entries
-    ]
-    columns = [
-        "NeuralNDCG − NeuralNDCGᵀ",
-        "difference",
-        "mean |difference|",
-        "SD over seeds",
-        "loss, 1st epoch",
-        "loss, last epoch",
-        "trials",
-    ]
     caption = (
         "The difference between NeuralNDCG and its transpose in NDCG points ± the half width of "
         "its 95% interval. In the rows with a number of rounds of Sinkhorn scaling, both are "
@@ -227,8 +224,8 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         "Intervals are not corrected for multiple comparisons. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    layout = Layout(_transpose_lead(data), caption, columns, [Section("", lines)])
-    return TableResult(data, layout)
+    sections = sections_of(data, TRANSPOSE)
+    return TableResult(data, Layout(_transpose_lead(data), caption, [*TRANSPOSE], sections))
 
 
 def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]]:
@@ -267,11 +264,25 @@ def _transpose_lead(data: pd.DataFrame) -> str:
     )
 
 
+def _rounds_tried(row: Mapping[str, Any]) -> str:
+    name = _rounds(row["rounds"]) if row["rounds"] else "no scaling"
+    return name + (" (the paper's)" if row["rounds"] == PAPER_ROUNDS else "")
+
+
+SINKHORN: Cells = {
+    "Maximum rounds": _rounds_tried,
+    "NDCG@5": lambda row: measured(row["mean"], row["half_width"], 2),
+    f"gain over {PAPER_ROUNDS} rounds": lambda row: difference(
+        row["gain"], row["gain_half_width"], 2
+    ),
+}
+
+
 def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
     """What training gains from Sinkhorn scaling, per number of rounds."""
     run = evidence.only_run(pairs)
     frame = candidates(run)
-    entries, sections = [], []
+    entries = []
     for form, title in FORMS.items():
         by_rounds = frame[frame["form"] == form].pivot(
             index="trial", columns="rounds", values="vali"
@@ -282,7 +293,6 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
                 f"add {PAPER_ROUNDS} to loss.iterations",
                 file=run.result.folder,
             )
-        lines = []
         for rounds in by_rounds:
             entry = evidence.about(run.dataset) | {"loss": title, "rounds": int(rounds)}
             entry |= over_trials(by_rounds[rounds].to_numpy())
@@ -290,17 +300,6 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
                 gain = mean_interval((by_rounds[rounds] - by_rounds[PAPER_ROUNDS]).to_numpy())
                 entry |= {"gain": gain.mean, "gain_half_width": gain.half_width}
             entries.append(entry)
-            name = "no scaling" if rounds == 0 else _rounds(rounds)
-            lines.append(
-                [
-                    name + (" (the paper's)" if rounds == PAPER_ROUNDS else ""),
-                    measured(entry["mean"], entry["half_width"], 2),
-                    difference(
-                        entry.get("gain", math.nan), entry.get("gain_half_width", math.nan), 2
-                    ),
-                ]
-            )
-        sections.append(Section(title, lines))
     data = pd.DataFrame(entries)
     caption = (
         "Effect of Sinkhorn scaling on training: NDCG@5 in per cent on the validation set after "
@@ -309,7 +308,6 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         "random weights, batches and dropout). Queries without a relevant document are left out. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    columns = ["Maximum rounds", "NDCG@5", f"gain over {PAPER_ROUNDS} rounds"]
     gains = data.dropna(subset="gain")
     told = gains[gains["gain"].abs() > gains["gain_half_width"]]
     parts = [
@@ -320,7 +318,8 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         f"{share(len(told), len(gains))} differences from the paper's {PAPER_ROUNDS} rounds have "
         "an interval that excludes zero" + (f": {'; '.join(parts)}" if parts else "")
     )
-    return TableResult(data, Layout(start, caption, columns, sections))
+    sections = sections_of(data, SINKHORN, "loss")
+    return TableResult(data, Layout(start, caption, [*SINKHORN], sections))
 
 
 def _rounds(count: int) -> str:
@@ -329,10 +328,6 @@ def _rounds(count: int) -> str:
 
 def _deviation(values: np.ndarray) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else math.nan
-
-
-def _gap(value: float | None) -> str:
-    return "" if value is None else minus(f"{value:.1e}")
 
 
 #: What explains the variance of the means of losses and networks, the standard deviation over

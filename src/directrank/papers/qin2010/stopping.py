@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from directrank.papers.shared.format import count, listed, number, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Cells, Layout, sections_of
 from directrank.system.errors import DataError
 
 #: The learner that is Algorithm 1 with its stopping rule.
@@ -179,13 +181,24 @@ def value_at(method: Method, column: str, cap: int | None) -> float:
     )
 
 
+def _mean(heading: str, row: Mapping[str, Any]) -> str:
+    return number(row[heading])
+
+
+STOPPING: Cells = {
+    "Cap on epochs": lambda row: count(row["cap"]),
+    "met δ": lambda row: f"{count(row['met'])} of {count(row['starts'])}",
+    "median epochs": lambda row: count(round(row["median_epochs"])),
+    **{heading: partial(_mean, heading) for heading in TABLE4_METRICS},
+}
+
+
 def stopping(evidence: Evidence) -> TableResult:
     """Table 4's rows of Algorithm 1, had a cap on epochs stopped it before its rule."""
     runs = by_algorithm_1(evidence.runs("ohsumed_methods"))
     if not runs:
         raise DataError("Algorithm 1 was not run", "add ApproxNDCG to ohsumed_methods")
     methods = by_method(runs, "zero", order=(OWN, SMALL_START))
-    headings = {heading: f"test_{metrics[0]}" for heading, metrics in TABLE4_METRICS.items()}
     rows = []
     for name, method in methods.items():
         training = method.runs[0].result.spec["training"]
@@ -202,24 +215,12 @@ def stopping(evidence: Evidence) -> TableResult:
                     "trials": method.runs[0].n_trials,
                     "folds": len(method.runs),
                 }
-                | {heading: value_at(method, column, cap) for heading, column in headings.items()}
+                | {
+                    heading: value_at(method, f"test_{letor}", cap)
+                    for heading, (letor, _) in TABLE4_METRICS.items()
+                }
             )
     data = pd.DataFrame(rows)
-    sections = [
-        Section(
-            name,
-            [
-                [
-                    count(row["cap"]),
-                    f"{count(row['met'])} of {count(row['starts'])}",
-                    count(round(row["median_epochs"])),
-                    *(number(row[heading]) for heading in headings),
-                ]
-                for _, row in group.iterrows()
-            ],
-        )
-        for name, group in data.groupby("method", sort=False)
-    ]
     first = next(iter(methods.values()))
     caption = (
         f"{OWN} of Table 4 under other caps on epochs, with the weights that the same random "
@@ -229,8 +230,8 @@ def stopping(evidence: Evidence) -> TableResult:
         "without a relevant document count as 0. The last row of each is that of Table 4. "
         f"{ending_sentence(first.runs)}{evidence.sources(first.runs, 'test sets')}"
     )
-    columns = ["Cap on epochs", "met δ", "median epochs", *headings]
-    return TableResult(data, Layout(_lead(data), caption, columns, sections))
+    sections = sections_of(data, STOPPING, "method")
+    return TableResult(data, Layout(_lead(data), caption, [*STOPPING], sections))
 
 
 def _lead(data: pd.DataFrame) -> str:

@@ -23,7 +23,7 @@ from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
 from directrank.stats.intervals import mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
@@ -366,12 +366,19 @@ def epoch_seconds(run: PlannedRun) -> np.ndarray:
     return seconds
 
 
+TABLE6: Cells = {
+    "Algorithm": lambda row: row["method"],
+    "seconds": lambda row: measured(row["seconds"], digits=2),
+    "range": lambda row: f"{row['fastest']:.2f} to {row['slowest']:.2f}",
+}
+
+
 def table6(evidence: Evidence) -> TableResult:
     """Table 6: seconds per iteration of ApproxNDCG and of SoftRank."""
     runs = {run.setting("method"): run for run in evidence.runs("iteration_time")}
     if not runs:
         raise DataError("nothing was run of iteration_time", "add its runs to the edition")
-    rows, times, lines = [], [], []
+    rows, times = [], []
     for method, run in runs.items():
         seconds = epoch_seconds(run)
         rows.append(
@@ -386,13 +393,7 @@ def table6(evidence: Evidence) -> TableResult:
                 "slowest": float(seconds.max()),
             }
         )
-        lines.append(
-            [
-                method,
-                measured(float(np.median(seconds)), digits=2),
-                f"{seconds.min():.2f} to {seconds.max():.2f}",
-            ]
-        )
+    measured_times = pd.DataFrame(times)
     first = next(iter(runs.values()))
     caption = (
         "Seconds per iteration (one pass over the training queries) on fold 1 for one linear model "
@@ -403,9 +404,9 @@ def table6(evidence: Evidence) -> TableResult:
         f"from machine to machine. Models are trained on {first.trained_on} of "
         f"{first.dataset.title} ({first.dataset.kind} data). Edition {evidence.edition}."
     )
-    columns = ["Algorithm", "seconds", "range"]
-    layout = Layout(_table6_lead(times), caption, columns, [Section("", lines)])
-    return TableResult(pd.DataFrame(rows), layout, pd.DataFrame(times))
+    sections = sections_of(measured_times, TABLE6)
+    layout = Layout(_table6_lead(times), caption, [*TABLE6], sections)
+    return TableResult(pd.DataFrame(rows), layout, measured_times)
 
 
 def _table6_lead(times: Sequence[Mapping[str, Any]]) -> str:

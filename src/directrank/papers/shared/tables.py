@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,28 @@ class Layout:
     columns: Sequence[str]
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+
+
+Cells = Mapping[str, Callable[[Mapping[str, Any]], str]]
+"""Heading → what a row shows below it, from the row's columns."""
+
+
+def sections_of(data: pd.DataFrame, cells: Cells, by: str = "", title: str = "{}") -> list[Section]:
+    """Sections with a line per row.
+
+    Args:
+        data: the rows; a number that a row does not have is NaN.
+        cells: what a line shows, by the table's headings.
+        by: the column whose values have a section each; all rows are in one without it.
+        title: the heading of such a section, in which the braces stand for the value.
+    """
+    parts = [("", data)]
+    if by:
+        parts = [(title.format(name), part) for name, part in data.groupby(by, sort=False)]
+    return [
+        Section(name, [[cell(row) for cell in cells.values()] for row in part.to_dict("records")])
+        for name, part in parts
+    ]
 
 
 def in_front(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:

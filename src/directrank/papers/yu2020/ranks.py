@@ -39,7 +39,7 @@ from directrank.papers.shared.findings import (
 from directrank.papers.shared.format import count, headings, signed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Cells, Layout, Section, in_front, sections_of
 from directrank.papers.yu2020.accuracy import TABLE1_ROWS
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
@@ -289,6 +289,16 @@ def table1(evidence: Evidence) -> TableResult:
     return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
 
 
+TABLE2: Cells = {
+    "α": lambda row: count(row["alpha"]),
+    "here": lambda row: measured(row["mean"], row["half_width"], 2),
+    "paper": lambda row: printed(row["published"], 2),
+    "difference": lambda row: signed(row["difference"], 2),
+    "in per cent": lambda row: signed(100 * row["difference"] / row["published"], 1),
+    "in standard errors": lambda row: signed(row["difference_in_se"], 1),
+}
+
+
 def table2(evidence: Evidence) -> TableResult:
     """Table 2: the error of sigmoid ranks against their steepness."""
     in_print = evidence.published("yu2020_table2")
@@ -314,11 +324,7 @@ def table2(evidence: Evidence) -> TableResult:
     errors = standard_error(data["half_width"], data["vectors"])
     # The published mean is one of as many random lists, so it is as uncertain as ours.
     data = add_differences(data, error=errors, published_error=errors)
-    sections = [
-        Section(f"{VECTORS} lists of {n} documents", _table2_lines(part))
-        for n, part in data.groupby("documents", sort=False)
-    ]
-    columns = ["α", "here", "paper", "difference", "in per cent", "in standard errors"]
+    sections = sections_of(data, TABLE2, "documents", f"{VECTORS} lists of {{}} documents")
     caption = (
         "Error of sigmoid ranks, the sum of the absolute rank errors of a list's documents: the "
         f"mean over {VECTORS} lists of scores uniform on [0, 1) ± the half width of its 95% t "
@@ -328,26 +334,12 @@ def table2(evidence: Evidence) -> TableResult:
         "Scores are artificial, as in the paper; nothing is trained. "
         f"Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(lead(met(data)), caption, columns, sections))
+    return TableResult(data, Layout(lead(met(data)), caption, [*TABLE2], sections))
 
 
 def _about(evidence: Evidence, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows of a table with what all of them are about in front."""
     return in_front(pd.DataFrame(rows), {"edition": evidence.edition, "data": SCORES.kind})
-
-
-def _table2_lines(part: pd.DataFrame) -> list[list[str]]:
-    return [
-        [
-            count(row.alpha),
-            measured(row.mean, row.half_width, 2),
-            printed(row.published, 2),
-            signed(row.difference, 2),
-            signed(100 * row.difference / row.published, 1),
-            signed(row.difference_in_se, 1),
-        ]
-        for row in part.itertuples()
-    ]
 
 
 def table3(evidence: Evidence) -> TableResult:
