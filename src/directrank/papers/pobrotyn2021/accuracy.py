@@ -51,8 +51,6 @@ OWN = (
     "NeuralNDCG^T@10",
     "NeuralNDCG^T@max",
 )
-APPROX = "ApproxNDCG"
-LAMBDARANK = "LambdaRank@max"
 
 #: The row that the paper does not have.
 ADDED = "LambdaMART"

@@ -142,10 +142,9 @@ def ending_sentence(runs: Sequence[PlannedRun]) -> str:
     runs = by_algorithm_1(runs)
     if not runs:
         return ""
-    loss = {"approx_ndcg": "ApproxNDCG", "approx_ap": "ApproxAP"}[
-        runs[0].result.spec["loss"]["name"]
-    ]
-    return f"{loss} is Algorithm 1 in {runs[0].result.spec['training']['dtype']}: {ending(runs)}. "
+    spec = runs[0].result.spec
+    name, dtype = NAMES[spec["loss"]["name"]], spec["training"]["dtype"]
+    return f"{name} is Algorithm 1 in {dtype}: {ending(runs)}. "
 
 
 def how_trained(methods: Mapping[str, Method]) -> str:
