@@ -19,10 +19,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from directrank.data.archives import open_archive
-from directrank.data.msrd.extract import as_lists
-from directrank.data.msrd.features import features
-from directrank.data.msrd.groups import answers, communities, folds
-from directrank.data.msrd.source import Collection, read
+from directrank.data.msrd.features import as_lists, features
+from directrank.data.msrd.source import Movies, answers, communities, folds, read
 from directrank.data.msrd.text import trigrams, words
 from directrank.data.prepared import ring_split
 from directrank.lists.packed import RankedLists
@@ -75,7 +73,7 @@ def shared_answers(answering: list[np.ndarray], split: Mapping[str, np.ndarray])
     return float(np.mean([np.isin(answering[query], trained).any() for query in split["test"]]))
 
 
-def near_duplicates(collection: Collection, split: Mapping[str, np.ndarray]) -> float:
+def near_duplicates(collection: Movies, split: Mapping[str, np.ndarray]) -> float:
     """Share of the test queries that are near duplicates of a training query."""
     runs = CountVectorizer(analyzer=lambda query: trigrams(words(query)), binary=True)
     counts = runs.fit_transform(collection.queries)

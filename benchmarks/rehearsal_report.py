@@ -30,7 +30,7 @@ from rehearsal_rows import PREPARED, begun, by_paper, finished, missing, prepare
 from rehearsal_targets import FACTOR, LEAST, SHARE, above, below, offenders, within
 
 from directrank.cli.cost import own_machine
-from directrank.cost.estimate import Estimate, estimate
+from directrank.cost.estimate import CostEstimate, estimate
 from directrank.cost.machine import Machine
 from directrank.edition.plan import Study, load
 from directrank.system.errors import DirectrankError
@@ -70,7 +70,7 @@ class Report:
 
 def collected(
     study: Study,
-    prediction: Estimate,
+    prediction: CostEstimate,
     folder: Path,
     earlier: pd.DataFrame | None = None,
     elsewhere: str | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from record_jobs import megabytes
 
-from directrank.cost.estimate import Estimate, compared, measured_runs, runs_of_papers
+from directrank.cost.estimate import CostEstimate, compared, measured_runs, runs_of_papers
 from directrank.cost.memory import requested_mb
 from directrank.edition.batches import gpus
 from directrank.edition.plan import Study
@@ -31,7 +31,7 @@ PREPARED = "data/prepared"
 
 def finished(
     study: Study,
-    prediction: Estimate,
+    prediction: CostEstimate,
     folder: Path,
     earlier: pd.DataFrame | None = None,
     elsewhere: bool = False,
@@ -120,7 +120,7 @@ def by_paper(fits: pd.DataFrame) -> pd.DataFrame:
     return fits.assign(paper=fits["papers"].str.split(BETWEEN)).explode("paper")
 
 
-def missing(study: Study, prediction: Estimate, fits: pd.DataFrame) -> pd.DataFrame:
+def missing(study: Study, prediction: CostEstimate, fits: pd.DataFrame) -> pd.DataFrame:
     """The fits that have not finished: ``run``, ``papers``, ``data``, ``predicted_s``.
 
     Their epochs are not known, so that the prediction is for all that they are allowed.

@@ -38,7 +38,7 @@ def lists() -> RankedLists:
     ],
 )
 def test_each_limit_is_the_fewest_that_may_be(lists, limits, ids):
-    assert lists.query_ids[filters.kept(lists, **limits)].tolist() == ids
+    assert lists.query_ids[filters.is_kept(lists, **limits)].tolist() == ids
     assert lists.query_ids[filters.select(lists, **limits).queries].tolist() == ids
 
 

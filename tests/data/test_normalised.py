@@ -69,7 +69,7 @@ def in_memory(data: Path, fold: int | None, limits: dict, normalisation: dict):
     splits = {}
     for split in SPLITS:
         opened = open_dataset(split_folder(data, fold, split))
-        splits[split] = opened.select(np.flatnonzero(filters.kept(opened, **limits)))
+        splits[split] = opened.select(np.flatnonzero(filters.is_kept(opened, **limits)))
     return normalise.apply(normalisation, splits)
 
 

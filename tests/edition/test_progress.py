@@ -5,14 +5,14 @@ import time
 import pytest
 
 from directrank.edition import progress
-from directrank.edition.progress import Progress
+from directrank.edition.progress import TrainingProgress
 
 SECONDS = {"long": 90.0, "short": 8.0, "shorter": 2.0}
 
 
 def test_the_share_of_the_work_follows_from_predicted_seconds_and_not_from_the_number_of_runs():
     trained: set = set()
-    watch = Progress(SECONDS, trained.__contains__, print)
+    watch = TrainingProgress(SECONDS, trained.__contains__, print)
     assert watch.text(100) == (
         "0 of 3 runs are trained, 0 % of the work; too early to estimate the time left"
     )
@@ -27,7 +27,7 @@ def test_the_share_of_the_work_follows_from_predicted_seconds_and_not_from_the_n
 def test_reports_come_at_intervals_until_everything_is_trained(monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", 0.05)
     trained, said = {"long"}, []
-    Progress(SECONDS, trained.__contains__, said.append).start()
+    TrainingProgress(SECONDS, trained.__contains__, said.append).start()
     time.sleep(0.3)
     trained.update(SECONDS)
     time.sleep(0.3)
@@ -40,4 +40,4 @@ def test_reports_come_at_intervals_until_everything_is_trained(monkeypatch):
 
 def test_nothing_is_reported_if_nothing_is_trained(monkeypatch):
     monkeypatch.setattr(progress.threading, "Thread", lambda **_: pytest.fail("was started"))
-    Progress({}, lambda run: False, print).start()
+    TrainingProgress({}, lambda run: False, print).start()

@@ -14,7 +14,7 @@ from directrank.edition import plan, workflow
 from directrank.study import results
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import json_text, write_text
-from directrank.system.locks import Claim
+from directrank.system.locks import HeldLocks
 from directrank.system.schema import read_yaml
 from studies import study_of, workflow_of
 from workflow_runs import ROOT, TINY
@@ -225,7 +225,7 @@ def test_as_many_networks_are_trained_at_once_as_share_a_gpu(study):
 def test_data_that_are_only_read_may_be_shared(study, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, *_ = study.data
-    with_other = Claim(".snakemake/claims", ["edition-other"], [f"data-{first}"])
+    with_other = HeldLocks(".snakemake/claims", ["edition-other"], [f"data-{first}"])
     tiny.claim([]).release()
     with pytest.raises(ConfigError, match=f"'data-{first}' is being worked on"):
         tiny.claim([first])

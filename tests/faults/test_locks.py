@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from directrank.system.errors import ConfigError
-from directrank.system.locks import Claim
+from directrank.system.locks import HeldLocks
 
 HOLD = """
 import sys, time
-from directrank.system.locks import Claim
-Claim(sys.argv[1], sys.argv[2:3], sys.argv[3:])
+from directrank.system.locks import HeldLocks
+HeldLocks(sys.argv[1], sys.argv[2:3], sys.argv[3:])
 print("held", flush=True)
 time.sleep(60)
 """
@@ -44,7 +44,7 @@ def held(tmp_path):
 def test_the_second_is_told_who_the_first_is(held, tmp_path):
     first = held("edition")
     with pytest.raises(ConfigError, match=f"'edition' .* by process {first.pid} on ") as error:
-        Claim(tmp_path, ["data", "edition"])
+        HeldLocks(tmp_path, ["data", "edition"])
     assert "leaves no lock to remove" in str(error.value)
     # Nothing is held of what was asked for together with it.
     held("data")
@@ -54,7 +54,7 @@ def test_a_killed_process_holds_nothing(held, tmp_path):
     first = held("edition")
     first.send_signal(signal.SIGKILL)
     first.wait()
-    claim = Claim(tmp_path, ["edition"])
+    claim = HeldLocks(tmp_path, ["edition"])
     assert json.loads((tmp_path / "edition.lock").read_text())["pid"] == os.getpid()
     claim.release()
     assert (tmp_path / "edition.lock").read_text() == ""
@@ -62,9 +62,9 @@ def test_a_killed_process_holds_nothing(held, tmp_path):
 
 def test_many_may_share_what_nobody_claims_alone(held, tmp_path):
     held("first", "data")
-    second = Claim(tmp_path, ["second"], ["data"])
+    second = HeldLocks(tmp_path, ["second"], ["data"])
     with pytest.raises(ConfigError, match="'data' is being worked on"):
-        Claim(tmp_path, ["data"])
+        HeldLocks(tmp_path, ["data"])
     second.release()
 
 
@@ -72,8 +72,8 @@ def test_a_claim_from_another_machine_that_was_not_given_back_is_respected(tmp_p
     lock = tmp_path / "edition.lock"
     lock.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": "today"}))
     with pytest.raises(ConfigError, match="process 7 on elsewhere, since today") as error:
-        Claim(tmp_path, ["edition"])
+        HeldLocks(tmp_path, ["edition"])
     assert f"remove {lock}" in str(error.value)
     assert "elsewhere" in lock.read_text()
     lock.write_text(json.dumps({"host": platform.node(), "pid": 7, "since": "today"}))
-    Claim(tmp_path, ["edition"]).release()
+    HeldLocks(tmp_path, ["edition"]).release()

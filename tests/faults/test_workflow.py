@@ -10,8 +10,8 @@ from workflow_runs import output_of, snakemake
 PLAN = "results/tiny/plan/bruch2019/figure1.json"
 HOLD = """
 import sys, time
-from directrank.system.locks import Claim
-Claim(sys.argv[1], ["edition-tiny"])
+from directrank.system.locks import HeldLocks
+HeldLocks(sys.argv[1], ["edition-tiny"])
 print("held", flush=True)
 time.sleep(600)
 """

@@ -98,7 +98,9 @@ def test_without_a_gpu_nothing_is_taken(named, tmp_path, monkeypatch):
 def test_data_are_staged_once_and_are_what_they_were(data, tmp_path):
     found = []
     jobs = [
-        threading.Thread(target=lambda: found.append(staging.staged(data, tmp_path / "node", SPEC)))
+        threading.Thread(
+            target=lambda: found.append(staging.stage_data(data, tmp_path / "node", SPEC))
+        )
         for _ in range(4)
     ]
     for job in jobs:
@@ -117,9 +119,9 @@ def test_data_are_staged_once_and_are_what_they_were(data, tmp_path):
 
 
 def test_a_copy_that_was_damaged_on_the_node_is_made_again(data, tmp_path):
-    folder = staging.staged(data, tmp_path / "node", SPEC)
+    folder = staging.stage_data(data, tmp_path / "node", SPEC)
     (folder / "store/labels.npy").write_bytes(b"gone")
-    assert staging.staged(data, tmp_path / "node", SPEC) == folder
+    assert staging.stage_data(data, tmp_path / "node", SPEC) == folder
     assert (folder / "store/labels.npy").read_bytes() == (data / "store/labels.npy").read_bytes()
 
 
@@ -130,14 +132,14 @@ def test_a_full_disk_makes_the_run_read_the_shared_data(data, tmp_path, monkeypa
 
     monkeypatch.setattr(shutil, "copyfile", full)
     said = []
-    assert staging.staged(data, tmp_path / "node", SPEC, said.append) == data
+    assert staging.stage_data(data, tmp_path / "node", SPEC, said.append) == data
     assert "No space left on device" in said[0]
     assert [path.name for path in (tmp_path / "node").iterdir() if path.is_dir()] == []
 
 
 def test_staging_something_else_than_prepared_data_is_refused(tmp_path):
     with pytest.raises(DataError, match="not a prepared data set"):
-        staging.staged(tmp_path, tmp_path / "node", SPEC)
+        staging.stage_data(tmp_path, tmp_path / "node", SPEC)
 
 
 @pytest.mark.parametrize(

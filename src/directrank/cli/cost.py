@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from directrank.cost.estimate import Estimate
+    from directrank.cost.estimate import CostEstimate
     from directrank.cost.machine import Machine
 
 EPILOG = """\
@@ -193,7 +193,7 @@ def _measured(device: str, threads: int) -> Machine:
     return measure(device, threads)
 
 
-def _print_products(edition: str, prediction: Estimate) -> None:
+def _print_products(edition: str, prediction: CostEstimate) -> None:
     cpu, gpu = prediction.cpu, prediction.gpu
     assumed = "" if gpu.measured else "ASSUMED, not measured here; "
     print(f"CPU: {cpu.name}, {cpu.threads} thread(s) per fit; {_speed(cpu)}")

@@ -183,7 +183,7 @@ def _list(options: argparse.Namespace) -> None:
         print(f"{name:24}{catalog.get(name, options.catalogue).title}")
 
 
-def _chosen(options: argparse.Namespace) -> list[Entry]:
+def _entries(options: argparse.Namespace) -> list[Entry]:
     from directrank.data import catalog
 
     names = options.names or [
@@ -197,7 +197,7 @@ def _status(options: argparse.Namespace) -> None:
 
     raw = catalog.raw_folder(options.raw)
     print(f"archives in {raw.resolve()}:")
-    for entry in _chosen(options):
+    for entry in _entries(options):
         path = None if entry.generator else catalog.find_archive(entry, raw)
         if entry.generator:
             print(f"  {entry.name}: generated, so it needs no archive")
@@ -212,7 +212,7 @@ def _verify(options: argparse.Namespace) -> None:
     from directrank.data.prepare import verify
 
     raw = catalog.raw_folder(options.raw)
-    entries = _chosen(options)
+    entries = _entries(options)
     if options.names:
         catalog.require(entries, raw)
     for entry in entries:
@@ -232,7 +232,7 @@ def _fetch(options: argparse.Namespace) -> None:
     from directrank.system.progress import Progress
 
     raw = catalog.raw_folder(options.raw)
-    for entry in _chosen(options):
+    for entry in _entries(options):
         archive = catalog.find_archive(entry, raw)
         if archive is None:
             with Progress(f"fetching {entry.name}", unit="B") as progress:

@@ -93,7 +93,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    from directrank.data.staging import staged
+    from directrank.data.staging import stage_data
     from directrank.learners.neural.checkpoints import StoppedError, signalled
     from directrank.study.failures import write_failure
     from directrank.study.run import execute
@@ -108,7 +108,7 @@ def _fit(options: argparse.Namespace) -> None:
     if options.fits_per_gpu and options.device != "cpu" and spec["learner"] == "neural":
         nodes.take_gpu(options.fits_per_gpu)
     if options.stage:
-        data = staged(data, os.path.expandvars(options.stage), spec)
+        data = stage_data(data, os.path.expandvars(options.stage), spec)
     began = time.monotonic()
     with Progress(options.out.name) as progress, signalled() as stop:
         try:

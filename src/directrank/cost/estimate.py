@@ -19,7 +19,7 @@ from directrank.system.usage import read_usage
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """The predicted cost of a study.
 
     Attributes:
@@ -46,7 +46,7 @@ def estimate(
     cpu: Machine = REFERENCE["cpu"],
     gpu: Machine = REFERENCE["cuda"],
     prepared_folder: str | Path = "data/prepared",
-) -> Estimate:
+) -> CostEstimate:
     """Predict what a study costs; its data need not be prepared.
 
     Args:
@@ -91,7 +91,7 @@ def estimate(
     # What is no network stays on the CPU.
     runs["gpu_seconds"] = (on_gpus["seconds"] * gpu.slowness).fillna(runs["seconds"])
     runs["gpu_like"] = on_gpus["like"].fillna("on the CPU")
-    return Estimate(cpu, gpu, runs, _by_product(study, runs))
+    return CostEstimate(cpu, gpu, runs, _by_product(study, runs))
 
 
 def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
@@ -135,7 +135,7 @@ def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
+def against(prediction: CostEstimate, results: str | Path) -> pd.DataFrame:
     """Compare predicted with measured seconds for every run that has been measured.
 
     It is :func:`compared` with :func:`measured_runs`, which say what is returned and raised.
@@ -143,7 +143,7 @@ def against(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     return compared(prediction, measured_runs(prediction, results))
 
 
-def measured_runs(prediction: Estimate, results: str | Path) -> pd.DataFrame:
+def measured_runs(prediction: CostEstimate, results: str | Path) -> pd.DataFrame:
     """What the measured runs of a study took.
 
     Args:
@@ -182,7 +182,7 @@ def measured_runs(prediction: Estimate, results: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"epochs_taken": float})
 
 
-def compared(prediction: Estimate, measured: pd.DataFrame) -> pd.DataFrame:
+def compared(prediction: CostEstimate, measured: pd.DataFrame) -> pd.DataFrame:
     """Compare predicted seconds on the CPU with measured ones.
 
     ``ratio`` is measured ÷ predicted. ``ratio_at_epochs`` compares with ``predicted_at_epochs_s``,

@@ -37,7 +37,7 @@ class ArchiveFile:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArchiveLayout:
     """The places of files in an archive: a path with ``{split}`` and, with folds, ``{fold}``."""
 
     path: str
@@ -72,7 +72,7 @@ class Entry:
     drop_unused_features: bool = False
     vali_from_train: float | None = None
     text: Mapping[str, Any] = field(default_factory=dict)
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[ArchiveLayout, ...] = ()
     quirks: tuple[str, ...] = ()
     sha256: Mapping[str, str] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
@@ -280,11 +280,11 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     )
     default = "Fold{fold}/{split}.txt" if "folds" in values else "{split}.txt"
     values["layouts"] = tuple(
-        Layout(layout["path"], layout.get("splits", {split: split for split in SPLITS}))
+        ArchiveLayout(layout["path"], layout.get("splits", {split: split for split in SPLITS}))
         for layout in values.get("layouts", [{"path": default}])
     )
     if "one_file" in values:
-        values["layouts"] = (Layout(values["one_file"], {ALL: ALL}),)
+        values["layouts"] = (ArchiveLayout(values["one_file"], {ALL: ALL}),)
     values["quirks"] = tuple(values.get("quirks", ()))
     entry = Entry(name=name, **values)
     for archive in entry.archives:

@@ -96,16 +96,16 @@ def _give_back_pages(features: np.ndarray) -> None:
 
 
 def check(settings: Mapping[str, Any]) -> None:
-    """Raise :class:`ConfigError` for a setting that :func:`kept` does not have."""
+    """Raise :class:`ConfigError` for a setting that :func:`is_kept` does not have."""
     refuse_unknown(settings, DEFAULTS, "filter")
 
 
-def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
+def is_kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> np.ndarray:
     """Whether each query has enough documents and enough relevant ones, bool ``[Q]``.
 
     >>> features, labels = np.zeros((5, 1), np.float32), np.array([0, 1, 0, 0, 0], np.float32)
     >>> lists = RankedLists(features, labels, np.array([0, 3, 4, 5]), np.array([7, 8, 9]))
-    >>> kept(lists, min_documents=2, min_relevant=1).tolist()
+    >>> is_kept(lists, min_documents=2, min_relevant=1).tolist()
     [True, False, False]
 
     Args:
@@ -119,12 +119,12 @@ def kept(lists: RankedLists, min_documents: int = 1, min_relevant: int = 0) -> n
 def select(
     lists: RankedLists, min_documents: int = 1, min_relevant: int = 0, where: str = "the data"
 ) -> Selection:
-    """The queries that :func:`kept` keeps; ``where`` is their name for the error.
+    """The queries that :func:`is_kept` keeps; ``where`` is their name for the error.
 
     Raises:
         DataError: no query is left.
     """
-    keep = kept(lists, min_documents, min_relevant)
+    keep = is_kept(lists, min_documents, min_relevant)
     if not keep.any():
         raise nothing_left(where, min_documents, min_relevant)
     return Selection(lists, np.flatnonzero(keep))

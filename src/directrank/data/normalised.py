@@ -57,7 +57,7 @@ def open_splits(
     Args:
         data: the prepared data set's folder (of all folds).
         fold: counted from 1; None if there are no folds.
-        filter_settings: settings of :func:`directrank.data.filters.kept`.
+        filter_settings: settings of :func:`directrank.data.filters.is_kept`.
         normalisation: settings of :func:`directrank.data.normalise.fit`; its statistics are those
             of the training split only.
         train_on: ``train``, or ``train_and_vali``, which adds the queries of the validation split
@@ -186,7 +186,7 @@ def _write_store(
     Splits of other folds may be empty, but not those of this one.
     """
     everything, ranges = prepared.open_store(data), {}
-    keep = filters.kept(everything, **made_from["filter"])
+    keep = filters.is_kept(everything, **made_from["filter"])
     before = np.concatenate([[0], np.cumsum(keep)])
     for name in record["splits"]:
         first, last = (int(before[query]) for query in prepared.split_range(data / name))

@@ -192,9 +192,9 @@ def _draw_ranges(axes: Axes, features: list[dict[str, str]]) -> None:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    def shown(value: Any) -> str:
+    def text(value: Any) -> str:
         return f"{value:.4g}" if isinstance(value, float) else str(value)
 
     lines = [" | ".join(table.columns), " | ".join("---" for _ in table.columns)]
-    lines += [" | ".join(shown(value) for value in row) for row in table.itertuples(index=False)]
+    lines += [" | ".join(text(value) for value in row) for row in table.itertuples(index=False)]
     return "".join(f"| {line} |\n" for line in lines)

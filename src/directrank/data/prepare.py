@@ -517,7 +517,7 @@ def _check_counts(entry: Entry, record: Mapping[str, Any], store: Store, whole: 
 def _filtered(limits: Mapping[str, int], store: Store) -> dict[str, int]:
     """Counts after a filter, from labels and offsets only; features are not read."""
     lists = prepared.open_store(store.folder.parent)
-    keep = filters.kept(lists, **{key: limits[key] for key in filters.DEFAULTS})
+    keep = filters.is_kept(lists, **{key: limits[key] for key in filters.DEFAULTS})
     keep[store.n_distinct :] = False
     return {"queries": int(keep.sum()), "documents": int(lists.lengths[keep].sum())}
 

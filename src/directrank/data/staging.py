@@ -13,7 +13,7 @@ from directrank.system import locks
 from directrank.system.errors import DataError
 
 
-def staged(
+def stage_data(
     data: str | Path,
     stage: str | Path,
     spec: Mapping[str, Any],

@@ -5,7 +5,7 @@ A stand-in has the columns, label shares, list lengths and empty queries of the 
 signal that separates classes of models in the same order. It is **not** the real set: no number
 measured on it is a measurement on the real one, and every name ends in ``_standin`` so that this is
 visible wherever the number is used. The signal was shaped without looking at losses (see
-:mod:`directrank.data.standin_relevance`).
+:func:`utility`).
 
 Profiles, with the reason for every number, are in ``standins.yaml`` beside this module. Every query
 has its own random stream and is computed separately, so it does not depend on the number of queries
@@ -18,18 +18,130 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
 
-from directrank.data import standin_columns
+from directrank.data import standin_pages
 from directrank.data.prepared import SPLITS
-from directrank.data.standin_pages import Lengths, Pages, draw_pages
-from directrank.data.standin_relevance import utility
+from directrank.data.standin_pages import Lengths, Pages, bm25, draw_pages
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import ConfigError
 from directrank.system.schema import refuse_unknown, suggest
+
+BODY, ANCHOR, TITLE, URL, WHOLE = range(5)
+#: The title idf of a query (the sum over its terms) that divides head from tail queries.
+HEAD_IDF, HEAD_SCALE = 17.0, 2.0
+
+
+def utility(pages: Pages, weights: Mapping[str, float], noise: float) -> np.ndarray:
+    """Usefulness of each page for its query, float64 ``[N]``; labels are cut from it.
+
+    Args:
+        pages: the pages.
+        weights: the section ``relevance`` of a profile, one weight for each of :func:`parts`.
+        noise: factor on the noise of the profile.
+    """
+    values = parts(pages)
+    terms = (
+        (noise if name == "noise" else 1.0) * weight * values[name]
+        for name, weight in weights.items()
+    )
+    return cast(np.ndarray, sum(terms))
+
+
+def parts(pages: Pages) -> dict[str, np.ndarray]:
+    """The parts of the utility, each float64 ``[N]`` of the order of 1."""
+    q = pages.query
+    facts = pages.facts
+    # Head queries, of few and common words, look for a site; tail queries look for a text. A
+    # model sees which in the query's idf columns.
+    head = (1 / (1 + np.exp((pages.idf[:, TITLE].sum(axis=1) - HEAD_IDF) / HEAD_SCALE)))[q]
+    kind = 1 - 2 * head
+    covered = (pages.counts > 0).sum(axis=2) / pages.n_terms[q][:, None]
+    scores = bm25(pages)
+    whole = _soft(scores[:, WHOLE], 20, 12)
+    title = _soft(scores[:, TITLE], 9, 9)
+    url = _soft(scores[:, URL], 6, 9)
+    page_rank = _soft(facts["page_rank"], 15_000, 12_000)
+    site_rank = _soft(facts["site_rank"], 35_000, 15_000)
+    return {
+        "smooth": whole + 0.5 * title,
+        "gated": (
+            kind * (whole + 0.6 * title)
+            + 0.8 * (1 - head) * title * whole
+            + head * (1.2 * url * page_rank + 0.5 * site_rank * page_rank)
+        ),
+        "composed": 1.3 * kind * page_rank * site_rank,
+        "text": (1 - head) * _text(pages, covered),
+        "site": head * _site(pages, covered),
+        "clicks": _clicks(facts),
+        "quality": _quality(facts, covered),
+        "topic": pages.topic,
+        # What a tail query asks of a page's topic, a head query does not want.
+        "turned": kind * pages.topic,
+        "level": pages.level[q],
+        "noise": pages.noise,
+    }
+
+
+def _soft(values: np.ndarray, centre: float, scale: float) -> np.ndarray:
+    return np.tanh((values - centre) / scale)
+
+
+def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    return (values > low) & (values < high)
+
+
+def _text(pages: Pages, covered: np.ndarray) -> np.ndarray:
+    """A text of readable length that holds every term some times, but is not stuffed with them."""
+    asked = np.arange(pages.counts.shape[2]) < pages.n_terms[pages.query][:, None]
+    rarest = np.where(asked, pages.counts[:, BODY], np.inf).min(axis=1)
+    length = pages.lengths[:, BODY]
+    density = pages.counts[:, BODY].sum(axis=1) / np.maximum(length, 1.0)
+    return (
+        0.8 * (_between(rarest, 2, 12) & _between(length, 250, 2500))
+        - 0.4 * (rarest >= 12)
+        + 0.9 * ((covered[:, TITLE] >= 0.5) & _between(length, 250, 1200))
+        - 0.9 * ((density > 0.12) & (rarest >= 3))
+    )
+
+
+def _site(pages: Pages, covered: np.ndarray) -> np.ndarray:
+    """A shallow page that the query names, linked to neither by nobody nor by everybody."""
+    facts = pages.facts
+    named = np.maximum(covered[:, URL], covered[:, ANCHOR]) >= 0.5
+    shallow = facts["slashes"] <= 2
+    return (
+        0.9 * (named & shallow)
+        + 0.7 * (_between(facts["in_links"], 3, 3000) & shallow)
+        + 0.6 * ((facts["in_links"] > 3) ^ (facts["out_links"] > 0))
+    )
+
+
+def _clicks(facts: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Clicks of this query tell; those of other queries only where readers stayed."""
+    clicked = facts["url_clicks"] > 6
+    return (
+        1.0 * (facts["query_clicks"] > 0)
+        + 0.5 * (facts["query_clicks"] > 30)
+        + 0.6 * (clicked & (facts["dwell_time"] > 25))
+        - 0.3 * (clicked & (facts["dwell_time"] <= 12))
+    )
+
+
+def _quality(facts: Mapping[str, np.ndarray], covered: np.ndarray) -> np.ndarray:
+    """Pages classed as bad are of no use, the more so where they match; middling classes help."""
+    bad = facts["bad_quality"] > 20
+    matching = covered[:, WHOLE] == 1.0
+    return (
+        -0.8 * (bad & matching)
+        - 0.2 * bad
+        + 0.5 * (_between(facts["quality"], 3, 12) & matching)
+        + 0.4 * ((facts["site_rank"] > 30_000) ^ (facts["out_links"] > 0))
+    )
+
 
 #: The value to which the real sets' marker of missing values (1.797e308) is clipped when read.
 HUGE = 1e6
@@ -222,11 +334,11 @@ def _labels(values: np.ndarray, pages: Pages, cuts: np.ndarray) -> np.ndarray:
 def _raw_columns(pages: Pages, columns: Mapping[str, Any]) -> np.ndarray:
     kind = columns["kind"]
     if kind == "wide":
-        return standin_columns.wide(pages, columns)
+        return standin_pages.wide(pages, columns)
     if kind == "mslr":
-        return standin_columns.mslr(pages)
-    raw = getattr(standin_columns, kind)(pages)
-    return standin_columns.per_query_minmax(raw, pages.offsets)
+        return standin_pages.mslr(pages)
+    raw = getattr(standin_pages, kind)(pages)
+    return standin_pages.per_query_minmax(raw, pages.offsets)
 
 
 def _features(pages: Pages, columns: Mapping[str, Any], curves: np.ndarray | None) -> np.ndarray:

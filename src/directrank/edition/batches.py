@@ -9,7 +9,7 @@ from directrank.edition.plan import Study, runs_behind
 
 
 @dataclass(frozen=True)
-class Batch:
+class RunBatch:
     """Runs that one process trains.
 
     Attributes:
@@ -29,7 +29,7 @@ def gpus(study: Study, run: str) -> int:
     return int(study.config["device"] == "cuda" and neural)
 
 
-def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str, Batch]:
+def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str, RunBatch]:
     """The batches of a study by name, such as ``qin2010-ohsumed-f1-2``.
 
     The runs of a batch belong to the same papers and read the same fold, and either all use a GPU
@@ -52,7 +52,7 @@ def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str
     for group, runs in groups.items():
         for number, part in enumerate(_parts(runs, seconds, most), start=1):
             is_long = seconds[part[0]] > most
-            result[f"{group}-{number}"] = Batch(study.run_data[part[0]], tuple(part), is_long)
+            result[f"{group}-{number}"] = RunBatch(study.run_data[part[0]], tuple(part), is_long)
     return result
 
 

@@ -179,7 +179,7 @@ def _with_data(study: Study, paper: str, experiments: Mapping[str, Any]) -> list
     source."""
 
     def is_made(product: str) -> bool:
-        items = _shown(study, paper, product)
+        items = _with_repeated(study, paper, product)
         data = [experiments[name]["data"] for item in items for name in item.needs]
         analytic = any(not item.needs and not item.repeats for item in items)
         return analytic or any(is_available(study.config, name) for name in data)
@@ -192,7 +192,7 @@ def _needs(study: Study, paper: str, experiments: Mapping[str, Any]) -> dict[str
     entry = study.config["papers"][paper]
     needs: dict[str, tuple[str, ...]] = {}
     for product in entry["products"]:
-        items = _shown(study, paper, product)
+        items = _with_repeated(study, paper, product)
         for item in items:
             if item.collection not in (None, *entry["collections"]):
                 raise ConfigError(
@@ -328,7 +328,7 @@ def _plan(
     repeats = _repeated(study, paper, product)
     prepared = {
         name: source.key
-        for item in _shown(study, paper, product)
+        for item in _with_repeated(study, paper, product)
         for name in item.data
         if "source" in study.config["datasets"].get(name, {})
         for source in [_data_source(study.config, name)]
@@ -352,7 +352,7 @@ def _plan(
     }
 
 
-def _shown(study: Study, paper: str, product: str) -> list[papers.Product]:
+def _with_repeated(study: Study, paper: str, product: str) -> list[papers.Product]:
     """A product and those whose cells it shows again."""
     return [papers.product(paper, name) for name in [product, *_repeated(study, paper, product)]]
 

@@ -13,7 +13,7 @@ INTERVAL = 60.0
 LEAST_SHARE = 0.01
 
 
-class Progress:
+class TrainingProgress:
     """Reports how many runs are trained, from :meth:`start` to the end of the process.
 
     Args:

@@ -21,7 +21,7 @@ SETS = {"train": "training set", "vali": "validation set", "test": "test set"}
 
 
 @dataclass(frozen=True)
-class Queries:
+class QuerySummary:
     """What must be known of the queries of one file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Queries:
     groups: np.ndarray
 
     @classmethod
-    def of(cls, grades: np.ndarray, numbers: np.ndarray, groups: np.ndarray | None) -> Queries:
+    def of(cls, grades: np.ndarray, numbers: np.ndarray, groups: np.ndarray | None) -> QuerySummary:
         """The queries of documents with these grades, query numbers and groups, ``[N]`` each."""
         _, first, query = np.unique(numbers, return_index=True, return_inverse=True)
         low, high = np.full(len(first), np.inf), np.zeros(len(first))
@@ -47,7 +47,7 @@ class Queries:
 def refuse_unusable(
     data: Path,
     name: str,
-    files: Mapping[str, Queries],
+    files: Mapping[str, QuerySummary],
     folds: int | None,
     vali_from_train: float,
     changes: Mapping[str, Any],
@@ -67,7 +67,7 @@ def refuse_unusable(
         where = SETS[split] + (f" of fold {fold}" if fold else "")
         if not len(places):
             raise DataError(f"has no query for the {where}", "give more queries", file=data)
-        places, drawn = _drawn(places, split, name, fold, changes)
+        places, drawn = _draw_queries(places, split, name, fold, changes)
         relevant = int(queries.relevant[places].sum())
         if not relevant:
             raise DataError(
@@ -100,10 +100,10 @@ def refuse_unusable(
 def _sets(
     data: Path,
     name: str,
-    files: Mapping[str, Queries],
+    files: Mapping[str, QuerySummary],
     folds: int | None,
     vali_from_train: float,
-) -> Iterator[tuple[int | None, str, Queries, np.ndarray]]:
+) -> Iterator[tuple[int | None, str, QuerySummary, np.ndarray]]:
     """Fold, split, the queries of its file, and which of them it has."""
     if folds is not None:
         queries = files[ALL]
@@ -138,7 +138,7 @@ def _sets(
         yield None, split, queries, places
 
 
-def _drawn(
+def _draw_queries(
     places: np.ndarray, split: str, name: str, fold: int | None, changes: Mapping[str, Any]
 ) -> tuple[np.ndarray, str]:
     """Those queries of a set that the budget draws, and words that say so if it draws some."""

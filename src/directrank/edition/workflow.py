@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from directrank.data import catalog, fetch, prepared
-from directrank.edition.batches import Batch, batches, gpus
+from directrank.edition.batches import RunBatch, batches, gpus
 from directrank.edition.compared import compared
 from directrank.edition.plan import Study, runs_behind
-from directrank.edition.progress import Progress
+from directrank.edition.progress import TrainingProgress
 from directrank.papers.one_protocol.choice import BENCHMARK
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
@@ -29,7 +29,7 @@ from directrank.study.batch import PlannedRun, plan_text
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text, sha256_of
-from directrank.system.locks import Claim
+from directrank.system.locks import HeldLocks
 
 #: The folder of each kind of product.
 FOLDERS: Mapping[papers.Kind, str] = {
@@ -43,7 +43,7 @@ PREPARING, LONG, DRAWING = 3, 2, 1
 
 
 @dataclass(frozen=True)
-class Part:
+class ProductGroup:
     """Products of a paper that are made by one job: all, or those of one or of all collections.
 
     Attributes:
@@ -90,7 +90,7 @@ class Workflow:
         self.batches = (
             batches(study, seconds, 60 * self.config["batch_minutes"])
             if files_are_shared
-            else {run: Batch(key, (run,)) for run, key in study.run_data.items()}
+            else {run: RunBatch(key, (run,)) for run, key in study.run_data.items()}
         )
         self._batch_of = {run: name for name, item in self.batches.items() for run in item.runs}
 
@@ -124,7 +124,7 @@ class Workflow:
         prefix = f"set -euo pipefail; PYTHON={shlex.quote(python)}; {' '.join(exports)} "
         return prefix.replace("{", "{{").replace("}", "}}")
 
-    def claim(self, keys: Collection[str]) -> Claim:
+    def claim(self, keys: Collection[str]) -> HeldLocks:
         """Claim the edition in this working folder, and the data sets ``keys`` that will be
         prepared.
 
@@ -134,7 +134,7 @@ class Workflow:
         Raises:
             ConfigError: another process is making the edition or working on its data.
         """
-        return Claim(
+        return HeldLocks(
             ".snakemake/claims",
             [f"edition-{self.edition}", *(f"data-{key}" for key in keys)],
             [f"data-{key}" for key in self.study.data if key not in keys],
@@ -247,7 +247,7 @@ class Workflow:
         }
         return {"fit": (choice(names[False]), 0), "fit_long": (choice(names[True]), LONG)}
 
-    def batch(self, wildcards: Any) -> Batch:
+    def batch(self, wildcards: Any) -> RunBatch:
         """The batch of a job; ConfigError if the edition has no such batch."""
         if wildcards.batch not in self.batches:
             raise ConfigError(f"edition '{self.edition}' has no batch '{wildcards.batch}'")
@@ -316,7 +316,7 @@ class Workflow:
 
     # Runs
 
-    def progress(self, batches: Iterable[str], say: Callable[[str], None]) -> Progress:
+    def progress(self, batches: Iterable[str], say: Callable[[str], None]) -> TrainingProgress:
         """The progress of training ``batches``, without the runs that are trained already.
 
         It is seen in their files, so nothing is known of it where files are not shared.
@@ -324,7 +324,7 @@ class Workflow:
         known = batches if self.files_are_shared else ()
         due = [run for name in known for run in self.batches[name].runs]
         seconds = {run: self.seconds[run] for run in due if not self._is_trained(run)}
-        return Progress(seconds, self._is_trained, say)
+        return TrainingProgress(seconds, self._is_trained, say)
 
     def _is_trained(self, run: str) -> bool:
         return self._planned(run).is_current(f"{self.results}/runs/{run}")
@@ -447,7 +447,7 @@ class Workflow:
         """All figures, tables and values of one collection, and the results behind them."""
         return self._files_of_parts(lambda part: part.collection == collection)
 
-    def _files_of_parts(self, chosen: Callable[[Part], bool]) -> list[str]:
+    def _files_of_parts(self, chosen: Callable[[ProductGroup], bool]) -> list[str]:
         parts = filter(chosen, self.parts.values())
         made = (self.part_figures, self.part_tables, self.part_runs)
         return [file for part in parts for files in made for file in files(part)]
@@ -457,35 +457,35 @@ class Workflow:
         return [f"{self.results}/plan/{paper}/{name}.json" for paper, name in self.study.products]
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, ProductGroup]:
         """The parts of the edition whose products one job makes, by name."""
         parts: dict[str, list[str]] = {}
-        found: dict[str, Part] = {}
+        found: dict[str, ProductGroup] = {}
         for paper, product in self.study.products:
             item = papers.product(paper, product)
             of = "collections" if item.across else item.collection
             name = paper if of is None else f"{paper}_{of}"
             parts.setdefault(name, []).append(product)
             measured = of is None and bool(claims_of(paper))
-            found[name] = Part(paper, item.collection, tuple(parts[name]), measured)
+            found[name] = ProductGroup(paper, item.collection, tuple(parts[name]), measured)
         return found
 
-    def part_plans(self, part: Part) -> list[str]:
+    def part_plans(self, part: ProductGroup) -> list[str]:
         """The plans of the products of a part."""
         return [f"{self.results}/plan/{part.paper}/{name}.json" for name in part.products]
 
-    def part_figures(self, part: Part) -> list[str]:
+    def part_figures(self, part: ProductGroup) -> list[str]:
         """All files of the figures of a part."""
         return self._files_of_part(part, {"figure"})
 
-    def part_tables(self, part: Part) -> list[str]:
+    def part_tables(self, part: ProductGroup) -> list[str]:
         """All files of the tables and values of a part, and its verdicts."""
         folder = f"paper_tables/{self.edition}/{part.paper}"
         verdicts = [f"{folder}/claims{end}" for end in (".csv", papers.TIMES)]
         tables = self._files_of_part(part, FOLDERS.keys() - {"figure"})
         return tables + (verdicts if part.has_claims else [])
 
-    def _files_of_part(self, part: Part, kinds: Collection[str]) -> list[str]:
+    def _files_of_part(self, part: ProductGroup, kinds: Collection[str]) -> list[str]:
         return [
             file
             for name in part.products
@@ -493,18 +493,18 @@ class Workflow:
             for file in self._files_of(part.paper, name)
         ]
 
-    def part_runs(self, part: Part) -> list[str]:
+    def part_runs(self, part: ProductGroup) -> list[str]:
         """The result files from which the products of a part are made."""
         plans = [self.study.products[part.paper, name] for name in part.products]
         return self.run_files(sorted(runs_behind(plans)))
 
-    def part_data(self, part: Part) -> list[str]:
+    def part_data(self, part: ProductGroup) -> list[str]:
         """The records of the prepared data sets that products of a part describe."""
         plans = (self.study.products[part.paper, name] for name in part.products)
         keys = dict.fromkeys(key for plan in plans for key in plan["prepared"].values())
         return [f"data/prepared/{key}/prepared.json" for key in keys]
 
-    def part_values(self, part: Part) -> list[str]:
+    def part_values(self, part: ProductGroup) -> list[str]:
         """The published values per query from which products of a part are made."""
         collections = self.config["papers"][part.paper]["collections"]
         items = (papers.product(part.paper, name) for name in part.products)
@@ -521,7 +521,7 @@ class Workflow:
         ]
         return [f"{logs}/products/{name}.log", *([] if self.files_are_shared else own)]
 
-    def part_code(self, part: Part) -> str:
+    def part_code(self, part: ProductGroup) -> str:
         """A digest of the code that makes the products of a part and tests its claims, of their
         entries in the paper's lists, and of all published values."""
         modules = set[str]()

@@ -26,7 +26,7 @@ from directrank.data.row_order import neutral_order, suspicious
 from directrank.data.tables import BY_SPLIT, KNOWN, Columns, Table, name_and_ending, read, some
 from directrank.edition.configuration import repository
 from directrank.edition.experiments import label, paper_experiments
-from directrank.edition.usable import Queries, refuse_unusable
+from directrank.edition.usable import QuerySummary, refuse_unusable
 from directrank.papers.one_protocol import LEAST_RANKED
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import atomic_folder, digest_of, sha256_of, write_text
@@ -398,7 +398,7 @@ def _refuse_unusable(
     for split, table in tables.items():
         rows = slice(begin, begin := begin + len(table.labels))
         groups = None if table.groups is None else _numbered(np.asarray(table.groups))[0]
-        files[split] = Queries.of(grades[rows], numbers[rows], groups)
+        files[split] = QuerySummary.of(grades[rows], numbers[rows], groups)
     changes = BUDGETS[request.budget]["set"]
     refuse_unusable(request.data, request.name, files, folds, VALI_FROM_TRAIN, changes)
 

@@ -15,11 +15,10 @@ from directrank.learners.saved import score_saved
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.study.failures import load_trained
-from directrank.study.ir_metadata import header
 from directrank.study.results import MODELS, RunResult
 from directrank.study.run import load_splits
 from directrank.study.specification import candidates, run_name
-from directrank.study.trec import write_qrels, write_run
+from directrank.study.trec import header, write_qrels, write_run
 from directrank.system.errors import ConfigError, DataError
 
 #: The tolerance for a metric of the same ranking.
@@ -72,7 +71,7 @@ def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> 
             n_values += same.size
             differing += int((~same).sum())
         tag = f"{name}.trial{trial}"
-        fits = [(run.record, _chosen(run, trial)) for run in runs]
+        fits = [(run.record, _chosen_candidate(run, trial)) for run in runs]
         text = header(tag, fits, trial, qrels.name, source, measures)
         files.append(Path(out) / f"{tag}.run")
         write_run(files[-1], ranked, tag, text)
@@ -124,7 +123,7 @@ def _test_set(run: RunResult, data: str | Path) -> RankedLists:
     return load_splits(run.spec, data)[0].test
 
 
-def _chosen(run: RunResult, trial: int) -> Mapping[str, Any]:
+def _chosen_candidate(run: RunResult, trial: int) -> Mapping[str, Any]:
     """The specification of the candidate whose model the trial kept."""
     fits = run.fits
     (number,) = fits.loc[(fits["trial"] == trial) & fits["selected"], "candidate"]
@@ -132,7 +131,7 @@ def _chosen(run: RunResult, trial: int) -> Mapping[str, Any]:
 
 
 def _scores(run: RunResult, trial: int, lists: RankedLists) -> np.ndarray:
-    spec = _chosen(run, trial)
+    spec = _chosen_candidate(run, trial)
     path = run.folder / MODELS / str(trial)
     return score_saved(path, spec["learner"], spec["model"], lists, run.record["threads"])
 

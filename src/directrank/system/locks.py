@@ -48,7 +48,7 @@ def locked(path: str | Path) -> Iterator[None]:
         yield
 
 
-class Claim:
+class HeldLocks:
     """Names that this process has claimed, until :meth:`release` or until it ends.
 
     Each is a lock on a file of that name, so a killed process leaves nothing to remove. The file

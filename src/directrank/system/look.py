@@ -83,10 +83,10 @@ def saved(figure: Figure, kind: str, metadata: Mapping[str, str | None], **optio
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, metadata=dict(metadata), **options)
     content = buffer.getvalue()
-    return _settled(content) if kind == "svg" else content
+    return _without_rounding_errors(content) if kind == "svg" else content
 
 
-def _settled(svg: bytes) -> bytes:
+def _without_rounding_errors(svg: bytes) -> bytes:
     """An SVG file without what differs between two layouts of the same figure: rounding errors.
 
     Coordinates are given to a thousandth of a point. Clip paths, which Matplotlib names by a digest

@@ -86,7 +86,7 @@ class Forks:
         So it is when a process that this one serves has ended, which they notice by themselves.
         """
         signals = (*FORWARDED, signal.SIGINT)
-        old = {number: signal.signal(number, self._told) for number in signals}
+        old = {number: signal.signal(number, self._forward_signal) for number in signals}
         try:
             waiting = iter(commands)
             while True:
@@ -107,7 +107,7 @@ class Forks:
             for number, handler in old.items():
                 signal.signal(number, handler)
 
-    def _told(self, number: int, frame: FrameType | None) -> None:
+    def _forward_signal(self, number: int, frame: FrameType | None) -> None:
         self.stopped = self.stopped or signal.Signals(number).name
         if number in FORWARDED:  # an interrupt of a terminal reaches the forks anyway
             for pid in self._running:

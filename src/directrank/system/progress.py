@@ -50,12 +50,12 @@ class Progress:
         now = time.monotonic()
         if now - self._logged >= LOG_INTERVAL or done == total:
             self._logged = now
-            of = "" if total is None else f"/{self._shown(total)} ({100 * done / total:.0f} %)"
+            of = "" if total is None else f"/{self._sized(total)} ({100 * done / total:.0f} %)"
             print(
-                f"{self.title}: {self._shown(done)}{of}, {now - self._began:.0f} s, {text}",
+                f"{self.title}: {self._sized(done)}{of}, {now - self._began:.0f} s, {text}",
                 file=sys.stderr,
                 flush=True,
             )
 
-    def _shown(self, number: int) -> str:
+    def _sized(self, number: int) -> str:
         return tqdm.format_sizeof(number, self.unit, 1000) if self.unit else str(number)

@@ -85,8 +85,7 @@ def test_a_single_fold_is_refused(world):
 @pytest.mark.skipif(not (RAW / "MSRD.zip").is_file(), reason=f"MSRD.zip is not in {RAW}")
 def test_the_real_collection_has_the_counts_of_the_catalogue_and_no_leak(tmp_path):
     from directrank.data.archives import open_archive
-    from directrank.data.msrd.groups import answers
-    from directrank.data.msrd.source import read
+    from directrank.data.msrd.source import answers, read
 
     catalog._load.cache_clear()
     prepare("msrd", RAW, tmp_path / "msrd", catalogue=ROOT / "data/datasets.yaml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from directrank.data.msrd.groups import communities, folds
+from directrank.data.msrd.source import communities, folds
 
 
 def franchises(n_groups=12, queries_each=20, movies_each=5, seed=3):

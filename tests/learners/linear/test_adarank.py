@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from directrank.learners.contract import Splits
 from directrank.learners.linear import adarank
-from directrank.learners.linear.adarank import Boosting
+from directrank.learners.linear.adarank import Reweighting
 from directrank.lists.packed import RankedLists
 from linear_data import JOB, lists
 
@@ -29,7 +29,7 @@ HAND = RankedLists(
 
 
 def test_the_hand_worked_case() -> None:
-    boosting = Boosting(HAND, AP, both_directions=False)
+    boosting = Reweighting(HAND, AP, both_directions=False)
     assert boosting.strength == pytest.approx(np.array([[1, 1 / 3], [1 / 2, 1]]))
     # Means 2/3 and 3/4: feature 1, with α = ½ ln(7/4 / (1/4)) = ½ ln 7.
     weak, alpha = boosting.weak_ranker()
@@ -46,13 +46,13 @@ def test_the_hand_worked_case() -> None:
 
 
 def test_upward_rankers_are_the_downward_ones_of_the_negated_feature() -> None:
-    strength = Boosting(HAND, AP).strength
+    strength = Reweighting(HAND, AP).strength
     assert strength.shape == (4, 2)
     assert strength[2] == pytest.approx([1 / 3, 1])  # feature 0 upwards
 
 
 def test_a_ranker_that_raised_nothing_rests_until_another_one_does() -> None:
-    boosting = Boosting(HAND, AP, both_directions=False)
+    boosting = Reweighting(HAND, AP, both_directions=False)
     first, alpha = boosting.weak_ranker()
     scores = alpha * HAND.features[:, first]
     boosting.reweigh(scores)

@@ -1,8 +1,7 @@
 """The features of MSRD's pairs of query and movie, each with its name; ``docs/msrd.md`` has them.
 
 They are of the kinds that LETOR has: coverage, BM25, the cosine of TF-IDF vectors and language
-models of each field; lengths; matches of phrases, numbers and names; and facts about the movie.
-"""
+models of each field; lengths; matches of phrases, numbers and names; and facts about the movie."""
 
 from __future__ import annotations
 
@@ -14,8 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from directrank.data.msrd.source import Collection
+from directrank.data.archives import Archive
+from directrank.data.msrd.source import Movies, answers, communities, folds, read
 from directrank.data.msrd.text import Counts, Pairs, bigrams, trigrams, words
+from directrank.lists.packed import RankedLists
 
 Named = Iterator[tuple[str, np.ndarray]]
 
@@ -34,7 +35,7 @@ FIELDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 ALL = "all"
 
 
-def features(collection: Collection) -> tuple[list[str], np.ndarray]:
+def features(collection: Movies) -> tuple[list[str], np.ndarray]:
     """Names of the features, and float32 ``[N, F]``."""
     fields = {
         name: [words(text(movie)) for movie in collection.movies] for name, text in FIELDS.items()
@@ -52,7 +53,7 @@ def features(collection: Collection) -> tuple[list[str], np.ndarray]:
 
 
 def _terms(
-    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
+    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Movies
 ) -> Named:
     """Coverage, BM25, TF-IDF and language models of each field."""
     pairs = Pairs(queries, collection.query, collection.movie)
@@ -117,7 +118,7 @@ def _jelinek_mercer(pairs: Pairs, counts: Counts) -> np.ndarray:
 
 
 def _phrases(
-    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
+    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Movies
 ) -> Named:
     """Share of the query's pairs of adjacent words that a field has."""
     pairs = Pairs([bigrams(query) for query in queries], collection.query, collection.movie)
@@ -128,7 +129,7 @@ def _phrases(
 
 
 def _characters(
-    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
+    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Movies
 ) -> Named:
     """Character trigrams that query and field share, so that misspelt words still count."""
     pairs = Pairs([trigrams(query) for query in queries], collection.query, collection.movie)
@@ -143,7 +144,7 @@ def _characters(
 
 
 def _matches(
-    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Collection
+    queries: Sequence[list[str]], fields: Mapping[str, list[list[str]]], collection: Movies
 ) -> Named:
     """Matches of the title as a whole, of numbers, of the year and of the director's surname."""
     movies = zip(collection.movies, fields["title"], strict=True)
@@ -227,7 +228,7 @@ def _longest_run(query: Sequence[str], title: str) -> int:
 
 
 def _facts(
-    fields: Mapping[str, list[list[str]]], queries: Sequence[list[str]], collection: Collection
+    fields: Mapping[str, list[list[str]]], queries: Sequence[list[str]], collection: Movies
 ) -> Named:
     """Lengths, and what is known of the movie; counts and sums of money as ``ln(1 + x)``."""
     for name in ("title", "overview"):
@@ -242,3 +243,50 @@ def _facts(
         yield key, np.log1p(np.maximum(0, facts[key]))
     yield "rating", facts["rating"]
     yield "year", np.where(facts["year"] > 1800, facts["year"] - 2000, 0)  # 0 means not known
+
+
+def extract(
+    archive: Archive, parts: int, note: Callable[[str], None]
+) -> tuple[list[RankedLists], dict[str, Any]]:
+    """The parts of the collection from which folds are made, and what the record says about them.
+
+    Queries whose answers lie in several parts are left out and counted. Nothing is random.
+
+    Args:
+        archive: the archive of the catalogue's entry.
+        parts: the number of parts.
+        note: called with a short description of each step.
+
+    Returns:
+        The lists of each part, and a mapping with ``feature_names`` and ``omitted``, the number of
+        items that were left out for each reason.
+
+    Raises:
+        DataError: see :func:`directrank.data.msrd.source.read`.
+    """
+    note("reading movies and judgements")
+    collection = read(archive)
+    note("finding groups of queries")
+    answering = answers(collection)
+    group, part = folds(answering, communities(answering, len(collection.movies)), parts)
+    note(f"extracting features of {len(collection.labels)} pairs")
+    names, values = features(collection)
+    whole = as_lists(collection, values, group)
+    omitted = dict(collection.omitted)
+    spanning = int((part < 0).sum())
+    if spanning:
+        omitted["queries whose answers lie in several parts"] = spanning
+    lists = [whole.select(np.flatnonzero(part == number)) for number in range(parts)]
+    return lists, {"feature_names": names, "omitted": omitted}
+
+
+def as_lists(collection: Movies, values: np.ndarray, group: np.ndarray) -> RankedLists:
+    """All queries with the features ``values``, float32 ``[N, F]``."""
+    offsets = np.searchsorted(collection.query, np.arange(len(collection.queries) + 1))
+    return RankedLists(
+        features=values,
+        labels=collection.labels,
+        offsets=offsets.astype(np.int64),
+        query_ids=collection.query_ids,
+        groups=group,
+    )

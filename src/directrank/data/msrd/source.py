@@ -1,4 +1,7 @@
-"""The files of MSRD: movies, with one JSON object per line, and tab-separated judgements."""
+"""MSRD's archive: its texts and judgements, groups of queries, and lists with features.
+
+The features themselves are computed in :mod:`directrank.data.msrd.features`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from directrank.data.archives import Archive
@@ -29,7 +34,7 @@ _AGAIN = "get the file again from the page of the data set"
 
 
 @dataclass(frozen=True)
-class Collection:
+class Movies:
     """Movies, queries, and what was judged.
 
     Attributes:
@@ -53,7 +58,7 @@ class Collection:
     omitted: dict[str, int] = field(default_factory=dict)
 
 
-def read(archive: Archive) -> Collection:
+def read(archive: Archive) -> Movies:
     """Read the collection.
 
     Judgements of a movie that is missing are left out and counted. The order of a query's
@@ -95,7 +100,7 @@ def read(archive: Archive) -> Collection:
         "judgements that are given twice": repeated,
         "queries without a judgement that is left": len(texts) - len(numbers),
     }
-    return Collection(
+    return Movies(
         movies=movies,
         queries=[texts[number] for number in numbers],
         query_ids=np.array(numbers, np.int64),
@@ -189,3 +194,66 @@ def _lines(archive: Archive, name: str) -> Iterator[tuple[Path, int, str]]:
 
 def _hash(*parts: str) -> str:
     return hashlib.sha256("\t".join(parts).encode()).hexdigest()
+
+
+def answers(collection: Movies) -> list[np.ndarray]:
+    """The positions of the movies that answer each query, ascending."""
+    n_queries = len(collection.queries)
+    bounds = np.searchsorted(collection.query, np.arange(n_queries + 1))
+    return [
+        np.sort(collection.movie[first:last][collection.labels[first:last] > 0])
+        for first, last in pairwise(bounds)
+    ]
+
+
+def communities(answering: Sequence[np.ndarray], n_movies: int) -> np.ndarray:
+    """The community of each movie, int ``[M]``: the smallest position of a movie in it.
+
+    Movies that answer the same queries belong together (Louvain's method; a query with k answers
+    links each pair of them with weight 1/k). Connected components would not serve this purpose,
+    because one of them would contain most movies.
+    """
+    weights: dict[tuple[int, int], float] = {}
+    for movies in answering:
+        for pair in combinations(movies.tolist(), 2):
+            weights[pair] = weights.get(pair, 0.0) + 1 / len(movies)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n_movies))
+    graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in sorted(weights.items()))
+    result = np.arange(n_movies)
+    for community in nx.community.louvain_communities(graph, seed=1):
+        result[sorted(community)] = min(community)
+    return result
+
+
+def folds(
+    answering: Sequence[np.ndarray], community: np.ndarray, n_folds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Groups of queries, and the fold in which each is tested.
+
+    Communities are assigned, the largest first, to the fold with the fewest queries. A query
+    without an answer belongs to no community and is a group of its own.
+
+    Returns:
+        Int ``[Q]`` twice: the group, and the fold, counted from 0; -1 for a query whose answers lie
+        in several folds, which is to be left out.
+    """
+    size = np.zeros(len(community))
+    for movies in answering:
+        np.add.at(size, community[movies], 1 / max(1, len(movies)))
+    load, of_community = np.zeros(n_folds), np.full(len(community), -1)
+    for number in sorted(np.flatnonzero(size), key=lambda number: (-size[number], number)):
+        of_community[number] = load.argmin()
+        load[of_community[number]] += size[number]
+    group = np.empty(len(answering), np.int64)
+    fold = np.empty(len(answering), np.int64)
+    for query, movies in enumerate(answering):
+        if not len(movies):
+            group[query], fold[query] = len(community) + query, load.argmin()
+            load[fold[query]] += 1
+            continue
+        found = np.unique(of_community[community[movies]])
+        fold[query] = found[0] if len(found) == 1 else -1
+        names, counts = np.unique(community[movies], return_counts=True)
+        group[query] = names[counts.argmax()]
+    return group, fold

@@ -39,7 +39,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     train = data.train.select(np.flatnonzero(data.train.relevant_counts() > 0))
     features, vali = features_of(train), features_of(data.vali)
     selection = metrics.label(job.selection)
-    boosting = Boosting(train, settings["measure"], settings["both_directions"])
+    boosting = Reweighting(train, settings["measure"], settings["both_directions"])
     weights = np.zeros(train.n_features)
     best, best_round, kept = -math.inf, 0, weights
     history: list[dict[str, Any]] = []
@@ -66,7 +66,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     return fitted(kept, history, info)
 
 
-class Boosting:
+class Reweighting:
     """The weights of the queries, and the choice of the next weak ranker.
 
     Weak ranker ``j < F`` sorts by feature j downwards, ``F + j`` upwards. One that was chosen and
