@@ -44,6 +44,13 @@ with plain_errors():
         SharedFSUsage.INPUT_OUTPUT in workflow.storage_settings.shared_fs_usage,
     )
 
+
+def in_report(file):
+    """The output `file`, marked for Snakemake's own report if that shows it."""
+    flags = STUDY.in_report(file)
+    return report(file, **flags) if flags else file
+
+
 STUDY.forget_incomplete()
 EDITION = STUDY.edition
 RESULTS = STUDY.results

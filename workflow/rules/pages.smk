@@ -22,6 +22,29 @@ rule tables_page:
         '"$PYTHON" -m directrank page tables {input:q} --out {output:q} > {log:q} 2>&1'
 
 
+rule captions:
+    input:
+        STUDY.product_files("figure", ".svg"),
+        STUDY.product_files("table", ".md"),
+    output:
+        STUDY.caption_files(),
+    log:
+        f"logs/{EDITION}/captions.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        out=subpath(output[0], ancestor=2),
+        code=edition.code("directrank.papers.shared.pages"),
+    message:
+        "Writing the captions of Snakemake's report"
+    shell:
+        '"$PYTHON" -m directrank page captions {input:q} --out {params.out:q} > {log:q} 2>&1'
+
+
 rule numbers_page:
     input:
         csv=STUDY.tables_of_one_protocol(".csv"),

@@ -34,8 +34,8 @@ for _name, _part in STUDY.parts.items():
             data=STUDY.part_data(_part),
             values=STUDY.part_values(_part),
         output:
-            figures=STUDY.part_figures(_part),
-            tables=STUDY.part_tables(_part),
+            figures=[in_report(file) for file in STUDY.part_figures(_part)],
+            tables=[in_report(file) for file in STUDY.part_tables(_part)],
         log:
             STUDY.part_logs(_name),
         priority: edition.DRAWING
@@ -87,7 +87,12 @@ rule claims_page:
         claims=STUDY.claims_of_papers(),
         times=STUDY.claims_of_papers(TIMES),
     output:
-        csv=f"paper_tables/{EDITION}/claims.csv",
+        csv=report(
+            f"paper_tables/{EDITION}/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"product": "claims", "title": "Verdicts on the papers' claims"},
+        ),
         md=f"paper_tables/{EDITION}/claims.md",
         times=f"paper_tables/{EDITION}/claims{TIMES}",
     log:

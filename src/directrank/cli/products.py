@@ -114,8 +114,21 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     losses.set_defaults(run=_losses_page)
 
+    captions = subparsers.add_parser(
+        "captions",
+        help="write the captions of Snakemake's report",
+        description="Write a caption in reStructuredText for each figure and table, which "
+        "`snakemake --report` shows beside it.",
+        epilog="example: directrank page captions figures/demo/*/*.svg --out results/demo/captions",
+    )
+    captions.add_argument(
+        "products", metavar="FILE", type=Path, nargs="+", help="SVG files and Markdown tables"
+    )
+    captions.set_defaults(run=_captions)
+
     for command in (tables, numbers, losses):
         command.add_argument("--out", type=Path, required=True, help="the page to write")
+    captions.add_argument("--out", type=Path, required=True, help="the folder to write")
 
 
 def _add_claims(subparsers: argparse._SubParsersAction) -> None:
@@ -217,6 +230,12 @@ def _numbers_page(options: argparse.Namespace) -> None:
     from directrank.papers.one_protocol.numbers_page import write
 
     write(options.tables, options.out)
+
+
+def _captions(options: argparse.Namespace) -> None:
+    from directrank.papers.shared.pages import write_captions
+
+    write_captions(options.products, options.out)
 
 
 def _losses_page(options: argparse.Namespace) -> None:

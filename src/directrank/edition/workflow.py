@@ -367,6 +367,34 @@ class Workflow:
         stem = f"{FOLDERS[item.kind]}/{self.edition}/{paper}/{name}"
         return [stem + ending for ending in endings]
 
+    def caption_files(self) -> list[str]:
+        """The captions that Snakemake's own report shows with figures and tables."""
+        shown = [*self.product_files("figure", ".svg"), *self.product_files("table", ".md")]
+        return [self._caption(file) for file in shown]
+
+    def _caption(self, file: str) -> str:
+        paper, name = Path(file).parts[-2:]
+        return f"{self.results}/captions/{paper}/{Path(name).stem}.rst"
+
+    def in_report(self, file: str) -> dict[str, Any] | None:
+        """How Snakemake's own report shows an output: arguments of its flag ``report``.
+
+        None for what it leaves out: it shows the drawing of a figure, and the numbers of a table.
+        """
+        folder, _, paper, name = file.split("/")
+        stem, suffix = name.split(".")
+        if (paper, stem) not in self.study.products:
+            return None
+        item = papers.product(paper, stem)
+        if suffix != {"figure": "svg", "table": "csv"}.get(item.kind):
+            return None
+        return {
+            "caption": Path(self._caption(file)).absolute(),
+            "category": papers.paper_title(paper),
+            "subcategory": folder.removeprefix("paper_").capitalize(),
+            "labels": {"product": stem, "title": item.title},
+        }
+
     def gallery_files(self) -> list[str]:
         """The page that shows every figure with its caption; empty if there are no figures."""
         return [f"figures/{self.edition}/README.md"] if self.product_files("figure") else []

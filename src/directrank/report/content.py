@@ -12,7 +12,7 @@ from directrank.edition.configuration import repository
 from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
-from directrank.papers.shared.product import paper_module, product
+from directrank.papers.shared.product import paper_title, product
 from directrank.papers.shared.verdicts import GROUPS, RAN, UNMEASURED
 from directrank.report.products import ProductSection, anchor, cells, product_section
 from directrank.report.runs import RunSection, Use, run_section
@@ -148,10 +148,10 @@ def gather(
         ran=words.count(RAN),
         unmeasured=words.count(UNMEASURED),
         citations={
-            name: _title(name).partition(":")[0]
+            name: paper_title(name).partition(":")[0]
             for name in {*made, *(verdict.claim["paper"] for verdict in verdicts)}
         },
-        papers=[PaperSection(name, _title(name), products) for name, products in made.items()],
+        papers=[PaperSection(name, paper_title(name), products) for name, products in made.items()],
         runs=[
             run_section(run, f"rm -r results/{edition}/runs/{name}; {command}", uses[name])
             for name, run in loaded.items()
@@ -176,10 +176,6 @@ def _product_order(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | 
     item, name = product(plan["paper"], plan["product"]), plan["product"]
     first = name in ("summary", f"table_{item.collection}")
     return plan["paper"], not first, KINDS.index(item.kind), pages.natural(name)
-
-
-def _title(paper: str) -> str:
-    return getattr(paper_module(paper), "TITLE", paper)
 
 
 def _tally(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:

@@ -16,6 +16,12 @@ from directrank.system.io import write_text
 #: What the second panel and the first are called in a figure that prints them side by side.
 _SIDES = {"left": "a", "right": "b"}
 
+#: Characters that reStructuredText would read as markup, or as part of an address.
+_MARKUP = re.compile(r"[\\*`|_@]")
+
+#: Markup of Markdown and HTML that captions contain: emphasis, code and indices.
+_EMPHASIS = re.compile(r"\*\*|`|</?(?:sub|sup)>")
+
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 
@@ -117,14 +123,46 @@ def write_tables(tables: Sequence[Path], out: Path) -> None:
     for paper, files in groupby(sorted(tables, key=_order), key=lambda file: file.parent.name):
         lines += [f"## {paper}", ""]
         for file in files:
-            title, text = file.read_text(encoding="utf-8").split("\n", 1)
+            title, lead = _opening(file)
             place = Path(os.path.relpath(file, out.parent)).as_posix()
-            lines += [f"- [{title.removeprefix('# ')}]({place}). {_lead(text)}".rstrip()]
+            lines += [f"- [{title}]({place}). {lead}".rstrip()]
         lines.append("")
     write_text(out, "\n".join(lines).rstrip() + "\n")
 
 
-def _lead(text: str) -> str:
-    """The first paragraph; empty where a table or a heading comes first."""
+def write_captions(products: Sequence[Path], out: Path) -> None:
+    """Write a caption ``<out>/<paper>/<product>.rst`` for each product.
+
+    Snakemake's own report shows them; it reads reStructuredText.
+
+    Args:
+        products: SVG files of figures and Markdown files of tables, whose first paragraph is taken.
+        out: the folder of the captions.
+
+    Raises:
+        DataError: a figure has no caption.
+    """
+    for file in products:
+        title, text = caption(file) if file.suffix == ".svg" else _opening(file)
+        content = f"**{_plain(title)}**\n\n{_plain(text)}".rstrip() + "\n"
+        write_text(out / file.parent.name / f"{file.stem}.rst", content)
+
+
+def _plain(text: str) -> str:
+    """A paragraph of reStructuredText without markup.
+
+    >>> _plain("α* of `ndcg_10` for λMART<sub>GBM</sub>")
+    'α\\\\* of ndcg\\\\_10 for λMARTGBM'
+    """
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", _EMPHASIS.sub("", text))
+
+
+def _opening(table: Path) -> tuple[str, str]:
+    """The title of a table and the first paragraph of its Markdown file.
+
+    The paragraph is empty where a table or a heading comes first.
+    """
+    title, text = table.read_text(encoding="utf-8").split("\n", 1)
     first = text.strip().split("\n\n")[0]
-    return "" if first.startswith(("|", "#")) else first.replace("\n", " ")
+    lead = "" if first.startswith(("|", "#")) else first.replace("\n", " ")
+    return title.removeprefix("# "), lead

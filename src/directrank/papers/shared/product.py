@@ -161,6 +161,11 @@ class Product:
         return SUFFIXES[self.kind]
 
 
+def paper_title(paper: str) -> str:
+    """The heading of a paper in reports: its ``TITLE``, or its name if it has none."""
+    return getattr(paper_module(paper), "TITLE", paper)
+
+
 def paper_module(paper: str) -> ModuleType:
     """The package of ``paper``, found by its name; raises :class:`ConfigError` if there is none."""
     name = f"directrank.papers.{paper}"
