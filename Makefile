@@ -36,23 +36,27 @@ $(READY): requirements.lock pyproject.toml
 	-@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing/_internal)/' $(VENV)/lib
 	@touch $@
 
+# A readable terminal: progress, running jobs, failures. `snakemake` alone prints what it always prints,
+# such as the jobs and commands of `snakemake -n -p`.
+SNAKEMAKE := $(BIN)/snakemake --logger rich
+
 reproduce: $(READY)  ## run the demo edition; writes figures/demo and paper_tables/demo
-	$(BIN)/snakemake --cores $(CORES)
+	$(SNAKEMAKE) --cores $(CORES)
 
 real: $(READY)  ## run the edition on real data; needs four archives in data/raw (or DIRECTRANK_RAW)
-	$(BIN)/snakemake --cores $(CORES) --configfile config/real.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/real.yaml
 
 real-%: $(READY)  ## run one paper's part of it (real-qin2010, …) or one collection of one protocol (real-msrd, …)
-	$(BIN)/snakemake only_$* --cores $(CORES) --configfile config/real.yaml
+	$(SNAKEMAKE) only_$* --cores $(CORES) --configfile config/real.yaml
 
 paper: $(READY)  ## run the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
-	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper.yaml
 
 paper-%: $(READY)  ## run one paper's edition at its scale (paper-qin2010, …); needs only the archives of that paper
-	$(BIN)/snakemake --cores $(CORES) --configfile config/paper_$*.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper_$*.yaml
 
 rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip; writes benchmarks/results/rehearsal.md
-	$(BIN)/snakemake --cores $(CORES) --configfile config/rehearsal.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/rehearsal.yaml
 	$(BIN)/python benchmarks/rehearsal_report.py config/rehearsal.yaml
 
 # The tests start dozens of processes, which would compile every module again without bytecode.

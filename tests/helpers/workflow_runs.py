@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests/editions/tiny.yaml"
 
 CONTEXT = get_context("forkserver")
-PRELOADED = ["snakemake.cli", "snakemake_logger_plugin_rich", "directrank.edition.workflow"]
+PRELOADED = ["snakemake.cli", "directrank.edition.workflow"]
 
 
 def snakemake(

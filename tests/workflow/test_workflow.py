@@ -23,8 +23,8 @@ def planned(process) -> dict[str, int]:
     lines = [line.split() for line in (process.stdout + process.stderr).splitlines()]
     counts = {}
     for words in lines:
-        if len(words) >= 2 and words[-1].isdigit() and words[0].isalpha():
-            counts[" ".join(words[:-1])] = int(words[-1])
+        if len(words) == 2 and words[1].isdigit():
+            counts[words[0]] = int(words[1])
     return counts
 
 
@@ -81,7 +81,7 @@ def test_a_finished_folder_that_is_moved_with_its_clone_has_nothing_to_do(finish
     published = clone / "paper_tables/published/bruch2019_table1.csv"
     published.write_text(published.read_text().replace("0.", "0.9", 1))
     jobs = planned(snakemake(folder, "-n", forked=False, root=clone))
-    assert jobs["products bruch2019"] == 1
+    assert jobs["products_bruch2019"] == 1
     assert "fit" not in jobs
 
 
@@ -116,7 +116,7 @@ def test_a_changed_setting_reruns_what_depends_on_it_alone(finished, tmp_path):
     assert process.returncode == 0, output_of(process)
     jobs = planned(process)
     assert jobs["fit"] == 1  # the batch of three runs, of which two are current
-    assert jobs["products bruch2019"] == 1
+    assert jobs["products_bruch2019"] == 1
     assert "prepare" not in jobs
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_is_removed_is_trained_again_alone_and_products_follow(finish
     shutil.rmtree(removed)
     (folder / "figures/tiny/bruch2019/figure1.csv").write_text("to be drawn again")
     jobs = planned(snakemake(folder, "-n"))
-    assert jobs["fit"] == jobs["products bruch2019"] == jobs["report page"] == 1
+    assert jobs["fit"] == jobs["products_bruch2019"] == jobs["report_page"] == 1
     assert snakemake(folder).returncode == 0
     after = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
     assert [run for run in runs if before[run] != after[run]] == [removed]
@@ -139,12 +139,20 @@ def test_a_run_that_is_removed_is_trained_again_alone_and_products_follow(finish
     assert "Nothing to be done" in output_of(snakemake(folder, "-n"))
 
 
+def test_a_dry_run_prints_jobs_and_commands(tmp_path):
+    process = snakemake(tmp_path, "-n", "-p")
+    assert process.returncode == 0, output_of(process)
+    printed = output_of(process)
+    assert printed.count("Training bruch2019-") == BATCHES
+    assert printed.count("-m directrank train results/tiny/batches/plan/") == BATCHES
+
+
 def test_results_that_were_committed_do_not_count_as_done(finished, tmp_path):
     for folder in ("figures", "paper_tables"):
         shutil.copytree(finished / folder, tmp_path / folder)
     jobs = planned(snakemake(tmp_path, "-n"))
     assert jobs["fit"] == BATCHES
-    assert jobs["products bruch2019"] == 1
+    assert jobs["products_bruch2019"] == 1
     assert not (tmp_path / "results").exists()
 
 
@@ -190,7 +198,7 @@ def test_the_papers_scale_is_planned_and_nothing_written(tmp_path):
     jobs = planned(process)
     workflow = workflow_of(study_of("paper"))
     long = sum(batch.is_long for batch in workflow.batches.values())
-    assert jobs["fit long"] == long > 100
+    assert jobs["fit_long"] == long > 100
     assert jobs["fit"] == len(workflow.batches) - long > 100
     assert not (tmp_path / "results").exists()
 
