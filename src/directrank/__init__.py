@@ -24,3 +24,7 @@ def __getattr__(name: str) -> Any:
     if name in ("losses", "metrics"):
         return import_module(f"directrank.{name}")
     raise AttributeError(f"module 'directrank' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,7 +35,7 @@ CASES = [
     (("nerr", {"name": "neural_sort", "iterations": 1, "rows_first": True}), {}),
     (({"name": "precision", "k": 5}, {"name": "neural_sort", "iterations": 0}), {}),
     ("ranknet", {}),
-    ("ranknet", {"k": 5, "sigma": 0.7, "reduction": "mean"}),
+    ("ranknet", {"k": 5, "sigma": 0.7, "pair_reduction": "mean"}),
     ("lambdarank", {}),
     ("lambdarank", {"k": 5, "sigma": 2.3, "gain": "burges2006"}),
     ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),

@@ -286,6 +286,51 @@ def test_a_compiled_training_step_examines_its_values():
         step(SCORES.clone().requires_grad_(), LABELS - 1)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_a_reduction_means_the_same_for_every_loss(case):
+    def value(**options):
+        torch.manual_seed(0)
+        return loss_of(case)(SCORES, LABELS, MASK, **options)
+
+    each, weights = value(), torch.tensor([1.0, 0.0, 2.0])
+    assert torch.equal(value(reduction="none"), each)
+    assert torch.equal(value(reduction="sum"), each.sum())
+    assert torch.equal(value(reduction="mean"), each.mean())
+    assert torch.equal(value(reduction="sum", weights=weights), (weights * each).sum())
+    mean = value(reduction="mean", weights=weights.tolist())
+    torch.testing.assert_close(mean, (weights * each).sum() / 3)
+    assert value(reduction="mean", weights=torch.zeros(3)) == 0
+    with pytest.raises(DirectrankError, match="unknown reduction 'average'"):
+        value(reduction="average")
+
+
+def test_errors_of_arguments_are_value_errors():
+    with pytest.raises(ValueError, match="give mask=labels >= 0"):
+        losses.ranknet(SCORES, LABELS - 1)
+    with pytest.raises(ValueError, match="k must be"):
+        losses.ranknet(SCORES, LABELS, k=0)
+    with pytest.raises(ValueError, match="k must be"):
+        metrics.ndcg(SCORES, LABELS, k=0)
+
+
+@pytest.mark.parametrize("content", [-1.0, NAN, INF])
+@pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
+def test_a_weight_of_a_document_that_is_no_factor_is_an_error(name, content):
+    weights = torch.ones_like(SCORES)
+    weights[2, 3] = content  # masked
+    value = losses.get(name)(SCORES, LABELS, MASK, document_weights=weights, **drawn(name))
+    assert value.isfinite().all()
+    weights[0, 1] = content
+    with pytest.raises(DirectrankError, match="a weight of a document is"):
+        losses.get(name)(SCORES, LABELS, MASK, document_weights=weights)
+    with pytest.raises(DirectrankError, match="a weight of a document is"):
+        losses.get(name)(
+            SCORES[MASK], LABELS[MASK], lengths=LENGTHS, document_weights=weights[MASK].numpy()
+        )
+    with pytest.raises(DirectrankError, match=r"must have the shape of the scores, \(3, 4\)"):
+        losses.get(name)(SCORES, LABELS, MASK, document_weights=weights[:, :2])
+
+
 @pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
 def test_weights_of_documents_may_be_an_array_or_a_list(name):
     scores, labels = torch.tensor([[0.5, 0.1, 0.2]]), torch.tensor([[2.0, 0.0, 1.0]])

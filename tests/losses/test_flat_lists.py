@@ -24,7 +24,7 @@ CASES = [
     ("composed", {"metric": {"name": "err", "k": 5}, "relaxation": "neural_sort"}),
     ("composed", {"metric": "ndcg", "relaxation": "lapsum"}),
     ("ranknet", {"k": 4}),
-    ("ranknet", {"reduction": "mean"}),
+    ("ranknet", {"pair_reduction": "mean"}),
     ("lambda_loss", {"k": 4}),
     ("lambdarank", {"k": 4, "cutoff": "either"}),
     ("k_song", {"k": 4}),
@@ -307,8 +307,10 @@ def test_help_shows_what_a_loss_takes():
     for name in ("lengths", "query_ids", "weights"):
         assert f"{name}: Numbers | None = None" in text.replace("'", "")
         assert f"        {name}: " in text
-    assert list(inspect.signature(losses.rmse).parameters)[:6] == [
-        "scores", "labels", "mask", "lengths", "query_ids", "weights",
+    assert "reduction: str = none" in text.replace("'", "")
+    assert "        reduction: " in text
+    assert list(inspect.signature(losses.rmse).parameters)[:7] == [
+        "scores", "labels", "mask", "lengths", "query_ids", "weights", "reduction",
     ]  # fmt: skip
 
 

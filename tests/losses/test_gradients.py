@@ -15,7 +15,7 @@ SMOOTH = [
     ("rmse", {}),
     ("rmse", {"levels": None}),
     ("ranknet", {}),
-    ("ranknet", {"k": 4, "sigma": 0.7, "reduction": "mean"}),
+    ("ranknet", {"k": 4, "sigma": 0.7, "pair_reduction": "mean"}),
     ("listnet", {}),
     ("wassrank", {"gradient": "autograd"}),
     ("softrank", {}),

@@ -48,7 +48,7 @@ CASES = [
     ("approx_ap", {"alpha": 50.0, "k": 5, "beta": 2.0}),
     ("approx_precision", {"k": 4, "beta": 3.0}),
     ("ranknet", {}),
-    ("ranknet", {"k": 7, "sigma": 3.0, "reduction": "mean"}),
+    ("ranknet", {"k": 7, "sigma": 3.0, "pair_reduction": "mean"}),
     ("lambdarank", {}),
     ("lambdarank", {"k": 5, "sigma": 2.0}),
     ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),

@@ -19,7 +19,7 @@ from losses_cases import value_and_gradient
 
 HERE = Path(__file__).parents[1] / "helpers"
 OURS = {
-    "ranknet_mean": (losses.ranknet, {"reduction": "mean"}),
+    "ranknet_mean": (losses.ranknet, {"pair_reduction": "mean"}),
     "approx_ndcg_alpha_1": (losses.approx_ndcg, {"alpha": 1.0}),
     "approx_ndcg_alpha_10": (losses.approx_ndcg, {"alpha": 10.0}),
     "listnet": (losses.listnet, {}),

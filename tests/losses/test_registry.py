@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from directrank import losses
+import directrank
+from directrank import losses, metrics
 from directrank.system.errors import ConfigError
 from losses_cases import LOSSES
 
@@ -18,6 +19,15 @@ def test_the_registry_holds_every_loss_and_its_function_carries_the_name():
     for name in losses.REGISTRY:
         assert losses.get(name).__name__ == name
         assert getattr(losses, name) is losses.get(name)
+
+
+def test_completion_shows_the_functions():
+    assert {*losses.REGISTRY, "compose", "get", "needs_of"} < set(dir(losses))
+    assert {*metrics.REGISTRY, "evaluate", "mean"} < set(dir(metrics))
+    assert {"losses", "metrics", "open_dataset"} < set(dir(directrank))
+    for module in (losses, metrics, directrank):
+        assert all(hasattr(module, name) for name in dir(module))
+        assert not [name for name in dir(module) if name.startswith("_") and name[:2] != "__"]
 
 
 def test_every_loss_takes_scores_labels_mask_first_and_hyperparameters_by_name():

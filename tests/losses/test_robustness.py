@@ -206,7 +206,7 @@ def test_a_well_ordered_pair_fades_out_without_nan(name):
 @pytest.mark.parametrize("name", ["ranknet", "lambdarank"])
 def test_no_pair_is_no_nan(name):
     """allRank's mean over no pair is NaN."""
-    options = {"reduction": "mean"} if name == "ranknet" else {}
+    options = {"pair_reduction": "mean"} if name == "ranknet" else {}
     value, gradient = value_and_gradient(
         losses.get(name), torch.randn(2, 4), torch.full((2, 4), 2.0), None, **options
     )
@@ -294,7 +294,7 @@ def test_wrong_arguments_are_one_clear_error(name):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("ranknet", {"reduction": "maen"}),
+        ("ranknet", {"pair_reduction": "maen"}),
         ("lambdarank", {"cutoff": "one"}),
         ("lambdarank", {"gain": "exp"}),
         ("wassrank", {"gradient": "duall"}),

@@ -118,8 +118,8 @@ def test_float32_agrees_with_float64(name):
         ([0.5, 0.3, 0.5], [0.5, 0.3, 0.5], "ranknet", {}, 1.1962778568),
         ([0.5, 0.3], [1, 0], "listmle", {}, 0.5981389284),
         # TensorFlow Ranking's tests
-        ([1, 3, 2], [0, 0, 1], "ranknet", {"reduction": "mean"}, 0.813262),
-        ([1, 3], [0, 2], "ranknet", {"reduction": "mean"}, 0.126928),
+        ([1, 3, 2], [0, 0, 1], "ranknet", {"pair_reduction": "mean"}, 0.813262),
+        ([1, 3], [0, 2], "ranknet", {"pair_reduction": "mean"}, 0.126928),
         ([1, 3, 2], [0, 0, 1], "neural_ndcg", {"iterations": 0}, -0.761571),
         ([1, 3], [0, 2], "neural_ndcg", {"iterations": 0}, -0.956006),
         ([1, 3, 2], [0, 0, 1], "approx_ndcg", {"alpha": 1.0}, -0.63093),

@@ -8,6 +8,7 @@ import pytest
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.metrics.retrieved import metrics_of_rankings
+from directrank.system.errors import ConfigError
 
 MAPPINGS = [
     {"name": "ndcg", "k": 10},
@@ -64,3 +65,11 @@ def test_where_documents_are_left_out_values_are_those_of_ir_measures(ranked):
     for value in ir_measures.iter_calc(list(measures), qrels, run):
         mine = found[measures[value.measure]][int(value.query_id)]
         assert np.nan_to_num(mine) == pytest.approx(value.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [-1, 0, 2.5, True])
+def test_a_cutoff_is_checked(ranked, k):
+    """Precision at -1 was negative, and that at 0 NaN."""
+    lengths, labels = ranked
+    with pytest.raises(ConfigError, match="k must be a whole number, 1 or more, or None"):
+        metrics_of_rankings(labels, lengths, lengths, [{"name": "precision", "k": k}])

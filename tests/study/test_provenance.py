@@ -158,6 +158,8 @@ def test_something_new_changes_no_digest_of_what_exists(copied_package):
         registry = copied_package / package / "__init__.py"
         line = '    "new": "directrank.new:new",\n'
         text = re.sub(r"(?m)^(\w+\b.*= \{\n)", rf"\1{line}", registry.read_text())
+        imported = f"    from directrank.{package}.new import new as new\n"
+        text = text.replace("if TYPE_CHECKING:\n", f"if TYPE_CHECKING:\n{imported}")
         registry.write_text(text + "\n# one more\n")
         (copied_package / package / "new.py").write_text("import directrank.lists.packed\n")
     assert printed(copied_package, OF_THE_DEMO) == before

@@ -9,7 +9,7 @@ from directrank import losses, metrics
 from directrank.system import sources
 
 #: What every loss or metric is given by a decorator, and none by a configuration.
-ADDED = ("lengths", "query_ids", "weights")
+ADDED = ("lengths", "query_ids", "weights", "reduction")
 
 
 @pytest.fixture

@@ -116,8 +116,8 @@ _CUDA: dict[Key, str] = {
 }
 
 #: The kind of a device → what is replaced there → its kernel, both as ``module:name`` within the
-#: package; a pair is a metric under a relaxation. A kernel takes the arguments of the formula, a
-#: ``generator`` only if the relaxation draws, and returns ``NotImplemented`` for options that it
-#: does not support; the formula is then used. Networks and optimisers import their kernels
-#: themselves.
+#: package; a pair is a metric under a relaxation. A kernel takes all arguments of the formula and
+#: has no defaults of its own, a ``generator`` only if the relaxation draws, and returns
+#: ``NotImplemented`` for options that it does not support; the formula is then used. Networks and
+#: optimisers import their kernels themselves.
 KERNELS: dict[str, dict[Key, str]] = {"cpu": _CPU, "cuda": _CUDA}

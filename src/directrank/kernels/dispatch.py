@@ -74,14 +74,16 @@ def has_triton() -> bool:
 def accelerated(formula: Function) -> Function:
     """Make a function that calls the kernel of the ``formula`` if possible, otherwise the formula.
 
-    The formula is its attribute ``__wrapped__``.
+    The formula is its attribute ``__wrapped__``. The kernel, which has no defaults of its own, is
+    given those of the formula.
     """
+    defaults = formula.__kwdefaults__ or {}
 
     @wraps(formula)
     def fastest(values: Tensor, *arguments: Any, **options: Any) -> Any:
         kernel = find(formula, values, (*arguments, *options.values()))
         if kernel is not None:
-            result = kernel(values, *arguments, **options)
+            result = kernel(values, *arguments, **{**defaults, **options})
             if result is not NotImplemented:
                 return result
         return formula(values, *arguments, **options)

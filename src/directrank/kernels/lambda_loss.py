@@ -30,13 +30,13 @@ LN2 = math.log(2.0)
 def lambda_loss(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    scheme: str = "ndcg_loss2pp",
-    mu: float = 10.0,
-    sigma: float = 1.0,
-    k: int | None = None,
-    gain: str = "exp2",
+    scheme: str,
+    mu: float,
+    sigma: float,
+    k: int | None,
+    gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambda_loss`."""
     if scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp"):

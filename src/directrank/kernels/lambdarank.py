@@ -27,12 +27,12 @@ from directrank.lists.flat import Lists
 def lambdarank(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    cutoff: str = "both",
-    sigma: float = 1.0,
-    gain: str = "exp2",
+    k: int | None,
+    cutoff: str,
+    sigma: float,
+    gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambdarank`."""
     if cutoff not in ("both", "either"):

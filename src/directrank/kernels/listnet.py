@@ -20,9 +20,9 @@ LOW = -1e37
 def listnet(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    document_weights: Tensor | None = None,
+    document_weights: Tensor | None,
 ) -> Tensor:
     """See :func:`directrank.losses.listnet`; weights of documents are not supported."""
     if document_weights is not None:

@@ -17,13 +17,13 @@ from directrank.lists.inputs import checked_lists
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    tau: float | Tensor = 5.0,
-    straight_through: bool = True,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float | Tensor,
+    straight_through: bool,
 ) -> Tensor:
     """Minus NDCG under NeuralSort's rows; see :func:`directrank.losses.pirank`."""
     scores, labels, mask = checked_lists(scores, labels, mask)

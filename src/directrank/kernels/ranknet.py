@@ -25,14 +25,14 @@ from directrank.lists.sorting import top
 def ranknet(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    sigma: float = 1.0,
-    reduction: str = "sum",
+    k: int | None,
+    sigma: float,
+    pair_reduction: str,
 ) -> Tensor:
     """See :func:`directrank.losses.ranknet`."""
-    if reduction not in ("sum", "mean"):
+    if pair_reduction not in ("sum", "mean"):
         return NotImplemented
     if k is not None:
         if isinstance(mask, Flat):
@@ -42,7 +42,7 @@ def ranknet(
     value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()
     arrays = batch.flat(batch.scores), batch.flat(batch.labels)
     batch.run(_ranknet, batch.pairs, *arrays, float(sigma), value, gradient, pairs)
-    if reduction == "sum":
+    if pair_reduction == "sum":
         return batch.loss(value, gradient)
     count = torch.from_numpy(pairs).clamp_min(1)
     mean = torch.from_numpy(value) / count

@@ -60,13 +60,13 @@ class _SoftCounts(torch.autograd.Function):
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    alpha: float | Tensor = 10.0,
-    beta: float = 10.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    alpha: float | Tensor,
+    beta: float,
 ) -> Tensor:
     """Minus NDCG at sigmoid ranks; see :func:`directrank.losses.approx_ndcg`."""
     one_of(discount, DISCOUNTS, "discount")

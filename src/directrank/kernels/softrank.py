@@ -54,12 +54,12 @@ SINGLE, DOUBLE = _scaled_erfc(10), _scaled_erfc(24)
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    sigma: float = 1.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    sigma: float,
 ) -> Tensor:
     """Minus NDCG under the rank-binomial distribution; see :func:`directrank.losses.softrank`.
 

@@ -47,12 +47,12 @@ def _at_exact_ranks(metric: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def loss(
         scores: Tensor,
         labels: Tensor,
-        mask: Lists | None = None,
-        generator: Source = None,
+        mask: Lists | None,
+        generator: Source,
         *,
-        gradient: str = "type3",
-        alpha_b: float = 1.0,
-        break_ties: bool = True,
+        gradient: str,
+        alpha_b: float,
+        break_ties: bool,
         **options: Any,
     ) -> Tensor:
         if not break_ties:
@@ -67,9 +67,7 @@ def _at_exact_ranks(metric: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 @_at_exact_ranks
-def ndcg(
-    lists: _Sorted, *, k: int | None = None, gain: str = "exp2", discount: str = "log2"
-) -> Tensor:
+def ndcg(lists: _Sorted, *, k: int | None, gain: str, discount: str) -> Tensor:
     """Minus NDCG at exact ranks; see :func:`directrank.losses.twin_ndcg`."""
     if discount != "log2":
         return NotImplemented
@@ -81,7 +79,7 @@ def ndcg(
 
 
 @_at_exact_ranks
-def precision(lists: _Sorted, *, k: int | None = None, min_label: float = 1.0) -> Tensor:
+def precision(lists: _Sorted, *, k: int | None, min_label: float) -> Tensor:
     """Minus precision, places over ranks; see :func:`directrank.losses.twin_precision`."""
     ones, inverse = _inverse_places(_rounded(lists.labels.shape[1]), lists.labels.dtype)
     chosen = (lists.batch.flat(lists.labels) >= min_label).astype(ones.dtype)
@@ -91,7 +89,7 @@ def precision(lists: _Sorted, *, k: int | None = None, min_label: float = 1.0) -
 
 @_at_exact_ranks
 def average_precision(
-    lists: _Sorted, *, k: int | None = None, denominator: str = "R", min_label: float = 1.0
+    lists: _Sorted, *, k: int | None, denominator: str, min_label: float
 ) -> Tensor:
     """Minus average precision, places over ranks; see :func:`directrank.losses.twin_ap`."""
     if denominator != "R":
@@ -102,7 +100,7 @@ def average_precision(
 
 
 @_at_exact_ranks
-def nerr(lists: _Sorted, *, k: int | None = None, max_label: float | None = None) -> Tensor:
+def nerr(lists: _Sorted, *, k: int | None, max_label: float | None) -> Tensor:
     """Minus normalised ERR at exact ranks; see :func:`directrank.losses.twin_nerr`."""
     stops = stopping(lists.labels, lists.mask, max_label)
     ones, _ = _inverse_places(_rounded(stops.shape[1]), stops.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.system.errors import DirectrankError
+from directrank.system.errors import ArgumentError
 
 
 def tensor_of(values: Any, what: str, device: torch.device | None = None) -> Tensor:
@@ -21,13 +21,13 @@ def tensor_of(values: Any, what: str, device: torch.device | None = None) -> Ten
         device: where to put what is not a tensor yet; None is the CPU.
 
     Raises:
-        DirectrankError: NumPy does not read numbers.
+        ArgumentError: NumPy does not read numbers.
     """
     if isinstance(values, Tensor):
         return values
     array = array_of(values, what)
     if array.dtype.kind not in "biuf":
-        raise DirectrankError(
+        raise ArgumentError(
             f"{what} are {array.dtype}, not numbers", "give a tensor or an array of numbers"
         )
     # Neither foreign byte orders nor memory that is read-only suit PyTorch.
@@ -39,7 +39,7 @@ def array_of(values: Any, what: str) -> np.ndarray:
     """Values of any type as an array on the CPU.
 
     Raises:
-        DirectrankError: NumPy does not read them as an array.
+        ArgumentError: NumPy does not read them as an array.
     """
     try:
         if isinstance(values, Tensor):
@@ -50,7 +50,7 @@ def array_of(values: Any, what: str) -> np.ndarray:
         # Series of pandas that allow missing values hold objects.
         return np.asarray(array.tolist()) if _are_numbers(array) else array
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DirectrankError(
+        raise ArgumentError(
             f"{what} are not an array: {str(error).splitlines()[0]}",
             "give a tensor, an array, a series of pandas or a list",
         ) from error

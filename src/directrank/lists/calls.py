@@ -9,10 +9,8 @@ length, which are padded for it.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from textwrap import fill
+from functools import update_wrapper
 from typing import Any, ParamSpec, Protocol, TypeAlias, overload
 
 import numpy as np
@@ -31,9 +29,9 @@ from directrank.lists.flat import (
     spread,
     sums,
 )
-from directrank.lists.inputs import are_examined, examine, examined_before
+from directrank.lists.inputs import are_examined, examine, examined_before, one_of
 from directrank.lists.parameters import check_options
-from directrank.system.errors import DirectrankError
+from directrank.system.errors import ArgumentError
 
 Own = ParamSpec("Own")
 
@@ -42,14 +40,19 @@ Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float] | Sequence[str] | Any
 
 _within_transform = torch._C._functorch.is_functorch_wrapped_tensor
 
-#: The parameters that a decorator adds: names, types and docstrings.
-_LISTS = {
-    "lengths": "int ``[B]``, documents per query, if scores and labels are flat ``[N]``; "
-    "LightGBM's and XGBoost's ``group``.",
-    "query_ids": "``[N]``, instead of lengths: the query of each document; equal neighbours "
-    "form a query.",
-}
-_WEIGHTS = {"weights": "``[B]``, the factor of each query's loss."}
+#: What :func:`reduced` can do with the values of queries.
+REDUCTIONS = ("none", "mean", "sum")
+
+#: The arguments that the decorators add, for the ends of docstrings.
+_LISTS = """Keyword Args:
+    lengths: int ``[B]``, documents per query, if scores and labels are flat ``[N]``; LightGBM's and
+        XGBoost's ``group``.
+    query_ids: ``[N]``, instead of lengths: the query of each document; equal neighbours form a
+        query."""
+_WEIGHTS = """
+    weights: ``[B]``, the factor of each query's loss, not negative.
+    reduction: ``none`` returns the loss of each query, ``sum`` their sum and ``mean`` their mean,
+        which is weighted if there are weights."""
 
 
 class Metric(Protocol[Own]):
@@ -59,113 +62,142 @@ class Metric(Protocol[Own]):
     def __call__(self, *args: Own.args, **options: Own.kwargs) -> Tensor: ...
     @overload
     def __call__(
-        self, scores: Tensor, labels: Tensor, *, lengths: Numbers, **options: Any
-    ) -> Tensor: ...
-    @overload
-    def __call__(
-        self, scores: Tensor, labels: Tensor, *, query_ids: Numbers, **options: Any
+        self,
+        scores: Numbers,
+        labels: Numbers,
+        mask: Numbers | None = None,
+        k: int | None = None,
+        *,
+        lengths: Numbers | None = None,
+        query_ids: Numbers | None = None,
+        **options: Any,
     ) -> Tensor: ...
 
 
-class Loss(Metric[Own], Protocol[Own]):
+class Loss(Protocol[Own]):
     """A function of padded or flat lists, and of weights of their queries."""
 
     @overload
     def __call__(self, *args: Own.args, **options: Own.kwargs) -> Tensor: ...
     @overload
     def __call__(
-        self, scores: Tensor, labels: Tensor, *, lengths: Numbers, **options: Any
-    ) -> Tensor: ...
-    @overload
-    def __call__(
-        self, scores: Tensor, labels: Tensor, *, query_ids: Numbers, **options: Any
-    ) -> Tensor: ...
-    @overload
-    def __call__(
         self,
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
+        scores: Numbers,
+        labels: Numbers,
+        mask: Numbers | None = None,
         *,
-        weights: Numbers,
+        lengths: Numbers | None = None,
+        query_ids: Numbers | None = None,
+        weights: Numbers | None = None,
+        reduction: str = "none",
         **options: Any,
     ) -> Tensor: ...
 
 
 def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
-    """Make a loss of padded lists accept flat ones too, and a weight per query.
+    """Make a loss of padded lists accept flat ones too, weights of queries, and a reduction.
 
-    The parameters ``lengths``, ``query_ids`` and ``weights`` are added to its signature and
-    docstring. Weights multiply the values, so that the weighted mean of a batch is
-    ``loss(…, weights=weights).sum() / weights.sum()``.
+    The parameters of the function below that are keywords are added to its signature, and what they
+    mean to its docstring. Weights multiply the values.
 
     Raises:
-        DirectrankError: raised by the loss as by :func:`directrank.lists.flat.flat_lists`; weights
-            are not ``[B]`` or negative; the loss takes no weights of documents.
+        ArgumentError: raised by the loss as by :func:`directrank.lists.flat.flat_lists`; weights
+            are not ``[B]`` or negative; the loss takes no weights of documents; the reduction is
+            unknown.
     """
     known = inspect.signature(loss).parameters
-    name, names = f"{loss.__module__}:{loss.__qualname__}", tuple(known)[3:]
+    name = f"{loss.__module__}:{loss.__qualname__}"
 
-    @wraps(loss)
     def call(
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        *positional: Any,
+        scores: Numbers,
+        labels: Numbers,
+        mask: Numbers | None = None,
+        *,
         lengths: Numbers | None = None,
         query_ids: Numbers | None = None,
         weights: Numbers | None = None,
+        reduction: str = "none",
         **options: Any,
     ) -> Tensor:
+        lists: dict[str, Any] = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
         if torch.compiler.is_compiling():
             from directrank.lists import compiled
 
-            given = {"labels": labels, "mask": mask, "lengths": lengths, "query_ids": query_ids,
-                     "weights": weights, **dict(zip(names, positional, strict=False))}  # fmt: skip
-            return compiled.call(call, name, scores, given | options)
+            given = {"labels": labels, "mask": mask, **lists, **options}
+            values = compiled.call(call, name, torch.as_tensor(scores), given)
+            return reduced(values, weights, reduction)
         if "document_weights" in options and "document_weights" not in known:
-            raise DirectrankError(
+            raise ArgumentError(
                 f"{loss.__name__} takes no weights of documents, because it is a value of the "
                 "whole ranking, not a sum over documents",
                 "use weights for queries; rmse, listnet and xe_ndcg take document_weights",
             )
-        return called(loss, scores, labels, mask, *positional, lengths=lengths,
-                      query_ids=query_ids, weights=weights, **options)  # fmt: skip
+        values = called(loss, scores, labels, mask, **lists, **options)
+        return reduced(values, weights, reduction)
 
-    return _documented(call, loss, _LISTS | _WEIGHTS)
+    return _described(call, loss, _LISTS + _WEIGHTS)
 
 
 def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
     """Make a metric of padded lists accept flat ones too.
 
-    The parameters ``lengths`` and ``query_ids`` are added to its signature and docstring. Weights
-    do not change the value of a query; for the weighted mean see :func:`directrank.metrics.mean`.
+    The parameters of the function below that are keywords are added to its signature, and what they
+    mean to its docstring. Weights do not change the value of a query; for the weighted mean see
+    :func:`directrank.metrics.mean`.
 
     Raises:
-        DirectrankError: raised by the metric as by :func:`directrank.lists.flat.flat_lists`;
+        ArgumentError: raised by the metric as by :func:`directrank.lists.flat.flat_lists`;
             weights are given.
     """
 
-    @wraps(metric)
     def call(
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor | None = None,
-        *positional: Any,
+        scores: Numbers,
+        labels: Numbers,
+        mask: Numbers | None = None,
+        k: int | None = None,
+        *,
         lengths: Numbers | None = None,
         query_ids: Numbers | None = None,
         **options: Any,
     ) -> Tensor:
         if "weights" in options or "document_weights" in options:
-            raise DirectrankError(
+            raise ArgumentError(
                 f"{metric.__name__} takes no weights, because they do not change the value of a "
                 "query, and documents have no weights in a ranking",
                 f"take the weighted mean: metrics.mean(metrics.{metric.__name__}(…), weights)",
             )
-        return called(metric, scores, labels, mask, *positional, lengths=lengths,
-                      query_ids=query_ids, is_metric=True, **options)  # fmt: skip
+        return called(metric, scores, labels, mask, k=k, lengths=lengths, query_ids=query_ids,
+                      is_metric=True, **options)  # fmt: skip
 
-    return _documented(call, metric, _LISTS)
+    return _described(call, metric, _LISTS)
+
+
+def _described(call: Any, function: Callable[..., Tensor], added: str) -> Any:
+    """``call`` with the parameters of a function and, in front of its options, its own keywords."""
+    own = inspect.signature(call).parameters.values()
+    given = list(inspect.signature(function).parameters.values())
+    place = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in given)
+    given[place:place] = [each for each in own if each.kind is each.KEYWORD_ONLY]
+    update_wrapper(call, function)
+    call.__signature__ = inspect.Signature(given, return_annotation="Tensor")
+    call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{added}"
+    return call
+
+
+def reduced(values: Tensor, weights: Numbers | None, reduction: str) -> Tensor:
+    """The values ``[B]`` of queries, which have been multiplied by their weights, or one number.
+
+    The mean divides by the sum of the weights; it is 0 if all of them are.
+    """
+    one_of(reduction, REDUCTIONS, "reduction")
+    if reduction == "none":
+        return values
+    if reduction == "sum":
+        return values.sum()
+    if weights is None:
+        return values.mean()
+    total = torch.as_tensor(weights).to(values).sum()
+    return values.sum() / total.masked_fill(total <= 0, 1.0)
 
 
 def called(
@@ -173,7 +205,7 @@ def called(
     scores: Numbers,
     labels: Numbers,
     mask: Numbers | Flat | None,
-    *positional: Any,
+    *,
     lengths: Numbers | None = None,
     query_ids: Numbers | None = None,
     weights: Numbers | None = None,
@@ -189,44 +221,46 @@ def called(
     and a loss is what its formula gives.
 
     Raises:
-        DirectrankError: as for :func:`directrank.lists.flat.flat_lists` and
+        ArgumentError: as for :func:`directrank.lists.flat.flat_lists` and
             :func:`directrank.lists.inputs.examine`; flat lists have a mask; weights are not ``[B]``
-            or negative; scores are within a transform of ``torch.func``, or of a metric and NaN.
-        ConfigError: an option is outside of its range.
+            or negative; scores are within a transform of ``torch.func``, or of a metric and NaN; an
+            option is outside of its range.
     """
     if isinstance(mask, Flat):  # a loss passes on its own lists
-        return function(scores, labels, mask, *positional, **options)
+        return function(scores, labels, mask, **options)
     if not isinstance(scores, Tensor):
         scores = tensor_of(scores, "scores")
         scores = scores if scores.is_floating_point() else scores.double()
     labels = tensor_of(labels, "labels", scores.device)
     mask = None if mask is None else tensor_of(mask, "mask", scores.device)
     factors = options.get("document_weights")
-    if not (factors is None or isinstance(factors, Tensor)):
-        options["document_weights"] = tensor_of(factors, "document_weights").to(scores)
+    if factors is not None:
+        options["document_weights"] = _of_documents(factors, scores)
     if _within_transform(scores):
-        raise DirectrankError(
+        raise ArgumentError(
             "losses and metrics cannot be transformed by torch.func (vmap, grad, …)",
             "call them without vmap, with the scores [B, L] of all lists and a mask: they return a "
             "value per list, and torch.autograd.grad of their sum the gradient of each",
         )
     if torch.is_autocast_enabled(scores.device.type):
         with torch.autocast(scores.device.type, enabled=False):
-            return called(function, scores, labels, mask, *positional, lengths=lengths,
+            return called(function, scores, labels, mask, lengths=lengths,
                           query_ids=query_ids, weights=weights, is_metric=is_metric,
                           **options)  # fmt: skip
     lists: Lists | None = mask
     if lengths is not None or query_ids is not None:
         if mask is not None:
-            raise DirectrankError(
+            raise ArgumentError(
                 "flat lists have no mask, but one is given",
                 "leave it out, because nothing is padded",
             )
         lists = flat_lists(scores, labels, lengths, query_ids)
     if are_examined():
-        values = _of_lists(function, scores, labels, lists, positional, options)
+        values = _of_lists(function, scores, labels, lists, options)
     else:
         check_options(options)
+        if factors is not None:
+            _check_factors(options["document_weights"], lists)
         known = examine(scores, labels, lists)
         unknown = known.unknown
         if is_metric and unknown is not None:
@@ -239,7 +273,7 @@ def called(
             scores = scores.masked_fill(unknown & left_out, 0.0)
             unknown = unknown & ~left_out
         with examined_before(known):
-            values = _of_lists(function, scores, labels, lists, positional, options)
+            values = _of_lists(function, scores, labels, lists, options)
         if is_metric and scores.device.type != "cpu":
             unknown = hidden(scores.isnan(), lists)
         if unknown is not None:
@@ -251,10 +285,33 @@ def called(
     return torch.where(given > 0, values * given, 0.0)
 
 
+def _of_documents(weights: Numbers, scores: Tensor) -> Tensor:
+    """Weights of documents as a tensor in the shape of the scores, on their device."""
+    given = tensor_of(weights, "document_weights", scores.device)
+    if given.shape != scores.shape:
+        raise ArgumentError(
+            f"document_weights {tuple(given.shape)} must have the shape of the scores, "
+            f"{tuple(scores.shape)}",
+            "give a weight for each document, or weights for queries",
+        )
+    return given if isinstance(weights, Tensor) else given.to(scores)
+
+
+def _check_factors(weights: Tensor, lists: Lists | None) -> None:
+    """Raise ArgumentError if a weight of a real document is no factor; nothing on a GPU."""
+    if not weights.is_cpu:
+        return
+    wrong = ~((weights >= 0) & (weights < torch.inf))
+    if bool(wrong.any()) and bool(hidden(wrong, lists).any()):
+        raise ArgumentError(
+            "a weight of a document is negative, NaN or infinite", "use 0 to leave a document out"
+        )
+
+
 def _refuse_nan(scores: Tensor) -> None:
-    """Raise DirectrankError if a score is NaN; infinite ones can be ranked."""
+    """Raise ArgumentError if a score is NaN; infinite ones can be ranked."""
     if bool(scores.isnan().any()):
-        raise DirectrankError(
+        raise ArgumentError(
             "a score is NaN, which has no rank",
             "find out where scores become NaN: the model may have diverged, or its features may "
             "contain NaN",
@@ -272,16 +329,15 @@ def _of_lists(
     scores: Tensor,
     labels: Tensor,
     lists: Lists | None,
-    positional: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Tensor:
     """Call the function for padded lists, or for flat ones as it accepts them."""
     if not isinstance(lists, Flat):
-        return function(scores, labels, lists, *positional, **options)
+        return function(scores, labels, lists, **options)
     try:
-        return function(scores, labels, lists, *positional, **options)
+        return function(scores, labels, lists, **options)
     except PaddingNeededError:
-        return _in_groups(function, scores, labels, lists, positional, options)
+        return _in_groups(function, scores, labels, lists, options)
 
 
 def _in_groups(
@@ -289,7 +345,6 @@ def _in_groups(
     scores: Tensor,
     labels: Tensor,
     lists: Flat,
-    positional: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Tensor:
     """Call the function for padded groups of lists of similar length."""
@@ -306,7 +361,7 @@ def _in_groups(
         rows = on_device(group, scores.device)
         own = {name: _of_group(value, lists, index, rows) for name, value in options.items()}
         padded = _padded(scores, index), _padded(labels, index), mask
-        values.append(function(*padded, *positional, **own))
+        values.append(function(*padded, **own))
     if len(groups) == 1:
         return values[0]
     return torch.cat(values)[on_device(np.argsort(np.concatenate(groups)), scores.device)]
@@ -330,35 +385,10 @@ def of_queries(weights: Numbers, queries: int, like: Tensor) -> Tensor:
     """Weights ``[B]`` of queries as a tensor of the type and on the device of another."""
     given = tensor_of(weights, "weights").to(like)
     if given.shape != (queries,):
-        raise DirectrankError(
+        raise ArgumentError(
             f"weights {tuple(given.shape)} must be [{queries}], one for each query",
             "repeat one weight for all, or give weights of documents as document_weights",
         )
     if given.device.type == "cpu" and not bool(((given >= 0) & (given < torch.inf)).all()):
-        raise DirectrankError("a weight is negative, NaN or infinite", "use 0 to leave a query out")
+        raise ArgumentError("a weight is negative, NaN or infinite", "use 0 to leave a query out")
     return given
-
-
-def _documented(call: Any, function: Callable[..., Tensor], added: Mapping[str, str]) -> Any:
-    """``call`` with the signature and docstring of a function, and the parameters added to them."""
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    place = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
-    parameters[place:place] = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Numbers | None"
-        )
-        for name in added
-    ]
-    call.__signature__ = signature.replace(parameters=parameters)
-
-    def with_added(mask: re.Match[str]) -> str:
-        lines = [
-            fill(f"{name}: {text}", 100, initial_indent=mask[1], subsequent_indent=f"{mask[1]}    ")
-            for name, text in added.items()
-        ]
-        return "\n".join([mask[0].rstrip("\n"), *lines, ""])
-
-    entry = r"(?m)^( *)mask: .*\n(?:\1 +.*\n)*"
-    call.__doc__ = re.sub(entry, with_added, function.__doc__ or "", count=1)
-    return call

@@ -15,6 +15,9 @@ from directrank.lists.sorting import descending_order
 GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
 
+#: Those of NDCG, unless told otherwise.
+GAIN, DISCOUNT = "exp2", "log2"
+
 
 def gains(labels: Tensor, kind: str) -> Tensor:
     """``2^y - 1`` (``exp2``), ``y`` (``linear``) or the gains that Burges2006 prints, ``[B, L]``.

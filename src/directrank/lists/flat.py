@@ -16,7 +16,7 @@ from torch import Tensor
 
 from directrank.lists.arrays import array_of
 from directrank.lists.devices import on_device
-from directrank.system.errors import DirectrankError
+from directrank.system.errors import ArgumentError
 
 if TYPE_CHECKING:
     from directrank.lists.draws import Counters
@@ -138,17 +138,17 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
             neighbours form a query.
 
     Raises:
-        DirectrankError: the shapes are wrong; both or neither of lengths and query ids are given;
+        ArgumentError: the shapes are wrong; both or neither of lengths and query ids are given;
             lengths are negative, not whole numbers, or do not add up to N; a query is in two
             places, or a document has none.
     """
     if scores.shape != labels.shape or scores.ndim != 1:
-        raise DirectrankError(
+        raise ArgumentError(
             f"flat scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must both be [N]",
             "give padded lists [B, L] their mask, and neither lengths nor query_ids",
         )
     if (lengths is None) == (query_ids is None):
-        raise DirectrankError(
+        raise ArgumentError(
             "both lengths and query_ids are given, which define the same lists",
             "give only one of them",
         )
@@ -157,17 +157,17 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
         return Flat(_runs(array_of(query_ids, "query_ids"), N), scores.device)
     sizes = array_of(lengths, "lengths")
     if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
-        raise DirectrankError(
+        raise ArgumentError(
             f"lengths {sizes.shape} of {sizes.dtype} must be whole numbers [B]",
             "lengths holds the number of documents of each query",
         )
     if sizes.size and sizes.min() < 0:
-        raise DirectrankError(
+        raise ArgumentError(
             f"lengths contains {sizes.min()}",
             "give the number of documents of each query, 0 or more",
         )
     if sizes.sum() != N:
-        raise DirectrankError(
+        raise ArgumentError(
             f"lengths add up to {sizes.sum()} documents, but there are {N} scores",
             "give the length of every list of scores, in their order",
         )
@@ -177,7 +177,7 @@ def flat_lists(scores: Tensor, labels: Tensor, lengths: Any, query_ids: Any) -> 
 def _runs(query_ids: np.ndarray, documents: int) -> np.ndarray:
     """The length of each run of equal ids, int64."""
     if query_ids.shape != (documents,):
-        raise DirectrankError(
+        raise ArgumentError(
             f"query_ids {query_ids.shape} must be [{documents}], as the scores",
             "give every document the id of its query",
         )
@@ -186,12 +186,12 @@ def _runs(query_ids: np.ndarray, documents: int) -> np.ndarray:
     else:
         missing = bool((query_ids != query_ids).any())
     if missing:
-        raise DirectrankError(
+        raise ArgumentError(
             "query_ids has missing values (NaN)", "give every document the id of its query"
         )
     starts = np.flatnonzero(np.concatenate([[True], query_ids[1:] != query_ids[:-1]])[:documents])
     if len(set(query_ids[starts].tolist())) < len(starts):
-        raise DirectrankError(
+        raise ArgumentError(
             "the documents of a query are not contiguous in query_ids",
             "sort the documents by query, or give lengths if the query is meant to occur twice",
         )

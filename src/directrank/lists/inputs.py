@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.flat import Flat, Lists, PaddingNeededError, hidden, mask_of
-from directrank.system.errors import DirectrankError
+from directrank.system.errors import ArgumentError
 
 #: What to do about labels whose gain overflows.
 LINEAR = 'choose gain="linear" where it is an option, or map the labels to grades such as 0 to 4'
@@ -85,7 +85,7 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
     be waited for, nor of arguments that are not valid, which a loss or metric refuses by itself.
 
     Raises:
-        DirectrankError: a label is NaN, infinite or below 0.
+        ArgumentError: a label is NaN, infinite or below 0.
     """
     if not (scores.is_cpu and labels.is_cpu and scores.shape == labels.shape and scores.numel()):
         return NOTHING
@@ -102,11 +102,11 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
         return NOTHING
     least, greatest = (bound.item() for bound in shown.aminmax())
     if not greatest < math.inf or math.isnan(least):
-        raise DirectrankError(
+        raise ArgumentError(
             "a label is NaN or infinite", "leave documents without a label out, or mask them"
         )
     if least < 0:
-        raise DirectrankError(
+        raise ArgumentError(
             f"a label is {least:g}, below 0",
             "give mask=labels >= 0 if such labels mark padding; of flat lists, leave it out",
         )
@@ -115,20 +115,20 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
 
 
 def check_powers(dtype: torch.dtype, base: float = 2.0, remedy: str = LINEAR) -> None:
-    """Raise DirectrankError if ``base^y`` of the labels of the running call add up to too much."""
+    """Raise ArgumentError if ``base^y`` of the labels of the running call add up to too much."""
     known, room = _known(), math.log2(torch.finfo(dtype).max)
     # No batch has 2^32 documents, so powers far below the limit need not be added up.
     if known.bound * math.log2(base) > room - 32 and known.bits(base) >= room:
-        raise DirectrankError(
+        raise ArgumentError(
             f"labels up to {known.greatest():g} are too large: {base:g}^y exceeds {dtype}", remedy
         )
 
 
 def check_scale(max_label: float) -> None:
-    """Raise DirectrankError if a label of the running call is above the largest of its scale."""
+    """Raise ArgumentError if a label of the running call is above the largest of its scale."""
     known = _known()
     if known.bound > max_label and known.greatest() > max_label:
-        raise DirectrankError(
+        raise ArgumentError(
             f"a label is {known.greatest():g}, above max_label {max_label:g}",
             "give the largest label of the scale, or None for each query's own",
         )
@@ -150,7 +150,7 @@ def checked(scores: Tensor, labels: Tensor, lists: Lists | None) -> tuple[Tensor
         lists: bool ``[B, L]``, True for a real document; None if all are real.
 
     Raises:
-        DirectrankError: shapes differ, scores are not floating point, or the mask is not bool.
+        ArgumentError: shapes differ, scores are not floating point, or the mask is not bool.
         PaddingNeededError: flat lists were given instead of a mask.
     """
     scores, labels, lists = validated(scores, labels, lists)
@@ -192,17 +192,15 @@ def validated(
     """
     flat = isinstance(mask, Flat)
     if scores.ndim != 2 - flat or scores.shape != labels.shape:
-        raise DirectrankError(
+        raise ArgumentError(
             f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must both be [B, L]",
             "give a single list a leading axis, scores[None] and labels[None], and flat lists [N] "
             "their lengths or query_ids",
         )
     if not scores.is_floating_point():
-        raise DirectrankError(
-            f"scores are {scores.dtype}, not floating point", "call scores.float()"
-        )
+        raise ArgumentError(f"scores are {scores.dtype}, not floating point", "call scores.float()")
     if isinstance(mask, Tensor) and (mask.shape != scores.shape or mask.dtype != torch.bool):
-        raise DirectrankError(
+        raise ArgumentError(
             f"mask {tuple(mask.shape)} of {mask.dtype} must be bool of shape {tuple(scores.shape)}",
             "True marks a real document",
         )
@@ -221,6 +219,6 @@ def nothing_masked(mask: Tensor) -> bool:
 
 
 def one_of(value: str, known: tuple[str, ...], what: str) -> None:
-    """Raise DirectrankError if ``value`` is not one of the ``known`` names."""
+    """Raise ArgumentError if ``value`` is not one of the ``known`` names."""
     if value not in known:
-        raise DirectrankError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")
+        raise ArgumentError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")

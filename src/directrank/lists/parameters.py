@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -59,11 +59,11 @@ OPTIONAL = ("k", "levels", "max_label")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` if an option is outside of its range; nothing while a graph is traced.
+    """Raise ArgumentError if an option is outside of its range; nothing while a graph is traced.
 
     >>> check_options({"k": 2.5})
     Traceback (most recent call last):
-    directrank.system.errors.ConfigError: k must be a whole number, 1 or more, or None, not 2.5
+    directrank.system.errors.ArgumentError: k must be a whole number, 1 or more, or None, not 2.5
     """
     if torch.compiler.is_compiling():
         return
@@ -73,4 +73,4 @@ def check_options(options: Mapping[str, Any]) -> None:
         words, allowed = RANGES[name]
         if not allowed(value):
             none = ", or None" if name in OPTIONAL else ""
-            raise ConfigError(f"{name} must be {words}{none}, not {value!r}")
+            raise ArgumentError(f"{name} must be {words}{none}, not {value!r}")

@@ -9,7 +9,9 @@ from torch import Tensor
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.metrics._average_precision import average_precision_of
-from directrank.relaxations.sigmoid import sigmoid
+from directrank.metrics.conventions import MIN_LABEL
+from directrank.relaxations.real_valued import BETA
+from directrank.relaxations.sigmoid import ALPHA, sigmoid
 
 
 @ranking_loss
@@ -18,10 +20,10 @@ def approx_ap(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    alpha: float = 10.0,
-    beta: float = 10.0,
+    alpha: float = ALPHA,
+    beta: float = BETA,
     k: int | None = None,
-    min_label: float = 1.0,
+    min_label: float = MIN_LABEL,
 ) -> Tensor:
     """Minus average precision at sigmoid ranks, per query.
 

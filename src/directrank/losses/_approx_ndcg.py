@@ -7,10 +7,12 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import DISCOUNT, GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.sigmoid import sigmoid
+from directrank.relaxations.real_valued import BETA
+from directrank.relaxations.sigmoid import ALPHA, sigmoid
 
 
 @ranking_loss
@@ -20,11 +22,11 @@ def approx_ndcg(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    alpha: float | Tensor = 10.0,
+    alpha: float | Tensor = ALPHA,
     k: int | None = None,
-    beta: float = 10.0,
-    gain: str = "exp2",
-    discount: str = "log2",
+    beta: float = BETA,
+    gain: str = GAIN,
+    discount: str = DISCOUNT,
 ) -> Tensor:
     """Minus NDCG at the ranks ``1 + Σ_{j≠i} sigmoid(alpha (s_j - s_i))``, per query.
 

@@ -9,7 +9,9 @@ from torch import Tensor
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.metrics._precision import precision_of
-from directrank.relaxations.sigmoid import sigmoid
+from directrank.metrics.conventions import MIN_LABEL
+from directrank.relaxations.real_valued import BETA
+from directrank.relaxations.sigmoid import ALPHA, sigmoid
 
 
 @ranking_loss
@@ -19,9 +21,9 @@ def approx_precision(
     mask: Tensor | None = None,
     *,
     k: int,
-    alpha: float = 10.0,
-    beta: float = 10.0,
-    min_label: float = 1.0,
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    min_label: float = MIN_LABEL,
 ) -> Tensor:
     """``-(1/k) Σ_i b_i sigmoid(beta (k + 1/2 - r_i))`` at sigmoid ranks r, per query.
 

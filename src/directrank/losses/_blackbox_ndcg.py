@@ -7,10 +7,11 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.blackbox import blackbox
+from directrank.relaxations.blackbox import LAM, MARGIN, blackbox
 
 
 @ranking_loss
@@ -21,9 +22,9 @@ def blackbox_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    lam: float | Tensor = 100.0,
-    margin: float = 0.0,
-    gain: str = "exp2",
+    lam: float | Tensor = LAM,
+    margin: float = MARGIN,
+    gain: str = GAIN,
 ) -> Tensor:
     """Minus NDCG at exact ranks r, per query.
 

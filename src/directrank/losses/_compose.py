@@ -12,7 +12,7 @@ from torch import Tensor
 
 from directrank import metrics, relaxations
 from directrank.kernels.dispatch import find
-from directrank.lists.calls import Numbers, called
+from directrank.lists.calls import Numbers, called, reduced
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
 from directrank.lists.parameters import check_options
@@ -26,6 +26,12 @@ from directrank.system.registry import nearest
 #: a configuration, its name, or a mapping with ``name`` and options.
 Part: TypeAlias = Callable[..., Any] | str | Mapping[str, Any]
 
+#: The scale of Gumbel noise.
+NOISE = 1.0
+
+#: The default of an option that has none.
+REQUIRED = inspect.Parameter.empty
+
 #: Parameters that are not options of a metric or a relaxation.
 _GIVEN = ("ranking", "judgements", "scores", "labels", "mask", "generator")
 
@@ -35,7 +41,7 @@ def compose(
     relaxation: Part,
     *,
     samples: int = 0,
-    noise: float = 1.0,
+    noise: float = NOISE,
 ) -> Callable[..., Tensor]:
     """Make a loss of a metric and a relaxation that supplies its ranks.
 
@@ -53,7 +59,8 @@ def compose(
     Returns:
         ``loss(scores, labels, mask=None, generator=None) -> Tensor [B]``: minus the relaxed metric,
         0 for a query without a relevant document. The generator is on the scores' device. It takes
-        ``lengths`` or ``query_ids`` of flat lists, and ``weights``, as every loss does.
+        ``lengths`` or ``query_ids`` of flat lists, ``weights`` and a ``reduction``, as every loss
+        does.
 
     Raises:
         ConfigError: a name or option is unknown, or an option is outside of its range; or, when
@@ -91,6 +98,7 @@ class _Composition:
         lengths: Numbers | None = None,
         query_ids: Numbers | None = None,
         weights: Numbers | None = None,
+        reduction: str = "none",
     ) -> Tensor:
         _, _, samples, noise = self.given
         lists: dict[str, Any] = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
@@ -100,15 +108,18 @@ class _Composition:
             metric = {"name": self.formula.__name__.removesuffix("_of"), **self.options}
             relaxation = {"name": self.relax.__name__, **self.settings}
             return composed(scores, labels, mask, metric=metric, relaxation=relaxation,
-                            samples=samples, noise=noise, generator=generator, **lists)  # fmt: skip
+                            samples=samples, noise=noise, generator=generator,
+                            reduction=reduction, **lists)  # fmt: skip
         values = self._drawn if samples else self._relaxed
-        return called(values, scores, labels, mask, generator, **lists, **self.settings)
+        value = called(values, scores, labels, mask, generator=generator, **lists, **self.settings)
+        return reduced(value, weights, reduction)
 
     def _relaxed(
         self,
         scores: Tensor,
         labels: Tensor,
         lists: Lists | None,
+        *,
         generator: torch.Generator | None,
         **settings: Any,
     ) -> Tensor:
@@ -128,6 +139,7 @@ class _Composition:
         scores: Tensor,
         labels: Tensor,
         lists: Lists | None,
+        *,
         generator: torch.Generator | None,
         **settings: Any,
     ) -> Tensor:
@@ -135,12 +147,16 @@ class _Composition:
         scores, labels, lists = checked_lists(scores, labels, lists)
         draws = [scores + noise * gumbel_noise(scores, lists, generator) for _ in range(samples)]
         together = torch.cat(draws), torch.cat([labels] * samples), repeated(lists, samples)
-        values = self._relaxed(*together, generator, **settings).chunk(samples)
+        values = self._relaxed(*together, generator=generator, **settings).chunk(samples)
         return sum(values[1:], values[0]) / samples
 
 
 def _resolved(kind: str, chosen: Part) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Function and options of a metric or relaxation."""
+    """A metric or relaxation, and all of its options.
+
+    Raises:
+        ConfigError: it lacks an option.
+    """
     if isinstance(chosen, partial):
         function, options = chosen.func, dict(chosen.keywords)
     elif callable(chosen):
@@ -149,18 +165,20 @@ def _resolved(kind: str, chosen: Part) -> tuple[Callable[..., Any], dict[str, An
         options = {"name": chosen} if isinstance(chosen, str) else dict(chosen)
         name = options.pop("name", "")
         function = metrics.formula(name) if kind == "metric" else relaxations.get(name)
-    _check(kind, function, *options)
-    return function, options
-
-
-@cache
-def _check(kind: str, function: Callable[..., Any], *options: str) -> None:
-    """Raise ConfigError if a metric or relaxation lacks one of these options."""
-    known = [key for key in inspect.signature(function).parameters if key not in _GIVEN]
+    defaults = _defaults(function)
     for option in options:
-        if option not in known:
-            remedy = nearest(option, known)
+        if option not in defaults:
+            remedy = nearest(option, defaults)
             if option in ("samples", "noise"):
                 remedy = "give it to the composition, beside metric and relaxation"
             name = function.__name__.removesuffix("_of")
             raise ConfigError(f"{kind} '{name}' has no option '{option}'", remedy)
+    given = {**defaults, **options}
+    return function, {name: value for name, value in given.items() if value is not REQUIRED}
+
+
+@cache
+def _defaults(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The options of a metric or relaxation with their defaults, which kernels do not have."""
+    parameters = inspect.signature(function).parameters
+    return {name: one.default for name, one in parameters.items() if name not in _GIVEN}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from directrank import relaxations
 from directrank.lists.calls import ranking_loss
-from directrank.losses._compose import compose
+from directrank.losses._compose import NOISE, compose
 from directrank.losses._needs import needs
 
 
@@ -30,7 +30,7 @@ def composed(
     metric: str | Mapping[str, Any],
     relaxation: str | Mapping[str, Any],
     samples: int = 0,
-    noise: float = 1.0,
+    noise: float = NOISE,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """:func:`compose` in one call, so that a configuration can name any composition.

@@ -7,10 +7,12 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.fast_soft_rank import fast_soft_rank
+from directrank.relaxations.fast_soft_rank import REGULARISATION, TAU, fast_soft_rank
+from directrank.relaxations.real_valued import BETA
 
 
 @ranking_loss
@@ -21,10 +23,10 @@ def fast_soft_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float | Tensor = 0.1,
-    regularisation: str = "l2",
-    beta: float = 10.0,
-    gain: str = "exp2",
+    tau: float | Tensor = TAU,
+    regularisation: str = REGULARISATION,
+    beta: float = BETA,
+    gain: str = GAIN,
 ) -> Tensor:
     """Minus NDCG at the projection of ``-s / tau`` onto the hull of all rankings, per query.
 

@@ -9,10 +9,12 @@ from torch import Tensor
 
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
-from directrank.losses._compose import compose
+from directrank.lists.conventions import GAIN
+from directrank.losses._compose import NOISE, compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.sigmoid import sigmoid
+from directrank.relaxations.real_valued import BETA
+from directrank.relaxations.sigmoid import ALPHA, sigmoid
 
 
 @ranking_loss
@@ -24,11 +26,11 @@ def gumbel_approx_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    alpha: float = 10.0,
-    beta: float = 10.0,
-    gain: str = "exp2",
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    gain: str = GAIN,
     samples: int = 8,
-    noise: float = 1.0,
+    noise: float = NOISE,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """The mean of ApproxNDCG at scores with Gumbel noise, per query.

@@ -7,10 +7,12 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.lapsum import lapsum
+from directrank.relaxations.lapsum import TAU, lapsum
+from directrank.relaxations.real_valued import BETA
 
 
 @ranking_loss
@@ -21,9 +23,9 @@ def lapsum_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float | Tensor = 0.1,
-    beta: float = 10.0,
-    gain: str = "exp2",
+    tau: float | Tensor = TAU,
+    beta: float = BETA,
+    gain: str = GAIN,
 ) -> Tensor:
     """Minus NDCG at the ranks ``1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with Laplace's F, per query.
 

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
-from directrank.losses._compose import compose
+from directrank.lists.conventions import GAIN
+from directrank.losses._compose import NOISE, compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.neural_sort import neural_sort
+from directrank.relaxations.neural_sort import ITERATIONS, TAU, TOLERANCE, neural_sort
 
 
 @ranking_loss
@@ -22,12 +23,12 @@ def neural_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float = 1.0,
-    iterations: int = 30,
-    tolerance: float = 1e-6,
-    gain: str = "exp2",
+    tau: float = TAU,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    gain: str = GAIN,
     samples: int = 0,
-    noise: float = 1.0,
+    noise: float = NOISE,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_{r≤k} (P G(y))_r D(r)``, P NeuralSort's matrix after Sinkhorn, per query.
@@ -70,12 +71,12 @@ def neural_ndcg_transposed(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float = 1.0,
-    iterations: int = 30,
-    tolerance: float = 1e-6,
-    gain: str = "exp2",
+    tau: float = TAU,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    gain: str = GAIN,
     samples: int = 0,
-    noise: float = 1.0,
+    noise: float = NOISE,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_i G(y_i) (scale(Pᵀ) D)_i``, per query; see :func:`neural_ndcg`.

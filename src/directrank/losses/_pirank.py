@@ -7,9 +7,11 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
+from directrank.relaxations.pirank import STRAIGHT_THROUGH, TAU
 from directrank.relaxations.pirank import pirank as pirank_ranks
 
 
@@ -21,9 +23,9 @@ def pirank(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    tau: float | Tensor = 5.0,
-    straight_through: bool = True,
-    gain: str = "exp2",
+    tau: float | Tensor = TAU,
+    straight_through: bool = STRAIGHT_THROUGH,
+    gain: str = GAIN,
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_{r≤k} (P G(y))_r D(r)``, P NeuralSort's matrix unscaled, per query.
 

@@ -12,7 +12,7 @@ from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import top
 from directrank.losses._needs import needs
 
-REDUCTIONS = ("sum", "mean")
+PAIR_REDUCTIONS = ("sum", "mean")
 
 
 @ranking_loss
@@ -25,7 +25,7 @@ def ranknet(
     *,
     k: int | None = None,
     sigma: float = 1.0,
-    reduction: str = "sum",
+    pair_reduction: str = "sum",
 ) -> Tensor:
     """``Σ log(1 + exp(-sigma (s_i - s_j)))`` over the pairs with ``y_i > y_j``, per query.
 
@@ -36,7 +36,8 @@ def ranknet(
         k: use only pairs whose documents are both among the first k by current score
             (Pobrotyn2021's RankNet@k); None takes all pairs.
         sigma: steepness.
-        reduction: ``sum`` over the pairs (Burges2006) or their ``mean`` (TF-Ranking, allRank).
+        pair_reduction: ``sum`` over the pairs of a query (Burges2006) or their ``mean``
+            (TF-Ranking, allRank).
 
     Returns:
         The loss per query, ``[B]``; 0 if there is no pair.
@@ -48,11 +49,11 @@ def ranknet(
     >>> losses.ranknet(scores, labels)
     tensor([1.7118, 0.4402])
     """
-    one_of(reduction, REDUCTIONS, "reduction")
+    one_of(pair_reduction, PAIR_REDUCTIONS, "reduction of pairs")
     scores, labels, mask = checked(scores, labels, mask)
     if k is not None:
         mask = top(k, scores, mask)
     pairs = (differences(labels) > 0) & both(mask)
     costs = softplus(-sigma * differences(scores), threshold=40)
     value = costs.masked_fill(~pairs, 0.0).sum((1, 2))
-    return value / pairs.sum((1, 2)).clamp_min(1) if reduction == "mean" else value
+    return value / pairs.sum((1, 2)).clamp_min(1) if pair_reduction == "mean" else value

@@ -7,10 +7,11 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN
 from directrank.losses._compose import compose
 from directrank.losses._needs import needs
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.smooth_i import smooth_i
+from directrank.relaxations.smooth_i import ALPHA, DELTA, STOP_GRADIENT, smooth_i
 
 
 @ranking_loss
@@ -21,10 +22,10 @@ def smooth_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    alpha: float | Tensor = 1.0,
-    delta: float = 0.1,
-    stop_gradient: bool = True,
-    gain: str = "exp2",
+    alpha: float | Tensor = ALPHA,
+    delta: float = DELTA,
+    stop_gradient: bool = STOP_GRADIENT,
+    gain: str = GAIN,
 ) -> Tensor:
     """``-(1/maxDCG@k) Σ_{r≤k} D(r) Σ_j I^r_j G(y_j)``, I SmoothI's indicators, per query.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from directrank.lists.calls import ranking_loss
 from directrank.losses._compose import compose
 from directrank.metrics._ndcg import ndcg_of
-from directrank.relaxations.rank_binomial import rank_binomial
+from directrank.relaxations.rank_binomial import SIGMA, rank_binomial
 
 
 @ranking_loss
@@ -18,7 +18,7 @@ def softrank(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    sigma: float = 1.0,
+    sigma: float = SIGMA,
     k: int | None = None,
 ) -> Tensor:
     """Minus ``(1/maxDCG) Σ_j G(y_j) Σ_r p_j(r) D(r)``, with the rank-binomial p, per query.

@@ -14,7 +14,8 @@ from directrank.metrics._average_precision import average_precision_of
 from directrank.metrics._err import nerr_of
 from directrank.metrics._ndcg import ndcg_of
 from directrank.metrics._precision import precision_of
-from directrank.relaxations.twin import twin
+from directrank.metrics.conventions import MIN_LABEL
+from directrank.relaxations.twin import ALPHA_B, BREAK_TIES, GRADIENT, twin
 
 
 @ranking_loss
@@ -25,10 +26,10 @@ def twin_precision(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
-    min_label: float = 1.0,
+    gradient: str = GRADIENT,
+    alpha_b: float = ALPHA_B,
+    break_ties: bool = BREAK_TIES,
+    min_label: float = MIN_LABEL,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """``-(1/k) Σ_{p≤k} b_p p/r_p`` over places p, per query (Yu2020 eq. 14).
@@ -69,10 +70,10 @@ def twin_ap(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
-    min_label: float = 1.0,
+    gradient: str = GRADIENT,
+    alpha_b: float = ALPHA_B,
+    break_ties: bool = BREAK_TIES,
+    min_label: float = MIN_LABEL,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
@@ -99,9 +100,9 @@ def twin_ndcg(
     mask: Tensor | None = None,
     *,
     k: int | None = None,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
+    gradient: str = GRADIENT,
+    alpha_b: float = ALPHA_B,
+    break_ties: bool = BREAK_TIES,
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
@@ -128,9 +129,9 @@ def twin_nerr(
     mask: Tensor | None = None,
     *,
     k: int | None = 10,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
+    gradient: str = GRADIENT,
+    alpha_b: float = ALPHA_B,
+    break_ties: bool = BREAK_TIES,
     max_label: float | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:

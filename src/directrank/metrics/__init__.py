@@ -1,7 +1,7 @@
 """Ranking metrics per query: ``name(scores, labels, mask, k=None, …) -> Tensor [B]``.
 
 Each metric is one file: a formula over any ranking, and the function that applies it to the stable
-sort. Metrics are loaded on first use.
+sort. Metrics are listed below, by the import for type checkers, and loaded on first use.
 """
 
 from __future__ import annotations
@@ -11,45 +11,26 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank.system.registry import look_up, target_of
+from directrank.system.registry import listed, look_up, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from directrank.lists.calls import Numbers
-    from directrank.metrics._average_precision import average_precision
-    from directrank.metrics._err import err, nerr
-    from directrank.metrics._ndcg import ndcg
-    from directrank.metrics._precision import precision
-    from directrank.metrics._reciprocal_rank import reciprocal_rank
+    from directrank.metrics._average_precision import average_precision as average_precision
+    from directrank.metrics._err import err as err
+    from directrank.metrics._err import nerr as nerr
+    from directrank.metrics._ndcg import ndcg as ndcg
+    from directrank.metrics._precision import precision as precision
+    from directrank.metrics._reciprocal_rank import reciprocal_rank as reciprocal_rank
 
 #: name → module:function
-REGISTRY: dict[str, str] = {
-    "ndcg": "directrank.metrics._ndcg:ndcg",
-    "precision": "directrank.metrics._precision:precision",
-    "average_precision": "directrank.metrics._average_precision:average_precision",
-    "reciprocal_rank": "directrank.metrics._reciprocal_rank:reciprocal_rank",
-    "err": "directrank.metrics._err:err",
-    "nerr": "directrank.metrics._err:nerr",
-}
+REGISTRY: dict[str, str] = listed(__name__)
 
 #: The name of a metric in the label of a column.
 SHORT_NAMES = {"average_precision": "ap", "reciprocal_rank": "rr"}
 
-__all__ = [
-    "REGISTRY",
-    "average_precision",
-    "err",
-    "evaluate",
-    "formula",
-    "get",
-    "label",
-    "mean",
-    "ndcg",
-    "nerr",
-    "precision",
-    "reciprocal_rank",
-]
+__all__ = [*REGISTRY, "REGISTRY", "evaluate", "formula", "get", "label", "mean"]
 
 
 def get(name: str) -> Callable[..., Tensor]:
@@ -175,4 +156,8 @@ def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclud
 def __getattr__(name: str) -> Any:
     if name in REGISTRY:
         return get(name)
-    raise AttributeError(f"module 'directrank.metrics' has no attribute {name!r}")
+    raise AttributeError(f"module '{__name__}' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

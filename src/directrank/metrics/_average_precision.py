@@ -8,11 +8,12 @@ from torch import Tensor
 from directrank.lists.calls import ranking_metric
 from directrank.lists.conventions import ratio
 from directrank.lists.inputs import one_of
-from directrank.metrics.conventions import Judgements
+from directrank.metrics.conventions import MIN_LABEL, Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
 DENOMINATORS = ("R", "min(k,R)", "graded_ideal")
+DENOMINATOR = "R"
 
 
 @ranking_metric
@@ -22,8 +23,8 @@ def average_precision(
     mask: Tensor | None = None,
     k: int | None = None,
     *,
-    denominator: str = "R",
-    min_label: float = 1.0,
+    denominator: str = DENOMINATOR,
+    min_label: float = MIN_LABEL,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -68,8 +69,8 @@ def average_precision_of(
     judgements: Judgements,
     k: int | None = None,
     *,
-    denominator: str = "R",
-    min_label: float = 1.0,
+    denominator: str = DENOMINATOR,
+    min_label: float = MIN_LABEL,
 ) -> tuple[Tensor, Tensor]:
     """AP@k over any ranking: value and where the query has a relevant document, ``[B]``."""
     one_of(denominator, DENOMINATORS, "denominator")

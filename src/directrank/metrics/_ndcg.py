@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
-from directrank.lists.conventions import discount, ratio
+from directrank.lists.conventions import DISCOUNT, GAIN, discount, ratio
 from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
@@ -22,8 +22,8 @@ def ndcg(
     mask: Tensor | None = None,
     k: int | None = None,
     *,
-    discount: str = "log2",
-    gain: str = "exp2",
+    discount: str = DISCOUNT,
+    gain: str = GAIN,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -60,8 +60,8 @@ def ndcg_of(
     judgements: Judgements,
     k: int | None = None,
     *,
-    discount: str = "log2",
-    gain: str = "exp2",
+    discount: str = DISCOUNT,
+    gain: str = GAIN,
 ) -> tuple[Tensor, Tensor]:
     """NDCG over any ranking: value (0 where there is no gain) and where it is defined, ``[B]``."""
     gains = judgements.gains(gain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
-from directrank.metrics.conventions import Judgements
+from directrank.metrics.conventions import MIN_LABEL, Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
@@ -17,7 +17,7 @@ def reciprocal_rank(
     mask: Tensor | None = None,
     k: int | None = None,
     *,
-    min_label: float = 1.0,
+    min_label: float = MIN_LABEL,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -49,7 +49,7 @@ def reciprocal_rank(
 
 
 def reciprocal_rank_of(
-    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = 1.0
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = MIN_LABEL
 ) -> tuple[Tensor, Tensor]:
     """Reciprocal rank over any ranking: value and where it is defined, ``[B]``.
 

@@ -12,6 +12,9 @@ from directrank.lists.inputs import one_of
 from directrank.relaxations.exact import StableRanking
 from directrank.relaxations.protocol import Ranking
 
+#: The least label that counts as relevant.
+MIN_LABEL = 1.0
+
 EMPTY = ("exclude", "zero", "one")
 TIES = ("stable", "expected", "optimistic", "pessimistic")
 

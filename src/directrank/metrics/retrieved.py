@@ -11,6 +11,7 @@ from torch import Tensor
 from directrank import metrics
 from directrank.lists.buckets import buckets
 from directrank.lists.packed import concatenated_ranges
+from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import Judgements, with_empty
 from directrank.relaxations.sorted_lists import SortedRanking
 
@@ -53,6 +54,9 @@ def metrics_of_rankings(
     Returns:
         Column label → float64 ``[Q]``; NaN for a list without a relevant document.
 
+    Raises:
+        ArgumentError: an option is outside of its range.
+
     >>> labels, ndcg = np.array([0.0, 1.0, 1.0]), {"name": "ndcg"}
     >>> [
     ...     metrics_of_rankings(labels, np.array([3]), np.array([n]), [ndcg])["ndcg"].round(3)
@@ -60,6 +64,8 @@ def metrics_of_rankings(
     ... ]
     [array([0.693]), array([0.387])]
     """
+    for mapping in mappings:
+        check_options(mapping)
     lengths = np.asarray(lengths, np.int64)
     starts = np.cumsum(lengths) - lengths
     values = {metrics.label(mapping): np.full(len(lengths), np.nan) for mapping in mappings}

@@ -9,6 +9,9 @@ from directrank.lists.gradient import with_gradient
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.placed import PlacedRanking
 
+#: The distance of interpolation, and the lead that a relevant document needs.
+LAM, MARGIN = 100.0, 0.0
+
 
 def blackbox(
     scores: Tensor,
@@ -16,8 +19,8 @@ def blackbox(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    lam: float | Tensor = 100.0,
-    margin: float = 0.0,
+    lam: float | Tensor = LAM,
+    margin: float = MARGIN,
 ) -> BlackboxRanking:
     """Blackbox ranks as a relaxation; arguments as for :class:`BlackboxRanking`."""
     return BlackboxRanking(scores, labels, mask, lam=lam, margin=margin)
@@ -48,8 +51,8 @@ class BlackboxRanking(PlacedRanking):
         labels: Tensor,
         mask: Tensor,
         *,
-        lam: float | Tensor = 100.0,
-        margin: float = 0.0,
+        lam: float | Tensor,
+        margin: float,
     ) -> None:
         self.scores, self.mask, self.lam = scores, mask, lam
         self.shifted = scores.detach() + margin * (0.5 - (labels > 0).to(scores.dtype))

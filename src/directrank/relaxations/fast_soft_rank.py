@@ -13,9 +13,12 @@ from directrank.lists.conventions import ranks_of
 from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order
-from directrank.relaxations.real_valued import RealValuedRanking
+from directrank.relaxations.real_valued import BETA, RealValuedRanking
 
 REGULARISATIONS = ("l2", "entropic")
+
+#: The kind of the regularisation, and its strength.
+REGULARISATION, TAU = "l2", 0.1
 
 
 def fast_soft_rank(
@@ -24,9 +27,9 @@ def fast_soft_rank(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    tau: float | Tensor = 0.1,
-    regularisation: str = "l2",
-    beta: float = 10.0,
+    tau: float | Tensor = TAU,
+    regularisation: str = REGULARISATION,
+    beta: float = BETA,
 ) -> RealValuedRanking:
     """The projection of ``-scores / tau`` onto the permutahedron, the hull of all rankings.
 

@@ -8,7 +8,10 @@ from torch import Tensor
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.conventions import ranks_of
 from directrank.lists.sorting import descending_order
-from directrank.relaxations.real_valued import RealValuedRanking
+from directrank.relaxations.real_valued import BETA, RealValuedRanking
+
+#: The scale of the distribution.
+TAU = 0.1
 
 
 def lapsum(
@@ -17,8 +20,8 @@ def lapsum(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    tau: float | Tensor = 0.1,
-    beta: float = 10.0,
+    tau: float | Tensor = TAU,
+    beta: float = BETA,
 ) -> RealValuedRanking:
     """``r_i = 1 + Σ_{j≠i} F((s_j - s_i) / tau)`` with the Laplace distribution function F.
 

@@ -13,6 +13,9 @@ from directrank.lists.pairs import differences
 from directrank.relaxations.distribution import expected_cascade, expected_precisions
 from directrank.relaxations.protocol import no_cutoff
 
+#: The temperature, the most rounds of scaling, and the tolerance at which it ends.
+TAU, ITERATIONS, TOLERANCE = 1.0, 30, 1e-6
+
 #: Smaller sums count as empty, because their squared inverse would overflow float32.
 LEAST = 1e-18
 
@@ -27,9 +30,9 @@ def neural_sort(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    tau: float = 1.0,
-    iterations: int = 30,
-    tolerance: float = 1e-6,
+    tau: float = TAU,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
     rows_first: bool = False,
 ) -> SortedDistribution:
     """The distribution over ranks of NeuralSort's matrix after Sinkhorn scaling.

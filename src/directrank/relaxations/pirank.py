@@ -9,6 +9,9 @@ from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.neural_sort import sorting_matrix
 from directrank.relaxations.soft_sorting import SoftSorting
 
+#: The temperature, and whether values are those of the exact sort.
+TAU, STRAIGHT_THROUGH = 5.0, True
+
 
 def pirank(
     scores: Tensor,
@@ -16,8 +19,8 @@ def pirank(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    tau: float | Tensor = 5.0,
-    straight_through: bool = True,
+    tau: float | Tensor = TAU,
+    straight_through: bool = STRAIGHT_THROUGH,
 ) -> SoftSorting:
     """NeuralSort's matrix without scaling, restricted to the rows of the cut-off.
 

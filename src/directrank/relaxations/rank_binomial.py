@@ -8,6 +8,9 @@ from torch import Tensor
 from directrank.lists.pairs import differences, itself
 from directrank.relaxations.distribution import RankDistribution
 
+#: The standard deviation of a score.
+SIGMA = 1.0
+
 
 def rank_binomial(
     scores: Tensor,
@@ -15,7 +18,7 @@ def rank_binomial(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    sigma: float = 1.0,
+    sigma: float = SIGMA,
 ) -> RankDistribution:
     """The distribution of each document's rank when scores are Gaussian.
 

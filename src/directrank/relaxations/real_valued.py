@@ -11,6 +11,9 @@ from directrank.kernels.dispatch import accelerated
 from directrank.lists.pairs import differences, itself
 from directrank.relaxations.protocol import no_cutoff
 
+#: The steepness of comparisons of ranks.
+BETA = 10.0
+
 
 class RealValuedRanking:
     """A real number for each rank, with Qin2010's smooth truncation (eq. 16).

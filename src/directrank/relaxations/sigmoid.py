@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from directrank.relaxations.real_valued import RealValuedRanking, soft_counts
+from directrank.relaxations.real_valued import BETA, RealValuedRanking, soft_counts
+
+#: The steepness of the ranks.
+ALPHA = 10.0
 
 
 def sigmoid(
@@ -14,8 +17,8 @@ def sigmoid(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    alpha: float | Tensor = 10.0,
-    beta: float = 10.0,
+    alpha: float | Tensor = ALPHA,
+    beta: float = BETA,
 ) -> SigmoidRanking:
     """Sigmoid ranks as a relaxation; arguments as for :class:`SigmoidRanking`, others unused."""
     return SigmoidRanking(scores, mask, alpha=alpha, beta=beta)
@@ -32,7 +35,7 @@ class SigmoidRanking(RealValuedRanking):
     """
 
     def __init__(
-        self, scores: Tensor, mask: Tensor, *, alpha: float | Tensor = 10.0, beta: float = 10.0
+        self, scores: Tensor, mask: Tensor, *, alpha: float | Tensor = ALPHA, beta: float = BETA
     ) -> None:
         values = alpha * scores
         super().__init__(lambda front: 1 + soft_counts(values, front, mask), beta=beta)

@@ -7,6 +7,10 @@ from torch import Tensor
 
 from directrank.relaxations.soft_sorting import SoftSorting
 
+#: The steepness of the softmax, how far below 0 a used document's factor lies, and whether the
+#: product of the factors is constant in the gradient.
+ALPHA, DELTA, STOP_GRADIENT = 1.0, 0.1, True
+
 
 def smooth_i(
     scores: Tensor,
@@ -14,9 +18,9 @@ def smooth_i(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    alpha: float | Tensor = 1.0,
-    delta: float = 0.1,
-    stop_gradient: bool = True,
+    alpha: float | Tensor = ALPHA,
+    delta: float = DELTA,
+    stop_gradient: bool = STOP_GRADIENT,
 ) -> SoftSorting:
     """The document at each rank by a softmax, from which those at earlier ranks are removed.
 

@@ -15,6 +15,10 @@ from directrank.relaxations.protocol import draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
 
+#: The type of the gradient, the steepness of its sigmoid, and whether tied documents are ranked in
+#: random order.
+GRADIENT, ALPHA_B, BREAK_TIES = "type3", 1.0, True
+
 
 @draws_by("break_ties")
 def twin(
@@ -23,9 +27,9 @@ def twin(
     mask: Tensor,
     generator: torch.Generator | None = None,
     *,
-    gradient: str = "type3",
-    alpha_b: float = 1.0,
-    break_ties: bool = True,
+    gradient: str = GRADIENT,
+    alpha_b: float = ALPHA_B,
+    break_ties: bool = BREAK_TIES,
 ) -> TwinRanking:
     """Twin-sigmoid ranks as a relaxation; arguments as for :class:`TwinRanking`."""
     return TwinRanking(
@@ -65,9 +69,9 @@ class TwinRanking(PlacedRanking):
         labels: Tensor,
         mask: Tensor,
         *,
-        gradient: str = "type3",
-        alpha_b: float = 1.0,
-        break_ties: bool = True,
+        gradient: str = GRADIENT,
+        alpha_b: float = ALPHA_B,
+        break_ties: bool = BREAK_TIES,
         generator: torch.Generator | None = None,
     ) -> None:
         one_of(gradient, GRADIENTS, "gradient")

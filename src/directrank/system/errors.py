@@ -21,6 +21,10 @@ class ConfigError(DirectrankError):
     """A configuration, a run's specification or an option that is not valid."""
 
 
+class ArgumentError(ConfigError, ValueError):
+    """An argument of a loss or metric that is not valid."""
+
+
 class DataError(DirectrankError):
     """Input data that are missing, malformed or not what they are declared to be.
 

@@ -26,13 +26,13 @@ from directrank.lists.inputs import one_of
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    lam: float | Tensor = 100.0,
-    margin: float = 0.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    lam: float | Tensor,
+    margin: float,
 ) -> Tensor:
     """Minus NDCG at exact ranks; see :func:`directrank.losses.blackbox_ndcg`."""
     one_of(discount, DISCOUNTS, "discount")

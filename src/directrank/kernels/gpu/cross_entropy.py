@@ -22,9 +22,9 @@ BLOCK = tl.constexpr(256)
 def listnet(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    document_weights: Tensor | None = None,
+    document_weights: Tensor | None,
 ) -> Tensor:
     """See :func:`directrank.losses.listnet`."""
     lists = DeviceLists(scores, labels, mask)
@@ -34,10 +34,10 @@ def listnet(
 def xe_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    document_weights: Tensor | None = None,
-    generator: Source = None,
+    document_weights: Tensor | None,
+    generator: Source,
 ) -> Tensor:
     """See :func:`directrank.losses.xe_ndcg`."""
     lists = DeviceLists(scores, labels, mask)

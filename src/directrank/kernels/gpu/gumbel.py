@@ -12,6 +12,7 @@ from torch import Tensor
 
 from directrank.kernels.gpu.lists import DeviceLists, bounds, own_documents
 from directrank.kernels.gpu.sigmoid import ndcg
+from directrank.lists.conventions import DISCOUNT
 from directrank.lists.draws import Source, uniform
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.gradient import once_differentiable
@@ -20,18 +21,18 @@ from directrank.lists.gradient import once_differentiable
 def gumbel_approx_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    alpha: float = 10.0,
-    beta: float = 10.0,
-    gain: str = "exp2",
-    samples: int = 8,
-    noise: float = 1.0,
-    generator: Source = None,
+    k: int | None,
+    alpha: float,
+    beta: float,
+    gain: str,
+    samples: int,
+    noise: float,
+    generator: Source,
 ) -> Tensor:
     """See :func:`directrank.losses.gumbel_approx_ndcg`."""
-    loss = partial(ndcg, k=k, gain=gain, alpha=alpha, beta=beta)
+    loss = partial(ndcg, k=k, gain=gain, discount=DISCOUNT, alpha=alpha, beta=beta)
     if not samples:
         return loss(scores, labels, mask)
     own = DeviceLists(scores, labels, mask)

@@ -26,12 +26,12 @@ from directrank.lists.flat import Lists
 def k_song(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    margin: float = 1.0,
-    beta: float = 2.0,
-    gain: str = "exp2",
+    k: int | None,
+    margin: float,
+    beta: float,
+    gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.k_song`."""
     if margin <= 0:

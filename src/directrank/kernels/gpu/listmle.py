@@ -22,9 +22,7 @@ from directrank.lists.draws import Source, uniform
 from directrank.lists.flat import Lists
 
 
-def listmle(
-    scores: Tensor, labels: Tensor, mask: Lists | None = None, *, generator: Source = None
-) -> Tensor:
+def listmle(scores: Tensor, labels: Tensor, mask: Lists | None, *, generator: Source) -> Tensor:
     """See :func:`directrank.losses.listmle`."""
     lists = DeviceLists(scores, labels, mask)
     noise = lists.drawn(uniform, generator, torch.float32)

@@ -26,21 +26,21 @@ from directrank.lists.flat import Lists
 def ranknet(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    sigma: float = 1.0,
-    reduction: str = "sum",
+    k: int | None,
+    sigma: float,
+    pair_reduction: str,
 ) -> Tensor:
     """See :func:`directrank.losses.ranknet`."""
-    if reduction not in ("sum", "mean"):
+    if pair_reduction not in ("sum", "mean"):
         return NotImplemented
     lists = DeviceLists(scores, labels, mask)
     ranks = None if k is None else lists.per_document(torch.int32)
     if k is not None:
         lists.run(_ranks, lists.tiles, lists.scores, None, k, lists.tiles, ranks, None)
     pairs = None
-    if reduction == "mean":
+    if pair_reduction == "mean":
         pairs = lists.scores.new_zeros(lists.shape[0], lists.tiles)
     value = _summed(lists, lists.labels, ranks, k, sigma, pairs=pairs, weight="one")
     return value if pairs is None else value / pairs.sum(1).clamp_min(1)
@@ -49,12 +49,12 @@ def ranknet(
 def lambdarank(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    cutoff: str = "both",
-    sigma: float = 1.0,
-    gain: str = "exp2",
+    k: int | None,
+    cutoff: str,
+    sigma: float,
+    gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambdarank`."""
     if cutoff not in ("both", "either"):
@@ -67,13 +67,13 @@ def lambdarank(
 def lambda_loss(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    scheme: str = "ndcg_loss2pp",
-    mu: float = 10.0,
-    sigma: float = 1.0,
-    k: int | None = None,
-    gain: str = "exp2",
+    scheme: str,
+    mu: float,
+    sigma: float,
+    k: int | None,
+    gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambda_loss`."""
     if scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp"):

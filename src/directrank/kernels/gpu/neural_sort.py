@@ -34,15 +34,15 @@ LOG2E = tl.constexpr(1.4426950408889634)
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    tau: float = 1.0,
-    iterations: int = 30,
-    tolerance: float = 1e-6,
-    rows_first: bool = False,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float,
+    iterations: int,
+    tolerance: float,
+    rows_first: bool,
 ) -> Tensor:
     """Minus NDCG under NeuralSort; see :func:`directrank.losses.neural_ndcg`.
 

@@ -34,13 +34,13 @@ from directrank.lists.inputs import one_of
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    tau: float | Tensor = 5.0,
-    straight_through: bool = True,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float | Tensor,
+    straight_through: bool,
 ) -> Tensor:
     """Minus NDCG under NeuralSort's rows; see :func:`directrank.losses.pirank`."""
     one_of(discount, DISCOUNTS, "discount")

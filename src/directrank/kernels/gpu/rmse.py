@@ -17,10 +17,10 @@ BLOCK = tl.constexpr(256)
 def rmse(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    levels: float | None = 5.0,
-    document_weights: Tensor | None = None,
+    levels: float | None,
+    document_weights: Tensor | None,
 ) -> Tensor:
     """See :func:`directrank.losses.rmse`."""
     lists = DeviceLists(scores, labels, mask)

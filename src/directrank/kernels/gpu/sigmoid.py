@@ -36,13 +36,13 @@ from directrank.lists.inputs import one_of
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    alpha: float | Tensor = 10.0,
-    beta: float = 10.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    alpha: float | Tensor,
+    beta: float,
 ) -> Tensor:
     """Minus NDCG at sigmoid ranks; see :func:`directrank.losses.approx_ndcg`."""
     one_of(discount, DISCOUNTS, "discount")
@@ -58,12 +58,12 @@ def ndcg(
 def precision(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    min_label: float = 1.0,
-    alpha: float | Tensor = 10.0,
-    beta: float = 10.0,
+    k: int | None,
+    min_label: float,
+    alpha: float | Tensor,
+    beta: float,
 ) -> Tensor:
     """Minus precision at sigmoid ranks; see :func:`directrank.losses.approx_precision`."""
     if k is None:
@@ -79,13 +79,13 @@ def precision(
 def average_precision(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    denominator: str = "R",
-    min_label: float = 1.0,
-    alpha: float | Tensor = 10.0,
-    beta: float = 10.0,
+    k: int | None,
+    denominator: str,
+    min_label: float,
+    alpha: float | Tensor,
+    beta: float,
 ) -> Tensor:
     """Minus average precision at sigmoid ranks; see :func:`directrank.losses.approx_ap`."""
     if denominator != "R":

@@ -22,14 +22,14 @@ OTHERS = tl.constexpr(4)
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    alpha: float | Tensor = 1.0,
-    delta: float = 0.1,
-    stop_gradient: bool = True,
+    k: int | None,
+    gain: str,
+    discount: str,
+    alpha: float | Tensor,
+    delta: float,
+    stop_gradient: bool,
 ) -> Tensor:
     """Minus NDCG under rank indicators; see :func:`directrank.losses.smooth_ndcg`.
 

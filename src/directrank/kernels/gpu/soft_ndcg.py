@@ -19,14 +19,14 @@ REGULARISATIONS = ("l2", "entropic")
 def fast_soft_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    tau: float | Tensor = 0.1,
-    regularisation: str = "l2",
-    beta: float = 10.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float | Tensor,
+    regularisation: str,
+    beta: float,
 ) -> Tensor:
     """Minus NDCG at projected ranks; see :func:`directrank.losses.fast_soft_ndcg`."""
     if regularisation not in REGULARISATIONS:
@@ -38,13 +38,13 @@ def fast_soft_ndcg(
 def lapsum_ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    tau: float | Tensor = 0.1,
-    beta: float = 10.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    tau: float | Tensor,
+    beta: float,
 ) -> Tensor:
     """Minus NDCG at Laplace ranks; see :func:`directrank.losses.lapsum_ndcg`."""
     lists = DeviceLists(scores, labels, mask)

@@ -24,12 +24,12 @@ ROOT_OF_PI = tl.constexpr(1.7724538509055159)
 def ndcg(
     scores: Tensor,
     labels: Tensor,
-    mask: Lists | None = None,
+    mask: Lists | None,
     *,
-    k: int | None = None,
-    gain: str = "exp2",
-    discount: str = "log2",
-    sigma: float = 1.0,
+    k: int | None,
+    gain: str,
+    discount: str,
+    sigma: float,
 ) -> Tensor:
     """Minus NDCG under the rank-binomial distribution; see :func:`directrank.losses.softrank`.
 

@@ -68,12 +68,12 @@ def _at_exact_ranks(metric: Callable[..., Any]) -> Callable[..., Tensor]:
     def loss(
         scores: Tensor,
         labels: Tensor,
-        mask: Lists | None = None,
-        generator: Source = None,
+        mask: Lists | None,
+        generator: Source,
         *,
-        gradient: str = "type3",
-        alpha_b: float = 1.0,
-        break_ties: bool = True,
+        gradient: str,
+        alpha_b: float,
+        break_ties: bool,
         **options: Any,
     ) -> Tensor:
         one_of(gradient, tuple(TYPES), "gradient")
@@ -91,24 +91,20 @@ def _at_exact_ranks(metric: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 @_at_exact_ranks
-def ndcg(
-    parts: _Parts, *, k: int | None = None, gain: str = "exp2", discount: str = "log2"
-) -> None:
+def ndcg(parts: _Parts, *, k: int | None, gain: str, discount: str) -> None:
     """Minus NDCG at exact ranks; see :func:`directrank.losses.twin_ndcg`."""
     one_of(discount, DISCOUNTS, "discount")
     parts.run(_dcg, gains(parts.lists.labels, gain), k, LETOR=discount == "letor")
 
 
 @_at_exact_ranks
-def precision(parts: _Parts, *, k: int | None = None, min_label: float = 1.0) -> None:
+def precision(parts: _Parts, *, k: int | None, min_label: float) -> None:
     """Minus precision, places over ranks; see :func:`directrank.losses.twin_precision`."""
     parts.run(_count, parts.lists.labels, float(min_label), k)
 
 
 @_at_exact_ranks
-def average_precision(
-    parts: _Parts, *, k: int | None = None, denominator: str = "R", min_label: float = 1.0
-) -> Any:
+def average_precision(parts: _Parts, *, k: int | None, denominator: str, min_label: float) -> Any:
     """Minus average precision, places over ranks; see :func:`directrank.losses.twin_ap`."""
     if denominator != "R":
         return NotImplemented
@@ -120,7 +116,7 @@ def average_precision(
 
 
 @_at_exact_ranks
-def nerr(parts: _Parts, *, k: int | None = None, max_label: float | None = None) -> None:
+def nerr(parts: _Parts, *, k: int | None, max_label: float | None) -> None:
     """Minus normalised ERR at exact ranks; see :func:`directrank.losses.twin_nerr`."""
     if max_label is not None:
         check_scale(max_label)

@@ -14,7 +14,7 @@ from directrank.papers.shared.format import listed, number
 from directrank.papers.shared.tables import markdown_rows
 
 #: What every loss takes beside its settings.
-GIVEN = ("scores", "labels", "mask", "lengths", "query_ids", "weights")
+GIVEN = ("scores", "labels", "mask", "lengths", "query_ids", "weights", "reduction")
 
 
 def section(name: str, results: Results) -> Iterator[str]:
