@@ -159,6 +159,7 @@ for part in ("lists", "kernels", "relaxations", "metrics", "losses", "models"):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not module.name.startswith("directrank.kernels.gpu."):  # where Triton is
             importlib.import_module(module.name)
+importlib.import_module("directrank.nn")
 print("imported")
 """
     assert "imported" in in_clean(clean_python, code, tmp_path)

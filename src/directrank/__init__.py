@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from directrank import losses, metrics
+    from directrank import losses, metrics, nn
     from directrank.data.prepared import open_dataset
     from directrank.study.published import open_results
 
-__all__ = ["__version__", "losses", "metrics", "open_dataset", "open_results"]
+__all__ = ["__version__", "losses", "metrics", "nn", "open_dataset", "open_results"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
         return import_module("directrank.data.prepared").open_dataset
     if name == "open_results":
         return import_module("directrank.study.published").open_results
-    if name in ("losses", "metrics"):
+    if name in ("losses", "metrics", "nn"):
         return import_module(f"directrank.{name}")
     raise AttributeError(f"module 'directrank' has no attribute '{name}'")
 
