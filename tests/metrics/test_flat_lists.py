@@ -47,7 +47,7 @@ def test_flat_lists_have_the_values_of_padded_ones(name, ties, k, monkeypatch):
 def test_groups_of_flat_lists_are_few_and_padded_little():
     shapes = []
 
-    def metric(scores, labels, mask):
+    def metric(scores, labels, mask, k=None):
         value = metrics.get("ndcg")(scores, labels, mask)
         shapes.append((int(mask.sum()), mask.numel()))
         return value

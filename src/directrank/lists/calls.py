@@ -9,6 +9,7 @@ length, which are padded for it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, ParamSpec, Protocol, TypeAlias, overload
@@ -299,10 +300,14 @@ def _of_documents(weights: Numbers, scores: Tensor) -> Tensor:
 
 def _check_factors(weights: Tensor, lists: Lists | None) -> None:
     """Raise ArgumentError if a weight of a real document is no factor; nothing on a GPU."""
-    if not weights.is_cpu:
+    if not weights.is_cpu or not weights.numel():
         return
-    wrong = ~((weights >= 0) & (weights < torch.inf))
-    if bool(wrong.any()) and bool(hidden(wrong, lists).any()):
+    least, greatest = (bound.item() for bound in weights.detach().aminmax())
+    if least >= 0 and greatest < math.inf:
+        return
+    # Those at masked positions may be anything.
+    wrong = ~((weights >= 0) & (weights < math.inf))
+    if bool(hidden(wrong, lists).any()):
         raise ArgumentError(
             "a weight of a document is negative, NaN or infinite", "use 0 to leave a document out"
         )
