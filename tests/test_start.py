@@ -27,7 +27,7 @@ def test_data_plans_and_figures_of_results_do_without_pytorch():
         "from directrank import metrics, losses, models\n"
         "assert metrics.label({'name': 'ndcg', 'k': 5}) == 'ndcg@5'\n"
         "from directrank.study import provenance\n"
-        "provenance.code_digest([losses.REGISTRY['approx_ndcg'].split(':')[0]])"
+        "provenance.code_digest([provenance.code_of(*losses.REGISTRY['approx_ndcg'].split(':'))])"
     )
     assert loaded(code, "torch", "pandas") == ["pandas"]
 

@@ -6,15 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from directrank import losses
 from directrank.learners.neural import precision
 from directrank.study import provenance
 from directrank.system import sources
 from directrank.system.errors import ConfigError
+from losses_cases import LOSSES as OF_LOSSES
 from stopped_runs import SPEC
 from studies import study_of
 from training_data import prepare
@@ -139,6 +143,49 @@ def test_every_module_that_a_run_loads_is_in_its_digest(
     name: str, loaded: dict[str, list[str]]
 ) -> None:
     covered = provenance.dependencies(provenance.modules_of(runs()[name]))
+    # With one composition, the parts of the others are loaded, too; they are not used, see below.
+    if losses.COMPOSITIONS in loaded[name]:
+        covered |= sources.dependencies([losses.COMPOSITIONS])
     modules = {module for module in loaded[name] if not is_package(module)}
     assert "directrank.study.run" in modules, loaded[name]
     assert modules <= covered, sorted(modules - covered)
+
+
+def executed_by(call: Callable[[], object]) -> set[str]:
+    """The modules of the package with code that a call executes."""
+    found = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        found.add(str(frame.f_globals.get("__name__")))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return {name for name in found if name.startswith("directrank.")}
+
+
+@pytest.mark.parametrize("by", ["kernel", "formula"])
+@pytest.mark.parametrize(
+    "name", [name for name, target in losses.REGISTRY.items() if losses.COMPOSITIONS in target]
+)
+def test_every_module_that_a_composition_executes_is_in_its_digest(
+    name: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    covered = provenance.dependencies([provenance.code_of(*losses.REGISTRY[name].split(":"))])
+    covered |= {"directrank.losses", "directrank.metrics", "directrank.relaxations"}
+    scores = torch.tensor([[0.5, 0.1, 0.2]], requires_grad=True)
+    labels = torch.tensor([[2.0, 0.0, 1.0]])
+
+    def call() -> None:
+        losses.get(name)(scores, labels, **OF_LOSSES[name]).sum().backward()
+
+    call()  # imports what it needs
+    if by == "formula":
+        monkeypatch.setattr("directrank.losses._compose.find", lambda *_: None)
+    executed = executed_by(call)
+    assert len(executed) > 5
+    assert executed - {losses.COMPOSITIONS} <= covered, sorted(executed - covered)

@@ -78,12 +78,12 @@ def test_registries_do_not_tie_their_entries_together():
 
 @pytest.mark.parametrize("name", losses.REGISTRY)
 def test_a_loss_depends_on_no_registry_and_on_no_other_loss(name):
-    own = losses.REGISTRY[name].split(":")[0]
+    own = provenance.code_of(*losses.REGISTRY[name].split(":"))
     modules = provenance.dependencies([own])
     assert not modules & {
         f"directrank.{p}" for p in ("losses", "metrics", "relaxations", "kernels")
     }
-    machinery = {f"directrank.losses.{m}" for m in ("_compose", "_composed", "_needs")}
+    machinery = {f"directrank.losses.{m}" for m in ("_compose", "_needs")}
     assert {m for m in modules if m.startswith("directrank.losses.")} <= {own, *machinery}
 
 
@@ -104,7 +104,7 @@ def test_a_loss_depends_on_no_registry_and_on_no_other_loss(name):
     ],
 )
 def test_a_loss_depends_on_its_kernels_and_on_its_metric_and_relaxation(name, expected):
-    found = provenance.dependencies([losses.REGISTRY[name].split(":")[0]])
+    found = provenance.dependencies([provenance.code_of(*losses.REGISTRY[name].split(":"))])
     assert {f"directrank.{module}" for module in expected} <= found
     assert "directrank.kernels.encoder" not in found
 
@@ -133,6 +133,35 @@ def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
         changed = printed(copied_package, "provenance.run_digest(spec)", SPEC)
         assert changed != digest, own
         digest = changed
+
+
+def test_a_composition_depends_on_its_own_declaration_alone(copied_package):
+    specs = {name: {**SPEC, "loss": {"name": name}} for name in ("approx_ndcg", "neural_ndcg")}
+    both = "[provenance.run_digest(each) for each in spec.values()]"
+    file = copied_package / "losses/_compositions.py"
+    approx, neural = printed(copied_package, both, specs)
+    assert approx != neural
+    for text, replacement, changes in (
+        ("alpha: float | Tensor = sigmoid.ALPHA", "alpha: float | Tensor = 9.0", (True, False)),
+        ("tau: float = neural_sort.TAU", "tau: float = 2.0", (False, True)),
+        ('@needs(per_list=("alpha",), flat=True)', "@needs()", (True, False)),
+    ):
+        file.write_text(file.read_text().replace(text, replacement, 1))
+        found = printed(copied_package, both, specs)
+        assert (found[0] != approx, found[1] != neural) == changes, text
+        approx, neural = found
+    file.write_text(file.read_text() + "\n\ndef another() -> None: ...\n")
+    assert printed(copied_package, both, specs) == [approx, neural]
+    for part, changes in (
+        ("relaxations/sigmoid.py", (True, False)),
+        ("relaxations/neural_sort.py", (False, True)),
+        ("kernels/neural_sort.py", (False, True)),
+        ("losses/_compose.py", (True, True)),
+    ):
+        edit(copied_package / part)
+        found = printed(copied_package, both, specs)
+        assert (found[0] != approx, found[1] != neural) == changes, part
+        approx, neural = found
 
 
 def test_what_is_monitored_is_part_of_a_run():

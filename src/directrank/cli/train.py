@@ -95,7 +95,8 @@ def _prepare_for(runs: Iterable[PlannedRun]) -> None:
     """Do once what every fit would otherwise do first."""
     from directrank.study.provenance import modules_of, versions
 
-    modules = set[str]().union(*(modules_of(run.spec) for run in runs)).difference(THREADED)
+    named = set[str]().union(*(modules_of(run.spec) for run in runs))
+    modules = {name.partition(":")[0] for name in named} - set(THREADED)
     with imported(*sorted(modules), "directrank.data.staging", "directrank.learners.neural.fit"):
         import torch
 

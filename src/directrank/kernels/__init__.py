@@ -66,7 +66,7 @@ _CPU: dict[Key, str] = {
 _CUDA: dict[Key, str] = {
     "learners.neural.optimisers:Adagrad": "kernels.gpu.optimisers:adagrad",
     "learners.neural.optimisers:Adam": "kernels.gpu.optimisers:adam",
-    "losses._gumbel_approx_ndcg:gumbel_approx_ndcg": "kernels.gpu.gumbel:gumbel_approx_ndcg",
+    "losses._compositions:gumbel_approx_ndcg": "kernels.gpu.gumbel:gumbel_approx_ndcg",
     "losses._k_song:k_song": "kernels.gpu.k_song:k_song",
     "losses._lambda_loss:lambda_loss": "kernels.gpu.logistic:lambda_loss",
     "losses._lambdarank:lambdarank": "kernels.gpu.logistic:lambdarank",

@@ -94,7 +94,8 @@ def accelerated(formula: Function) -> Function:
 def kernels_of(modules: Collection[str]) -> set[str]:
     """The modules of the kernels that replace something in ``modules``, of a pair in two of them.
 
-    They are those of every device, because a run may be trained on any.
+    They are those of every device, because a run may be trained on any. ``module:function`` stands
+    for a function.
 
     >>> sorted(kernels_of(["directrank.losses._listnet"]))
     ['directrank.kernels.gpu.cross_entropy', 'directrank.kernels.listnet']
@@ -106,7 +107,10 @@ def kernels_of(modules: Collection[str]) -> set[str]:
         _module(kernel)
         for kernels in KERNELS.values()
         for key, kernel in kernels.items()
-        if all(_module(name) in modules for name in (key if isinstance(key, tuple) else (key,)))
+        if all(
+            _module(name) in modules or f"{_PACKAGE}.{name}" in modules
+            for name in (key if isinstance(key, tuple) else (key,))
+        )
     }
 
 

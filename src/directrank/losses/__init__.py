@@ -15,42 +15,45 @@ from directrank.system.registry import listed, look_up
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from directrank.losses._approx_ap import approx_ap as approx_ap
-    from directrank.losses._approx_ndcg import approx_ndcg as approx_ndcg
-    from directrank.losses._approx_precision import approx_precision as approx_precision
-    from directrank.losses._blackbox_ndcg import blackbox_ndcg as blackbox_ndcg
     from directrank.losses._compose import compose as compose
-    from directrank.losses._composed import composed as composed
-    from directrank.losses._fast_soft_ndcg import fast_soft_ndcg as fast_soft_ndcg
-    from directrank.losses._gumbel_approx_ndcg import gumbel_approx_ndcg as gumbel_approx_ndcg
+    from directrank.losses._compose import composed as composed
+    from directrank.losses._compositions import approx_ap as approx_ap
+    from directrank.losses._compositions import approx_ndcg as approx_ndcg
+    from directrank.losses._compositions import approx_precision as approx_precision
+    from directrank.losses._compositions import blackbox_ndcg as blackbox_ndcg
+    from directrank.losses._compositions import fast_soft_ndcg as fast_soft_ndcg
+    from directrank.losses._compositions import gumbel_approx_ndcg as gumbel_approx_ndcg
+    from directrank.losses._compositions import lapsum_ndcg as lapsum_ndcg
+    from directrank.losses._compositions import neural_ndcg as neural_ndcg
+    from directrank.losses._compositions import neural_ndcg_transposed as neural_ndcg_transposed
+    from directrank.losses._compositions import pirank as pirank
+    from directrank.losses._compositions import smooth_ndcg as smooth_ndcg
+    from directrank.losses._compositions import softrank as softrank
+    from directrank.losses._compositions import twin_ap as twin_ap
+    from directrank.losses._compositions import twin_ndcg as twin_ndcg
+    from directrank.losses._compositions import twin_nerr as twin_nerr
+    from directrank.losses._compositions import twin_precision as twin_precision
     from directrank.losses._k_song import k_song as k_song
     from directrank.losses._lambda_family import lambda_family as lambda_family
     from directrank.losses._lambda_loss import lambda_loss as lambda_loss
     from directrank.losses._lambdarank import lambdarank as lambdarank
-    from directrank.losses._lapsum_ndcg import lapsum_ndcg as lapsum_ndcg
     from directrank.losses._listmle import listmle as listmle
     from directrank.losses._listnet import listnet as listnet
-    from directrank.losses._neural_ndcg import neural_ndcg as neural_ndcg
-    from directrank.losses._neural_ndcg import neural_ndcg_transposed as neural_ndcg_transposed
-    from directrank.losses._pirank import pirank as pirank
     from directrank.losses._pl_rank import pl_rank as pl_rank
     from directrank.losses._ranknet import ranknet as ranknet
     from directrank.losses._rmse import rmse as rmse
-    from directrank.losses._smooth_ndcg import smooth_ndcg as smooth_ndcg
-    from directrank.losses._softrank import softrank as softrank
     from directrank.losses._stochastic_rank import stochastic_rank as stochastic_rank
-    from directrank.losses._twin import twin_ap as twin_ap
-    from directrank.losses._twin import twin_ndcg as twin_ndcg
-    from directrank.losses._twin import twin_nerr as twin_nerr
-    from directrank.losses._twin import twin_precision as twin_precision
     from directrank.losses._wassrank import wassrank as wassrank
     from directrank.losses._xe_ndcg import xe_ndcg as xe_ndcg
     from directrank.losses._yeti_loss import yeti_loss as yeti_loss
 
 _LISTED = listed(__name__)
 
+#: The module that declares the losses that are a metric under a relaxation.
+COMPOSITIONS = f"{__name__}._compositions"
+
 #: name → module:function
-REGISTRY: dict[str, str] = {name: target for name, target in _LISTED.items() if name != "compose"}
+REGISTRY: dict[str, str] = {name: _LISTED[name] for name in sorted({*_LISTED} - {"compose"})}
 
 __all__ = [*_LISTED, "REGISTRY", "get", "needs_of"]
 

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from directrank import metrics, relaxations
 from directrank.kernels.dispatch import find
-from directrank.lists.calls import Numbers, called, reduced
+from directrank.lists.calls import Numbers, called, ranking_loss, reduced
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
 from directrank.lists.parameters import check_options
+from directrank.losses._needs import needs
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
 from directrank.relaxations.protocol import ByScores
@@ -103,8 +104,6 @@ class _Composition:
         _, _, samples, noise = self.given
         lists: dict[str, Any] = {"lengths": lengths, "query_ids": query_ids, "weights": weights}
         if torch.compiler.is_compiling():
-            from directrank.losses._composed import composed
-
             metric = {"name": self.formula.__name__.removesuffix("_of"), **self.options}
             relaxation = {"name": self.relax.__name__, **self.settings}
             return composed(scores, labels, mask, metric=metric, relaxation=relaxation,
@@ -182,3 +181,35 @@ def _defaults(function: Callable[..., Any]) -> Mapping[str, Any]:
     """The options of a metric or relaxation with their defaults, which kernels do not have."""
     parameters = inspect.signature(function).parameters
     return {name: one.default for name, one in parameters.items() if name not in _GIVEN}
+
+
+def _draws(settings: Mapping[str, Any]) -> bool:
+    relaxation = settings["relaxation"]
+    options = {"name": relaxation} if isinstance(relaxation, str) else relaxation
+    return settings.get("samples", 0) > 0 or relaxations.random(options["name"], options)
+
+
+@ranking_loss
+@needs(draws=_draws)
+def composed(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    metric: str | Mapping[str, Any],
+    relaxation: str | Mapping[str, Any],
+    samples: int = 0,
+    noise: float = NOISE,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """:func:`compose` in one call, so that a configuration can name any composition.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores, labels = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[0.0, 0.0, 1.0]])
+    >>> sigmoid = {"name": "sigmoid", "alpha": 1.0}
+    >>> losses.composed(scores, labels, metric="reciprocal_rank", relaxation=sigmoid)
+    tensor([-0.5000])
+    """
+    loss = compose(metric, relaxation, samples=samples, noise=noise)
+    return loss(scores, labels, mask, generator)

@@ -58,7 +58,10 @@ def run_digest(spec: Mapping[str, Any]) -> str:
 
 
 def modules_of(spec: Mapping[str, Any]) -> set[str]:
-    """The modules that a run names: those of its learner, loss, scorer, metrics, …"""
+    """The modules that a run names: those of its learner, loss, scorer, metrics, …
+
+    A declared composition is named as ``module:function``.
+    """
     modules = {"directrank.study.run", learners.get(spec["learner"]).module}
     named = [(metrics, metric) for metric in [spec["selection"], *spec["evaluation"]]]
     if "loss" in spec:
@@ -72,8 +75,16 @@ def modules_of(spec: Mapping[str, Any]) -> set[str]:
         modules |= neural.modules_of(spec.get("training", {}).get("monitor"))
     for registry, item in named:
         name = item if isinstance(item, str) else item["name"]
-        modules.add(target_of(registry.REGISTRY, name, registry.__name__)[0])
+        modules.add(code_of(*target_of(registry.REGISTRY, name, registry.__name__)))
     return modules
+
+
+def code_of(module: str, function: str) -> str:
+    """The code of a registry's function: its module, or of the compositions its declaration alone.
+
+    The file of the compositions imports the parts of all of them.
+    """
+    return f"{module}:{function}" if module == losses.COMPOSITIONS else module
 
 
 @cache

@@ -17,22 +17,82 @@ PACKAGE = Path(__file__).parents[1]
 
 @cache
 def text_of(module: str) -> bytes:
-    """The source of a module, such as ``directrank.losses``; empty if there is none."""
+    """The source of a module, such as ``directrank.losses``; empty if there is none.
+
+    That of ``module:function`` is the function, and what it uses that the module defines.
+    """
+    module, _, function = module.partition(":")
     path = _path(module)
-    return b"" if path is None else path.read_bytes()
+    text = b"" if path is None else path.read_bytes()
+    return _Used(module, function).text if function else text
 
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
     """The modules of this package that a module imports anywhere, inside functions, too.
 
-    Imports for type checkers only do not count.
+    Imports for type checkers only do not count. Those of ``module:function`` are the ones that the
+    function uses.
     """
+    module, _, function = module.partition(":")
+    if function:
+        return _Used(module, function).imports
     return frozenset(_graph().find_modules_directly_imported_by(module))
+
+
+class _Used:
+    """What a function of a module uses: definitions of the module, and imports of this package.
+
+    Python finds a name of neither a local variable nor a builtin in the module, so that every
+    module that the function can reach by a name is found; a local variable of the same name finds
+    one too many.
+    """
+
+    def __init__(self, module: str, function: str) -> None:
+        lines = text_of(module).splitlines(keepends=True)
+        imported, defined = _names_of(module)
+        found, waiting = set[str](), {function}
+        while waiting:
+            found |= waiting
+            nodes = [each for name in waiting for each in ast.walk(defined.get(name, ast.Pass()))]
+            waiting = {each.id for each in nodes if isinstance(each, ast.Name)} - found
+        self.imports = frozenset(imported[name] for name in found if name in imported)
+        self.text = b"".join(
+            b"".join(lines[_first_line(node) - 1 : node.end_lineno])
+            for name, node in defined.items()
+            if name in found
+        )
+
+
+@cache
+def _names_of(module: str) -> tuple[dict[str, str], dict[str, ast.stmt]]:
+    """The names that a module's top level imports from this package, with their modules, and those
+    that it defines, with their statements."""
+    imported: dict[str, str] = {}
+    defined: dict[str, ast.stmt] = {}
+    for node in _tree(module).body:
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE.name}."):
+            for alias in node.names:
+                own = f"{node.module}.{alias.name}"
+                imported[alias.asname or alias.name] = own if _path(own) else f"{node.module}"
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [each for target in targets for each in ast.walk(target)]
+            defined.update({each.id: node for each in names if isinstance(each, ast.Name)})
+    return imported, defined
+
+
+def _first_line(node: ast.stmt) -> int:
+    """The line at which a definition begins, with its decorators."""
+    return min([node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", ()))])
 
 
 def dependencies(modules: Iterable[str]) -> set[str]:
     """``modules`` and the modules of this package that they import, directly or not.
+
+    ``module:function`` stands for what a function uses of its module.
 
     They include what the ``__init__`` of a package imports, but that file itself only if it is
     named: it lists what others may import, and a new entry does not affect modules that use another

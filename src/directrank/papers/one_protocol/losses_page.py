@@ -38,9 +38,10 @@ def significant(value: float) -> str:
 
 
 def _subject(name: str) -> str:
-    """The first line of its file: what it is, and whose."""
-    module = import_module(losses.REGISTRY[name].split(":")[0])
-    first = (inspect.getdoc(module) or "").split("\n")[0]
+    """The first line of its file, or of a composition's docstring: what it is, and whose."""
+    module = losses.REGISTRY[name].split(":")[0]
+    told = losses.get(name) if module == losses.COMPOSITIONS else import_module(module)
+    first = (inspect.getdoc(told) or "").split("\n")[0]
     return re.sub(r":\w+:`([^`]+)`", r"`\1`", first).replace("``", "`")
 
 
