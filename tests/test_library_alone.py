@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -228,8 +230,50 @@ def test_what_needs_an_extra_says_how_to_get_it(clean_python, tmp_path):
 
 def test_the_readme_example_runs_in_the_clean_environment(clean_python, tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert "tensor(0." in in_clean(clean_python, example, tmp_path)
+
+
+@pytest.mark.parametrize("scorer", ["network", "context"])
+def test_a_ranker_that_was_saved_scores_without_an_extra(scorer, clean_python, tmp_path):
+    import numpy as np
+
+    from directrank.sklearn import DirectRanker
+
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    ranker = DirectRanker(scorer=scorer, max_epochs=1, random_state=0, device="cpu")
+    ranker.fit(X, X[:, 0] > 0, group=[10, 20]).save(tmp_path / "ranker.npz")
+    code = """
+import numpy as np
+from directrank.models.scorer import Scorer
+X = np.random.default_rng(0).normal(size=(30, 4))
+print(Scorer.load("ranker.npz")(X, np.array([10, 20])).tolist())
+try:
+    from directrank.sklearn import DirectRanker
+except ImportError as error:
+    print(error)
+"""
+    found, said = in_clean(clean_python, code, tmp_path).splitlines()
+    np.testing.assert_allclose(json.loads(found), ranker.predict(X, group=[10, 20]), rtol=1e-5)
+    assert "pip install 'directrank[sklearn]'" in said
+
+
+def test_a_ranker_is_trained_with_its_extra_alone(built, tmp_path):
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.match(r"[\w-]+", name)[0] for name in extra["optional-dependencies"]["sklearn"]}
+    visible = tmp_path / "visible"
+    visible.mkdir()
+    for place in installed_places(NEEDED | names):
+        (visible / place.name).symlink_to(place)
+    python = environment(tmp_path, built, visible)
+    code = """
+import importlib.util
+from directrank.sklearn import DirectRanker
+assert not importlib.util.find_spec("pandas")
+ranker = DirectRanker(scorer="linear", max_epochs=2).fit([[0.], [1.], [2.]], [0, 1, 2], group=[3])
+print(len(ranker.predict([[0.], [1.]])), "scores")
+"""
+    assert in_clean(python, code, tmp_path) == "2 scores\n"
 
 
 def test_importing_does_not_wait_for_the_compiler(clean_python, tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +87,11 @@ class Fitted:
         info: ``best_epoch``, ``stopped_early``, ``n_parameters`` and other facts about the fit.
         save: writes the model to the path given *without* its suffix, which the learner adds
             (``.safetensors``, ``.txt``).
+        weights: the tensors of a network by their names, each ``[1, …]``; empty for other models.
     """
 
     predict: Callable[[RankedLists], np.ndarray]
     history: list[dict[str, Any]]
     info: dict[str, Any]
     save: Callable[[Path], None]
+    weights: Mapping[str, Any] = field(default_factory=dict)

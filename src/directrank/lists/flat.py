@@ -182,7 +182,7 @@ def _runs(query_ids: np.ndarray, documents: int) -> np.ndarray:
             "give every document the id of its query",
         )
     if query_ids.dtype == object:
-        missing = any(not isinstance(id, str | int) and _is_missing(id) for id in query_ids)
+        missing = any(not isinstance(id, str | int) and is_missing(id) for id in query_ids)
     else:
         missing = bool((query_ids != query_ids).any())
     if missing:
@@ -198,7 +198,7 @@ def _runs(query_ids: np.ndarray, documents: int) -> np.ndarray:
     return np.diff(starts, append=documents)
 
 
-def _is_missing(id: Any) -> bool:
+def is_missing(id: Any) -> bool:
     """Whether an id is None, NaN or the missing value of pandas, which is equal to nothing."""
     return id is None or (id == id) is not True
 

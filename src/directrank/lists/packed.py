@@ -8,6 +8,7 @@ tensors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ class RankedLists:
         query_ids: int64 ``[Q]``, the query numbers of the data set.
         groups: int64 ``[Q]``; queries of the same group are not independent. None if no groups are
             known.
+        weights: ``[Q]``, the factor of each query's loss, which the learner ``neural`` reads; None
+            if all are 1.
 
     >>> lists = RankedLists(
     ...     features=np.zeros((5, 3), np.float32),
@@ -44,6 +47,7 @@ class RankedLists:
     offsets: np.ndarray
     query_ids: np.ndarray
     groups: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     @property
     def n_queries(self) -> int:
@@ -81,7 +85,22 @@ class RankedLists:
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             query_ids=np.asarray(self.query_ids[queries]),
             groups=None if self.groups is None else np.asarray(self.groups[queries]),
+            weights=None if self.weights is None else np.asarray(self.weights[queries]),
         )
+
+
+def whole_queries(offsets: np.ndarray, documents: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries that together have at most ``documents`` documents, or are one query.
+
+    >>> list(whole_queries(np.array([0, 2, 3, 9]), documents=4))
+    [(0, 2), (2, 3)]
+    """
+    first, queries = 0, len(offsets) - 1
+    while first < queries:
+        last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
 
 
 def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

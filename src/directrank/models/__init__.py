@@ -9,7 +9,8 @@ ignores it. Documents of whole queries are passed, in training and in scoring.
 A scorer may have a method ``in_loops(documents)``, which says whether training steps with so many
 documents per model are mostly compiled loops; it then accepts
 :class:`directrank.lists.documents.Documents` as features. ``shares_documents`` is true for one that
-computes models of the same documents in one product.
+computes models of the same documents in one product, and ``sees_lists`` for one in which a
+document's score depends on the other documents of its query.
 """
 
 from __future__ import annotations

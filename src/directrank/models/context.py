@@ -68,6 +68,9 @@ class ContextRanker(nn.Module):
     #: A training step may be captured in a CUDA graph.
     capturable = True
 
+    #: A document's score depends on the other documents of its query.
+    sees_lists = True
+
     def in_loops(self, documents: float) -> bool:
         """Whether training steps are mostly compiled loops."""
         return self.encoder.available

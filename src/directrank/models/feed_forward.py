@@ -69,6 +69,11 @@ class FeedForward(nn.Module):
     #: A training step may be captured in a CUDA graph.
     capturable = True
 
+    @property
+    def sees_lists(self) -> bool:
+        """Whether a document's score depends on the other documents of its query."""
+        return self.by_query is not None
+
     def in_loops(self, documents: float) -> bool:
         """Whether training steps with this many documents per model are mostly compiled loops."""
         if self.by_query is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import torch
 from directrank import learners
 from directrank.data import normalised, prepared, sample
 from directrank.learners.contract import FitJob, Fitted, Progress, Splits, no_progress
+from directrank.learners.devices import chosen_device
 from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
 from directrank.lists.packed import RankedLists
@@ -25,7 +25,6 @@ from directrank.study.provenance import environment, run_digest, versions
 from directrank.study.results import MODELS, write_run
 from directrank.study.specification import candidate_settings, candidates, run_name, validate
 from directrank.system import blas
-from directrank.system.errors import ConfigError
 from directrank.system.io import atomic_path, digest_of
 
 EVALUATED = ("vali", "test")
@@ -82,7 +81,7 @@ def execute(
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(threads)
-    device = _device(device)
+    device = chosen_device(device)
     name = run_name(spec)
     splits, origin = load_splits(spec, data)
     keep_freed_memory()
@@ -283,16 +282,3 @@ def _per_query(
             **values,
         }
     )
-
-
-def _device(device: str) -> str:
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-        raise ConfigError(
-            "device 'cuda' was requested, but PyTorch finds no GPU",
-            "use --device cpu"
-            + (f", or check CUDA_VISIBLE_DEVICES={hidden!r}" if hidden is not None else ""),
-        )
-    return device

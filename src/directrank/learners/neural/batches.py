@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,12 +34,14 @@ class Layout:
         starts: int64 numpy ``[G, B]``, where each query begins in its row.
         lengths: int64 numpy ``[G, B]``, documents per query.
         relevant: int64 numpy ``[G]``, queries with a relevant document.
+        weights: numpy ``[G, B]``, the factor of each query's loss; None if all are 1.
     """
 
     labels: Tensor
     starts: np.ndarray
     lengths: np.ndarray
     relevant: np.ndarray
+    weights: np.ndarray | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, lists: RankedLists, dtype: torch.dtype, device: torch.device) -> Layout:
@@ -47,7 +49,8 @@ class Layout:
         labels = torch.as_tensor(np.array(lists.labels), dtype=dtype, device=device)
         starts, lengths = (lists.offsets[:-1] - lists.offsets[0])[None], lists.lengths[None]
         relevant = have_relevant(np.asarray(lists.labels) > 0, starts, lengths)
-        return cls(labels[None], starts, lengths, relevant.sum(1))
+        weights = None if lists.weights is None else lists.weights[None]
+        return cls(labels[None], starts, lengths, relevant.sum(1), weights=weights)
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Feeder:
         self.offsets = np.asarray(lists.offsets)
         self.starts = self.offsets[:-1]
         self.lengths = np.asarray(lists.lengths)
+        self.weights = lists.weights
         self.dtype = dtype
         self.device = device
         self.max_documents = sys.maxsize if max_documents is None else max_documents
@@ -163,6 +167,7 @@ class Feeder:
             rows=None if real is None else on_device(real, self.device),
             spans=spans,
             queries=queries,
+            weights=self._weights_of(queries),
         )
 
     def _one_each(self, queries: np.ndarray, lengths: np.ndarray) -> Batch:
@@ -173,7 +178,14 @@ class Feeder:
         rows = None if full else on_device(places < lengths, self.device)
         starts = np.zeros(queries.shape, dtype=np.int64)
         relevant = self.with_relevant[queries].sum(1)
-        return Batch(labels, starts, lengths, relevant, documents, rows, lengths, queries)
+        weights = self._weights_of(queries)
+        return Batch(
+            labels, starts, lengths, relevant, documents, rows, lengths, queries, weights=weights
+        )
+
+    def _weights_of(self, queries: np.ndarray) -> np.ndarray | None:
+        """The weights of queries, in the shape of their positions; None if all are 1."""
+        return None if self.weights is None else self.weights[queries]
 
     def _rows(self, rows: np.ndarray) -> tuple[Tensor | Documents, Tensor]:
         """Features ``[G, N, F]`` and labels ``[G, N]`` of the documents ``rows`` ``[G, N]``."""

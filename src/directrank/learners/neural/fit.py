@@ -168,6 +168,7 @@ def _fitted(
             "wasted_pairs": wasted_pairs,
         },
         save=save,
+        weights=chosen.state,
     )
 
 

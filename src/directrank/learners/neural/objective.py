@@ -112,10 +112,11 @@ class Objective:
         for group in groups:
             lengths = lists.lengths[group]
             varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
+            weights = lists.weights(group)
             if flat:
-                values.append(call.loss(*lists.flat(), lengths=lengths, **varied))
+                values.append(call.loss(*lists.flat(), lengths=lengths, weights=weights, **varied))
             else:
-                values.append(call.loss(*lists.padded(group), **varied, **streams))
+                values.append(call.loss(*lists.padded(group), weights=weights, **varied, **streams))
             pairs = lengths @ lengths
             self.pairs += pairs, pairs if flat else len(group) * int(lengths.max()) ** 2
             order.append(group)
@@ -296,6 +297,13 @@ class _Lists:
         if len(self.labels) < len(self.scores):
             index = _places(self.label_starts[group], places, self.labels)
         return scores, _gathered(self.labels, index), mask
+
+    def weights(self, group: np.ndarray) -> Tensor | None:
+        """The factor of the loss of each list of a group; None if all are 1."""
+        if self.layout.weights is None:
+            return None
+        own = self.layout.weights[self.rows].ravel()[group]
+        return on_device(own, self.scores.device).to(self.scores.dtype)
 
     def relevant(self) -> Tensor:
         """The number of lists of each model with a relevant document, at least 1, ``[models]``."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from directrank.learners.neural.batches import Feeder
 from directrank.learners.neural.failures import naming_memory
-from directrank.lists.packed import RankedLists
+from directrank.lists.packed import RankedLists, whole_queries
 
 #: Documents scored at a time, times models; bounds the memory of a forward pass.
 SCORING_CHUNK = 1 << 16
@@ -31,19 +28,9 @@ def score_parts(model: nn.Module, feeder: Feeder) -> Tensor:
         # All scores have their memory before the first pass: if each pass kept its own, they would
         # lie between the blocks that it frees, and the next pass could not use these as a whole.
         scores = torch.empty(models, int(offsets[-1]), dtype=feeder.dtype)
-        for first, last in _whole_queries(offsets, SCORING_CHUNK // models):
+        for first, last in whole_queries(offsets, SCORING_CHUNK // models):
             span = slice(int(feeder.offsets[first]), int(feeder.offsets[last]))
             features = feeder.features[span].to(feeder.device, feeder.dtype)[None]
             lengths = feeder.lengths[None, first:last]
             scores[:, offsets[first] : offsets[last]] = model(features, None, lengths)
     return scores
-
-
-def _whole_queries(offsets: np.ndarray, documents: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries that together have at most ``documents`` documents, or are one query."""
-    first, queries = 0, len(offsets) - 1
-    while first < queries:
-        last = int(np.searchsorted(offsets, offsets[first] + documents, side="right")) - 1
-        last = max(last, first + 1)
-        yield first, last
-        first = last

@@ -333,6 +333,7 @@ class Stack:
             device_of(self.parameters[0]) != "cuda"
             or not (has_triton() and feeder.resident)
             or feeder.padded
+            or feeder.weights is not None
             or not getattr(self.model, "capturable", False)
         ):
             return None
@@ -404,7 +405,7 @@ class Stack:
         metrics = {}
         for column, (feeder, evaluator) in self.watched.items():
             values = evaluator(score_parts(self.model, feeder))
-            metrics[column] = np.nanmean(next(iter(values.values())), axis=1)
+            metrics[column] = _mean(next(iter(values.values())))
         moved = None
         if ended.before is not None:
             moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
@@ -567,6 +568,11 @@ class Stack:
                     "training": dict(self.training),
                 },
             )
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """The mean ``[M]`` of values ``[M, Q]`` without empty queries; NaN if there are no queries."""
+    return np.nanmean(values, axis=1) if values.size else np.full(len(values), np.nan)
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,27 @@
+"""The device on which a network is trained."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from directrank.system.errors import ConfigError
+
+
+def chosen_device(name: str) -> str:
+    """The device ``name``, where ``auto`` is a GPU if there is one, and else the CPU.
+
+    Raises:
+        ConfigError: a GPU is named, and PyTorch finds none.
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        raise ConfigError(
+            "device 'cuda' was requested, but PyTorch finds no GPU",
+            "use the device cpu"
+            + (f", or check CUDA_VISIBLE_DEVICES={hidden!r}" if hidden is not None else ""),
+        )
+    return name
