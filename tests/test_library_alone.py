@@ -191,8 +191,9 @@ for name in losses.REGISTRY:
     assert scores.grad.isfinite().all() and scores.grad.abs().sum() > 0, name
     assert (scores.grad[~mask] == 0).all(), name
 for name in metrics.REGISTRY:
-    value = metrics.get(name)(scores, labels, mask, k=5)
-    assert ((0 <= value) & (value <= 1)).all(), name
+    cut = dict() if name in metrics.CORRELATIONS else dict(k=5)
+    value = metrics.get(name)(scores, labels, mask, **cut)
+    assert ((value.abs() <= 1) | (name == "dcg")).all(), name
 print("all of them:", len(losses.REGISTRY), len(metrics.REGISTRY))
 """
     assert "all of them:" in in_clean(clean_python, code, tmp_path)

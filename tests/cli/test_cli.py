@@ -5,9 +5,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from directrank import metrics
 from directrank.cli import main
 from directrank.data import standins
 from directrank.data.prepared import write_prepared
@@ -101,6 +103,25 @@ def test_a_fit_leaves_tidy_results_and_models(data, tmp_path, capsys):
     capsys.readouterr()
     assert main(["evaluate", str(out)]) == 0
     assert "ndcg@5" in capsys.readouterr().out
+
+
+def test_every_metric_and_gains_of_ones_own_are_evaluated(data, tmp_path, capsys):
+    path = Path(run_file(tmp_path))
+    spec = json.loads(path.read_text())
+    spec["evaluation"] = [{"name": name} for name in metrics.REGISTRY]
+    spec["evaluation"] += [{"name": "ndcg", "k": 5, "gain": [0, 1, 2, 3, 9]}]
+    path.write_text(json.dumps(spec))
+    out = tmp_path / "out"
+    assert main(["fit", str(path), "--data", str(data), "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", str(out)]) == 0
+    said = capsys.readouterr().out
+    for label in (*map(metrics.label, spec["evaluation"]), "ndcg@5/gain=0,1,2,3,9"):
+        assert f"  {label} " in said, label
+    spec["evaluation"] = [{"name": "kendall", "k": 5}]
+    path.write_text(json.dumps(spec))
+    assert main(["fit", str(path), "--data", str(data), "--out", str(out)]) == 2
+    assert "metric 'kendall' has no setting 'k'" in capsys.readouterr().err
 
 
 def test_a_fit_twice_gives_the_same_bytes(data, tmp_path):

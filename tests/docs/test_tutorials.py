@@ -56,7 +56,7 @@ def test_a_loss_that_is_added_makes_a_run_per_scorer_and_changes_no_other(copy):
 def test_a_metric_that_is_added_is_evaluated_composed_and_planned(copy):
     before = digests(copy)
     evaluated, composed = follow("add_a_metric", copy, train=False)
-    assert "recall@2" in evaluated
+    assert "rbp@2" in evaluated
     assert composed.count("True") == len(relaxations.REGISTRY)
     (mine,) = planned(copy, "mine")
     assert [name.split("-")[1] for name in mine] == ["composed"]
@@ -91,11 +91,11 @@ def test_a_metric_is_one_file_and_one_line_and_a_loss_under_every_relaxation(cop
     before = digests(copy)
     _, composed, evaluated = follow("add_a_metric", copy)
     assert composed.count("True") == len(relaxations.REGISTRY)
-    assert "recall@10" in evaluated
+    assert "rbp@10" in evaluated
     (run,) = (copy / "results/mine/runs").glob("*-composed-*/per_query.parquet")
-    values = pd.read_parquet(run)["recall@10"].dropna()
+    values = pd.read_parquet(run)["rbp@10"].dropna()
     assert ((values >= 0) & (values <= 1)).all()
-    assert "recall@10" in (copy / "report/mine/report.html").read_text(encoding="utf-8")
+    assert "rbp@10" in (copy / "report/mine/report.html").read_text(encoding="utf-8")
     assert changed(before, copy) == {"src/directrank/metrics/__init__.py"}
 
 

@@ -35,7 +35,7 @@ NAMED = [
     "smooth_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "blackbox_ndcg", "pirank",
     "gumbel_approx_ndcg",
 ]  # fmt: skip
-METRICS = sorted(metrics.REGISTRY)
+METRICS = sorted(metrics.REGISTRY.keys() - metrics.CORRELATIONS)
 
 #: Relaxations that are functions, with settings that make them smooth enough to see it.
 SMOOTH = [

@@ -27,6 +27,10 @@ from directrank.system.errors import ConfigError
         ({"name": "reciprocal_rank", "k": 10}, "rr@10"),
         ({"name": "nerr", "k": 10}, "nerr@10"),
         ({"name": "err", "k": 10, "max_label": 4}, "err@10/max_label=4"),
+        ({"name": "dcg", "k": 10}, "dcg@10"),
+        ({"name": "ndcg", "k": 5, "gain": [0, 1, 2.5]}, "ndcg@5/gain=0,1,2.5"),
+        ({"name": "recall", "k": 3, "min_label": 2}, "recall@3/min_label=2"),
+        ({"name": "spearman"}, "spearman"),
     ],
 )
 def test_labels_leave_out_defaults_and_the_empty_convention(mapping, label):
@@ -48,6 +52,10 @@ def test_evaluate_gives_what_each_metric_gives_alone():
         {"name": "reciprocal_rank"},
         {"name": "err", "max_label": 4},
         {"name": "nerr", "k": 10, "empty": "zero"},
+        {"name": "hit_rate", "k": 2, "ties": "expected"},
+        {"name": "dcg", "gain": [0, 1, 2, 3, 9]},
+        {"name": "kendall", "empty": "one"},
+        {"name": "spearman"},
     ]
     found = metrics.evaluate(mappings, scores, labels, mask)
     assert list(found) == [metrics.label(mapping) for mapping in mappings]
@@ -63,7 +71,8 @@ def test_evaluate_sorts_the_scores_once(monkeypatch):
     calls = []
     sort = exact.descending_order
     monkeypatch.setattr(exact, "descending_order", lambda *args: calls.append(1) or sort(*args))
-    mappings = [{"name": name, "k": k} for name in metrics.REGISTRY for k in (1, 5, 10)]
+    ranking = [name for name in metrics.REGISTRY if name not in metrics.CORRELATIONS]
+    mappings = [{"name": name, "k": k} for name in ranking for k in (1, 5, 10)]
     metrics.evaluate(mappings, torch.randn(3, 8), torch.ones(3, 8), None)
     assert len(calls) == 2, "one sort by score, one by label"
 

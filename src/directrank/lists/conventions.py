@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from directrank.lists.flat import Flat, Lists, in_order, spread, sums
 from directrank.lists.inputs import check_powers, check_scale, one_of
 from directrank.lists.sorting import descending_order
+from directrank.system.errors import ConfigError, DirectrankError
 
 GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
@@ -19,15 +21,19 @@ DISCOUNTS = ("log2", "letor")
 GAIN, DISCOUNT = "exp2", "log2"
 
 
-def gains(labels: Tensor, kind: str) -> Tensor:
+def gains(labels: Tensor, kind: str | Sequence[float]) -> Tensor:
     """``2^y - 1`` (``exp2``), ``y`` (``linear``) or the gains that Burges2006 prints, ``[B, L]``.
 
     The latter (``burges2006``) are 0, 3, 7, 15, 31 for the labels 0 to 4, contrary to the paper's
-    equation 1: ``2^(y+1) - 1``, and 0 for 0.
+    equation 1: ``2^(y+1) - 1``, and 0 for 0. A list has the gains of the labels 0, 1, …
 
     Raises:
-        DirectrankError: the kind is unknown, or :func:`powers` overflow.
+        DirectrankError: the kind is unknown, or :func:`powers` overflow, or a list has no gain for
+            a label.
+        ConfigError: a list does not begin with 0, or falls.
     """
+    if not isinstance(kind, str):
+        return _listed_gains(labels, kind)
     one_of(kind, GAINS, "gain")
     if kind == "linear":
         return labels
@@ -35,6 +41,27 @@ def gains(labels: Tensor, kind: str) -> Tensor:
     if kind == "exp2":
         return exponential
     return torch.where(exponential > 0, 2 * exponential + 1, exponential)
+
+
+def _listed_gains(labels: Tensor, listed: Sequence[float]) -> Tensor:
+    """The gains of labels that are positions in a list; on a GPU, labels are not examined."""
+    values = torch.as_tensor(listed, dtype=labels.dtype)
+    # Only with such gains is the order by label ideal, and does padding, whose label is 0, gain 0.
+    rises = values.ndim == 1 and len(values) and values[0] == 0 and (values.diff() >= 0).all()
+    if not (rises and values.isfinite().all()):
+        raise ConfigError(
+            f"gains {listed} do not begin with 0, the gain of label 0, or they fall",
+            "give the gains of the labels 0, 1, 2, …, such as [0, 1, 3, 7, 15]",
+        )
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling():
+        fits = (labels < len(values)) & (labels == labels.floor())
+        if not fits.all():
+            raise DirectrankError(
+                f"a label is {labels[~fits][0]:g}, but there are gains for the labels 0 to "
+                f"{len(values) - 1}",
+                "give a gain for every label, which must be a whole number",
+            )
+    return values.to(labels.device)[labels.long().clamp(0, len(values) - 1)]
 
 
 def powers(labels: Tensor) -> Tensor:
@@ -72,7 +99,9 @@ def rank_discounts(
     return weights if k is None else weights * (ranks <= k)
 
 
-def normalised_gains(labels: Tensor, mask: Lists, gain: str, kind: str, k: int | None) -> Tensor:
+def normalised_gains(
+    labels: Tensor, mask: Lists, gain: str | Sequence[float], kind: str, k: int | None
+) -> Tensor:
     """Gains divided by the largest DCG@k of any ranking of their list, ``[B, L]`` or flat ``[N]``.
 
     They are 0 if that DCG is 0. Labels must be 0 at masked positions.

@@ -7,7 +7,7 @@ sort. Metrics are listed below, by the import for type checkers, and loaded on f
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +18,36 @@ if TYPE_CHECKING:
 
     from directrank.lists.calls import Numbers
     from directrank.metrics._average_precision import average_precision as average_precision
+    from directrank.metrics._correlation import kendall as kendall
+    from directrank.metrics._correlation import spearman as spearman
+    from directrank.metrics._dcg import dcg as dcg
     from directrank.metrics._err import err as err
     from directrank.metrics._err import nerr as nerr
     from directrank.metrics._ndcg import ndcg as ndcg
     from directrank.metrics._precision import precision as precision
+    from directrank.metrics._recall import hit_rate as hit_rate
+    from directrank.metrics._recall import recall as recall
     from directrank.metrics._reciprocal_rank import reciprocal_rank as reciprocal_rank
 
 #: name → module:function
 REGISTRY: dict[str, str] = listed(__name__)
 
+#: Metrics that compare ranks with labels as a whole: they have no cut-off, and no relaxation.
+CORRELATIONS = ("spearman", "kendall")
+
 #: The name of a metric in the label of a column.
 SHORT_NAMES = {"average_precision": "ap", "reciprocal_rank": "rr"}
 
-__all__ = [*REGISTRY, "REGISTRY", "evaluate", "formula", "get", "label", "mean"]
+__all__ = [
+    *REGISTRY,
+    "CORRELATIONS",
+    "REGISTRY",
+    "evaluate",
+    "formula",
+    "get",
+    "label",
+    "mean",
+]
 
 
 def get(name: str) -> Callable[..., Tensor]:
@@ -64,7 +81,10 @@ def label(mapping: Mapping[str, Any]) -> str:
         value = options.get(key, parameter.default)
         if key not in named or value == parameter.default:
             continue
-        text += f"/{value}" if isinstance(value, str) else f"/{key}={value:g}"
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            text += f"/{key}={','.join(f'{number:g}' for number in value)}"
+        else:
+            text += f"/{value}" if isinstance(value, str) else f"/{key}={value:g}"
     return text
 
 

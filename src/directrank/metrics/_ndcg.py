@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from torch import Tensor
@@ -23,7 +24,7 @@ def ndcg(
     k: int | None = None,
     *,
     discount: str = DISCOUNT,
-    gain: str = GAIN,
+    gain: str | Sequence[float] = GAIN,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -35,7 +36,8 @@ def ndcg(
         mask: bool ``[B, L]``, True for a real document; None where all are real.
         k: cut-off; None takes the whole list.
         discount: ``log2`` (1/log2(1+r)) or ``letor`` (1, 1, 1/log2 3, …: the LETOR 3.0 tool).
-        gain: ``exp2`` (2^y - 1), ``linear`` (y) or ``burges2006`` (0, 3, 7, 15, 31).
+        gain: ``exp2`` (2^y - 1), ``linear`` (y), ``burges2006`` (0, 3, 7, 15, 31), or the gains of
+            the labels 0, 1, … as a list, such as ``[0, 1, 5]``: it begins with 0 and does not fall.
         empty: a query without gain is NaN (``exclude``), 0 (``zero``) or 1 (``one``).
         ties: ``stable`` (order of appearance), ``expected`` (mean over all orders of ties),
             ``optimistic`` or ``pessimistic`` (the best or worst of them: ties by label).
@@ -61,7 +63,7 @@ def ndcg_of(
     k: int | None = None,
     *,
     discount: str = DISCOUNT,
-    gain: str = GAIN,
+    gain: str | Sequence[float] = GAIN,
 ) -> tuple[Tensor, Tensor]:
     """NDCG over any ranking: value (0 where there is no gain) and where it is defined, ``[B]``."""
     gains = judgements.gains(gain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import torch
@@ -36,11 +37,11 @@ class Judgements:
         """The ranking by label."""
         return StableRanking(self.labels, self.mask)
 
-    def gains(self, kind: str) -> Tensor:
+    def gains(self, kind: str | Sequence[float]) -> Tensor:
         """The gain of each document, ``[B, L]``; see :func:`directrank.lists.conventions.gains`."""
         return gains(self.labels, kind)
 
-    def ideal_dcg(self, gain: str, kind: str, k: int | None) -> Tensor:
+    def ideal_dcg(self, gain: str | Sequence[float], kind: str, k: int | None) -> Tensor:
         """The largest DCG@k of any ranking, ``[B]``."""
         return self.ideal.weigh(self.gains(gain), partial(discount, kind), k)
 

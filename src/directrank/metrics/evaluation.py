@@ -11,6 +11,7 @@ from torch import Tensor
 from directrank.lists.inputs import checked, one_of
 from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import TIES, Judgements, with_empty
+from directrank.metrics.mean_ranks import MeanRanks
 from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
 from directrank.relaxations.protocol import Ranking
 
@@ -58,13 +59,30 @@ class Evaluation:
         """The ranking with ties by rising label, the worst of their orders."""
         return TiesByValue(self.scores, self.mask, -self.judgements.labels)
 
+    @cached_property
+    def mean_ranks(self) -> MeanRanks:
+        """Ranks that tied documents share, for correlations."""
+        return MeanRanks(self.scores, self.mask)
+
     @torch.no_grad()
     def value(
-        self, formula: Formula, *, empty: str = "exclude", ties: str = "stable", **options: object
+        self,
+        formula: Formula,
+        *,
+        empty: str = "exclude",
+        ties: str | None = None,
+        **options: object,
     ) -> Tensor:
-        """The metric per query, float64 ``[B]``."""
+        """The metric per query, float64 ``[B]``.
+
+        Without a rule for ties it is evaluated by that of its formula, which is ``stable`` where it
+        has none of its own.
+        """
         check_options(options)
-        one_of(ties, TIES, "rule for ties")
+        if ties is None:
+            ties = getattr(formula, "ties", "stable")
+        else:
+            one_of(ties, TIES, "rule for ties")
         ranking: Ranking = getattr(self, ties)
         value, defined = formula(ranking, self.judgements, **options)
         return with_empty(value, defined, empty)

@@ -133,7 +133,11 @@ class _Repeated(Judgements):
         super().__init__(once.labels.repeat(models, 1), once.mask.repeat(models, 1))
         self.once = once
         self.models = models
-        self.gains = cache(super().gains)  # type: ignore[method-assign]
+        self._gains = cache(super().gains)
+
+    def gains(self, kind: str | Sequence[float]) -> Tensor:
+        """The gain of each document, ``[B, L]``."""
+        return self._gains(kind if isinstance(kind, str) else tuple(kind))
 
     @cached_property
     def ideal(self) -> _RepeatedRanking:
