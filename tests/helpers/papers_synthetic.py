@@ -99,7 +99,12 @@ def make_run(
             )
     record = {
         "name": name,
-        "spec": {"data": {"name": dataset, "settings": {}}, "fold": fold, "trials": trials}
+        "spec": {
+            "data": {"name": dataset, "settings": {}},
+            "fold": fold,
+            "trials": trials,
+            "learner": "neural",
+        }
         | dict(spec or {}),
         "data": {
             "name": dataset,
@@ -148,6 +153,7 @@ def make_plan(
             "product": product,
             "experiments": experiments,
             "repeats": list(repeats),
+            "margin": 0.01,
         },
     )
     return path

@@ -23,6 +23,8 @@ def write_published(
     queries: int = 300,
     spread: float = 0.01,
     groups_of: int = 1,
+    trials: int = 3,
+    margin: float = 0.01,
     lacks: tuple[str, str] | None = None,
 ) -> Path:
     """Values of each loss, whose mean is its level with every scorer, and of trees.
@@ -35,6 +37,8 @@ def write_published(
         queries: how many.
         spread: of a method's values around what is common to all methods of a query.
         groups_of: so many queries form a group.
+        trials: trainings of each method, whose means are equal.
+        margin: the smallest difference of interest.
         lacks: a loss and a scorer with which it was not run.
     """
     rng = np.random.default_rng(7)
@@ -49,11 +53,12 @@ def write_published(
     frames = []
     for method, scorer in methods:
         values = levels.get(method, 0.5) + of_query + spread_out(spread)
-        frame = pd.DataFrame({"fold": 1, "trial": 0, "query_id": np.arange(queries)})
-        if groups_of > 1:
-            frame["group"] = frame["query_id"] // groups_of
-        columns = dict.fromkeys(METRICS.values(), values)
-        frames.append(frame.assign(method=method, scorer=scorer, **columns))
+        for trial in range(trials):
+            frame = pd.DataFrame({"fold": 1, "trial": trial, "query_id": np.arange(queries)})
+            if groups_of > 1:
+                frame["group"] = frame["query_id"] // groups_of
+            columns = dict.fromkeys(METRICS.values(), values + spread_out(spread / 10))
+            frames.append(frame.assign(method=method, scorer=scorer, **columns))
     path = folder / f"per_query_{name}.parquet"
     about = {
         "edition": "real",
@@ -61,6 +66,10 @@ def write_published(
         "title": title or name.upper(),
         "origin": "real",
         "methods": methods,
+        "margin": margin,
+        "protocol": "",
+        "trained_on": "",
+        "failed": {},
     }
     write_results(path, pd.concat(frames), about)
     return path

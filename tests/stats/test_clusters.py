@@ -43,7 +43,8 @@ def test_degrees_of_freedom_are_those_of_the_matrices():
         covariance = m @ np.diag(sizes + rho * sizes * (sizes - 1)) @ m.T
         product = np.diag(weight) @ covariance
         expected = np.trace(product) ** 2 / np.trace(product @ product)
-        assert _freedom(sizes, weight, rho) == pytest.approx(expected)
+        (found,) = _freedom(sizes.astype(float), np.array([rho]))
+        assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("sizes", [EVEN, UNEVEN], ids=["even", "uneven"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from directrank.stats.clusters import clustered_mean
 from directrank.stats.intervals import mean_interval
 from directrank.stats.two_way import (
+    Crossed,
     difference_over_queries_and_starts,
     over_queries_and_starts,
 )
@@ -104,3 +106,82 @@ def test_values_that_say_nothing_are_refused(a, b):
 def test_different_queries_are_refused():
     with pytest.raises(ValueError, match="same queries"):
         difference_over_queries_and_starts(np.zeros((2, 3)), np.zeros((2, 4)))
+
+
+def five_folds(
+    stream: np.random.Generator, trainings: int, by_training: float, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two equal methods on groups of queries in five folds, each with trainings of its own."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    folds = groups % 5
+    common = stream.normal(0, 1, len(groups))
+
+    def method() -> np.ndarray:
+        own = stream.normal(0, by_training, (trainings, 5))[:, folds]
+        of_groups = stream.normal(0, 0.3, len(sizes))[groups]
+        return common + of_groups + own + stream.normal(0, 0.3, (trainings, len(groups)))
+
+    return method(), method(), groups, folds
+
+
+@pytest.mark.parametrize("by_training", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("trainings", [3, 5])
+def test_tests_keep_their_level_where_each_fold_has_trainings_of_its_own(
+    trainings: int, by_training: float
+) -> None:
+    stream, found, without, studies = np.random.default_rng(11), 0, 0, 1500
+    sizes = np.random.default_rng(2).integers(1, 12, 60)
+    for _ in range(studies):
+        a, b, groups, folds = five_folds(stream, trainings, by_training, sizes)
+        found += difference_over_queries_and_starts(a, b, groups, folds).p_differs() < 0.05
+        gaps = (a - b).mean(axis=0)
+        without += clustered_mean(gaps, groups).p_differs() < 0.05
+    assert 0.03 <= found / studies <= 0.065
+    if by_training == 0.5:
+        assert without / studies > 0.15  # over queries alone, as the study once tested
+
+
+def test_trainings_of_a_fold_say_more_together_than_those_of_all_folds_at_once() -> None:
+    """Five folds of three trainings have ten degrees of freedom, not two."""
+    stream = np.random.default_rng(3)
+    freedoms = []
+    for _ in range(200):
+        a, b, groups, folds = five_folds(stream, 3, 1.0, np.ones(400, int))
+        freedoms.append(
+            [
+                difference_over_queries_and_starts(a, b, groups, some).freedom
+                for some in (folds, None)
+            ]
+        )
+    by_fold, at_once = np.median(freedoms, axis=0)
+    assert by_fold == pytest.approx(20, rel=0.35)
+    assert at_once < 8
+
+
+def test_all_pairs_are_those_that_are_computed_one_by_one() -> None:
+    stream = np.random.default_rng(8)
+    sizes = stream.integers(1, 9, 40)
+    a, b, groups, folds = five_folds(stream, 3, 0.1, sizes)
+    c = five_folds(stream, 5, 0.1, sizes)[0]  # of more trainings
+    methods = [a, b, c, c + 0.2]
+    places = np.triu_indices(4, 1)
+    table = Crossed(methods, groups, folds).differences(*places)
+    for row, first, second in zip(table.itertuples(), *places, strict=True):
+        one = difference_over_queries_and_starts(methods[first], methods[second], groups, folds)
+        assert row.difference == pytest.approx(one.mean)
+        assert row.error == pytest.approx(one.error)
+        assert row.freedom == pytest.approx(one.freedom)
+        assert row.p_value == pytest.approx(one.p_differs())
+
+
+def test_a_group_in_two_folds_is_one_group_with_two_trainings() -> None:
+    stream = np.random.default_rng(9)
+    a, b = stream.normal(0, 1, (2, 3, 60))
+    groups, folds = np.arange(60) // 3, np.arange(60) % 2
+    found = difference_over_queries_and_starts(a, b, groups, folds)
+    order = stream.permutation(60)
+    again = difference_over_queries_and_starts(
+        a[:, order], b[:, order], groups[order], folds[order]
+    )
+    assert found.error == pytest.approx(again.error)
+    assert found.error >= clustered_mean((a - b).mean(axis=0), groups).error

@@ -339,6 +339,7 @@ def _plan(
         "edition": study.edition,
         "paper": paper,
         "product": product,
+        "margin": study.config["margin"],
         "experiments": dict(experiments),
         "prepared": prepared,
         "datasets": {

@@ -18,12 +18,14 @@ class Learner:
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
     ``training`` of a run and trains many models in one call; other learners read ``model`` and
     train one. ``external`` means that it runs a program that may not be installed, and that its
-    module has ``available(settings)``.
+    module has ``available(settings)``; ``deterministic`` that it draws nothing at random, so that
+    another training gives the same scorer.
     """
 
     target: str
     neural: bool = False
     external: bool = False
+    deterministic: bool = False
 
     @property
     def module(self) -> str:
@@ -81,9 +83,9 @@ REGISTRY: dict[str, Learner] = {
     "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
     "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),
     "xgboost": Learner("directrank.learners.trees.xgboost:fit"),
-    "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit"),
-    "adarank": Learner("directrank.learners.linear.adarank:fit"),
-    "svmmap": Learner("directrank.learners.linear.svm_map:fit"),
+    "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit", deterministic=True),
+    "adarank": Learner("directrank.learners.linear.adarank:fit", deterministic=True),
+    "svmmap": Learner("directrank.learners.linear.svm_map:fit", deterministic=True),
 }
 
 

@@ -45,11 +45,13 @@ def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
     n, mean = len(values), float(values.mean())
     if len(size) < 2:
         return Estimate(mean, math.nan, 1.0, n)
-    sums = np.bincount(group, weights=values - mean)
+    distances = values - mean
+    sums = np.bincount(group, weights=distances)
     weight = 1 / (1 - size / n)
     error = math.sqrt(float(weight @ sums**2)) / n
-    within = _correlation(values, group, size)
-    return Estimate(mean, error, _freedom(size, weight, within), n)
+    spread = np.array([distances @ distances])
+    (freedom,) = freedom_of_clusters(size.astype(float), sums[:, None], spread)
+    return Estimate(mean, error, float(freedom), n)
 
 
 def group_sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -75,35 +77,58 @@ def flips_by_group(
     return paired_randomisation(flipped, np.zeros(len(flipped)), generator, n_resamples).p_value
 
 
-def _correlation(values: np.ndarray, group: np.ndarray, size: np.ndarray) -> float:
-    """Correlation of two values of a group, by analysis of variance; from 0 to 1."""
-    n, n_groups = len(values), len(size)
-    if n == n_groups:
-        return 0.0
-    means = np.bincount(group, weights=values) / size
-    between = float(size @ (means - values.mean()) ** 2) / (n_groups - 1)
-    within = float(((values - means[group]) ** 2).sum()) / (n - n_groups)
-    typical = (n - float(size @ size) / n) / (n_groups - 1)
+def freedom_of_clusters(
+    size: np.ndarray, sums: np.ndarray, spread: np.ndarray | None
+) -> np.ndarray:
+    """Degrees of freedom of the variances of several means; see :func:`clustered_mean`.
+
+    Args:
+        size: float ``[groups]``, of each group.
+        sums: ``[groups, P]``, of the distances from each of the means.
+        spread: ``[P]``, the sums of the squares of these distances; it may be None if every group
+            has a single value.
+    """
+    if spread is None or len(size) == size.sum():
+        return _freedom(size, np.zeros(sums.shape[1]))
+    return _freedom(size, _correlation(size, sums, spread))
+
+
+def _correlation(size: np.ndarray, sums: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Correlation ``[P]`` of two values of a group, by analysis of variance; from 0 to 1."""
+    n, n_groups = size.sum(), len(size)
+    between_groups = (1 / size) @ sums**2
+    between = between_groups / (n_groups - 1)
+    within = (spread - between_groups) / (n - n_groups)
+    typical = (n - size @ size / n) / (n_groups - 1)
     total = between + (typical - 1) * within
-    return float(np.clip((between - within) / total, 0.0, 1.0)) if total > 0 else 0.0
+    ratio = np.divide(between - within, total, out=np.zeros_like(total), where=total > 0)
+    return np.clip(ratio, 0.0, 1.0)
 
 
-def _freedom(size: np.ndarray, weight: np.ndarray, correlation: float) -> float:
-    """Satterthwaite's degrees of freedom of the variance.
+def _freedom(size: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+    """Satterthwaite's degrees of freedom ``[P]`` of the variance, by the correlation ``[P]``.
 
     A group's sum has the variance ``v_g = n_g + ρ n_g (n_g - 1)``, in units of a value's. The sums
     of distances from the mean then have the covariance ``C = M diag(v) Mᵀ``, where M subtracts the
-    mean; the degrees of freedom are ``tr(WC)² / tr(WCWC)``. The traces are computed by sums over
-    groups, so the cost is linear in the number of groups.
+    mean; the degrees of freedom are ``tr(WC)² / tr(WCWC)``. The traces are sums over groups, which
+    are polynomials in ρ.
     """
     share = size / size.sum()
-    variance = size + correlation * size * (size - 1)
-    total = variance.sum()
-    own = -2 * share * variance + share**2 * total
-    trace = float(weight @ (variance + own))
-    aa = float(weight @ share**2)
-    vv = float(weight @ variance**2)
-    av = float(weight @ (share * variance))
-    square = 2 * aa * vv + (aa * total) ** 2 + 2 * av**2 - 4 * total * aa * av
-    square += float(weight**2 @ (variance**2 + 2 * variance * own))
-    return float(trace**2 / square)
+    weight, more = 1 / (1 - share), size * (size - 1)
+
+    def summed(factor: np.ndarray) -> np.ndarray:
+        """The sum of ``factor * v``."""
+        return np.asarray(factor @ size + factor @ more * correlation)
+
+    def squared(factor: np.ndarray) -> np.ndarray:
+        """The sum of ``factor * v²``."""
+        mixed = 2 * (factor @ (size * more)) * correlation
+        return np.asarray(factor @ size**2 + mixed + factor @ more**2 * correlation**2)
+
+    total, shared = summed(np.ones_like(size)), float(weight @ share**2)
+    trace = summed(weight * (1 - 2 * share)) + shared * total
+    across = summed(weight * share)
+    square = 2 * shared * squared(weight) + (shared * total) ** 2 + 2 * across**2
+    square += squared(weight**2 * (1 - 4 * share)) - 4 * total * shared * across
+    square += 2 * total * summed(weight**2 * share**2)
+    return trace**2 / square

@@ -1,31 +1,51 @@
-"""Means over queries and starts, with errors that cover other queries and other starts.
+"""Differences that hold for other queries and for other trainings: the study's standard of
+evidence.
 
-Every start of a method is evaluated on the same queries, so values are crossed: ``v = μ + start +
-query + rest``. The variance of their mean is estimated by ``s²_Q / Q + s²_T / T - s²_R / (Q T)``,
-from the queries' means over the T starts, the starts' means over the Q queries, and the rest, which
-is part of both. It is at least as large as either of the first two. Degrees of freedom are
-Satterthwaite's (Biometrics Bulletin 2, 1946), because few starts determine their variance poorly.
-If queries form groups, the queries' part is that of groups (:mod:`directrank.stats.clusters`).
+Every training of a method is evaluated on the same test queries, so values are crossed: ``v = μ +
+training + query + rest``. The variance of a mean over ``Q`` queries and ``T`` trainings is
+estimated by ``V_Q + V_T - V_R``:
+
+- ``V_Q`` is that of the queries' means over the trainings, by groups of dependent queries
+  (:mod:`directrank.stats.clusters`).
+- ``V_T`` is that of the trainings' means over the queries. Each of ``F`` folds has trainings of its
+  own, which are independent of those of other folds, so that the folds' variances are added. They
+  have ``F (T - 1)`` degrees of freedom together, as trainings vary about as much on each fold.
+- ``V_R`` is that of the rest, which is part of both.
+
+The sum is at least as large as ``V_Q`` and as ``V_T``. Its degrees of freedom are Satterthwaite's
+(Biometrics Bulletin 2, 1946).
+
+Trainings of different methods are independent of each other, so their ``V_T`` and ``V_R`` are
+added for a difference. Families of differences are corrected by Holm's method. The page
+``docs/evidence.md`` shows by simulation that tests keep their level on the study's collections.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from directrank.stats.clusters import clustered_mean
+from directrank.stats.clusters import freedom_of_clusters
 from directrank.stats.estimates import Estimate
 
+#: Numbers that are computed at a time, which bounds the memory.
+AT_ONCE = 1 << 24
 
-def over_queries_and_starts(values: np.ndarray, groups: np.ndarray | None = None) -> Estimate:
-    """The mean over queries and starts.
+
+def over_queries_and_starts(
+    values: np.ndarray, groups: np.ndarray | None = None, folds: np.ndarray | None = None
+) -> Estimate:
+    """The mean over queries and trainings.
 
     Args:
-        values: ``[T, Q]``, one row per start. With a single row the starts' variance is unknown,
-            and the error is over queries only.
+        values: ``[T, Q]``, one row per training. With a single row the variance of trainings is
+            unknown, and the error is over queries only.
         groups: ``[Q]``, groups of dependent queries; None if all are independent.
+        folds: ``[Q]``, the fold of each query, in which a row is a training of its own; None if
+            there is a single one.
 
     Raises:
         ValueError: there are fewer than two queries, or values are not finite.
@@ -35,74 +55,204 @@ def over_queries_and_starts(values: np.ndarray, groups: np.ndarray | None = None
     >>> f"{interval.mean:.2f} ± {interval.half_width:.2f}, {interval.n} queries"
     '0.55 ± 0.60, 4 queries'
     """
-    values = _checked(values)
-    parts = [_of_queries(values.mean(axis=0), groups), *_of_starts(values)]
-    return _estimate(float(values.mean()), parts, _rest(values), values.shape[1])
+    return Crossed([values], groups, folds).means()[0]
 
 
 def difference_over_queries_and_starts(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None
+    a: np.ndarray,
+    b: np.ndarray,
+    groups: np.ndarray | None = None,
+    folds: np.ndarray | None = None,
 ) -> Estimate:
     """Mean of ``a`` minus mean of ``b``, query by query.
 
     Args:
-        a, b: ``[T, Q]`` and ``[S, Q]``, one row per start; columns are the same queries. Starts of
-            the two are independent of each other. With a single row the starts' variance is unknown
-            and left out.
-        groups: as for :func:`over_queries_and_starts`.
+        a, b: ``[T, Q]`` and ``[S, Q]``, one row per training; columns are the same queries. With a
+            single row the variance of trainings is unknown and left out.
+        groups, folds: as for :func:`over_queries_and_starts`.
 
     Raises:
         ValueError: as :func:`over_queries_and_starts`, or different queries.
     """
-    a, b = _checked(a), _checked(b)
-    if a.shape[1] != b.shape[1]:
-        raise ValueError("the two must be evaluated on the same queries")
-    gaps = a.mean(axis=0) - b.mean(axis=0)
-    parts = [_of_queries(gaps, groups), *_of_starts(a), *_of_starts(b)]
-    return _estimate(float(gaps.mean()), parts, _rest(a) + _rest(b), a.shape[1])
+    (row,) = Crossed([a, b], groups, folds).differences([0], [1]).itertuples()
+    return Estimate(row.difference, row.error, row.freedom, np.shape(a)[1])
 
 
-def _of_queries(means: np.ndarray, groups: np.ndarray | None) -> tuple[float, float]:
-    """The variance that queries add, and its degrees of freedom."""
-    if groups is None:
-        return _variance(means)
-    estimate = clustered_mean(means, groups)
-    return estimate.error**2, estimate.freedom
+@dataclass(frozen=True)
+class _Parts:
+    """What the trainings of each method contribute, ``[M]`` each.
+
+    Attributes:
+        variance: ``V_T``.
+        square: its square over its degrees of freedom.
+        rest: ``V_R``.
+    """
+
+    variance: np.ndarray
+    square: np.ndarray
+    rest: np.ndarray
+
+    def of(self, places: np.ndarray) -> _Parts:
+        """Those of some methods."""
+        return _Parts(self.variance[places], self.square[places], self.rest[places])
+
+    def __add__(self, other: _Parts) -> _Parts:
+        return _Parts(
+            self.variance + other.variance, self.square + other.square, self.rest + other.rest
+        )
 
 
-def _of_starts(values: np.ndarray) -> list[tuple[float, float]]:
-    """The variance that starts add; it is unknown for a single start."""
-    return [_variance(values.mean(axis=1))] if len(values) > 1 else []
+class Crossed:
+    """Values of several methods for the same queries, each from several trainings.
+
+    Args:
+        methods: ``[T, Q]`` each, as for :func:`over_queries_and_starts`; ``T`` may differ.
+        groups, folds: likewise.
+
+    Raises:
+        ValueError: as :func:`difference_over_queries_and_starts`.
+    """
+
+    def __init__(
+        self,
+        methods: Sequence[np.ndarray],
+        groups: np.ndarray | None = None,
+        folds: np.ndarray | None = None,
+    ) -> None:
+        checked = [_checked(values) for values in methods]
+        self.n = n = checked[0].shape[1]
+        if any(values.shape[1] != n for values in checked):
+            raise ValueError("all methods must be evaluated on the same queries")
+        group, fold = _codes(groups, n, np.arange(n)), _codes(folds, n, np.zeros(n, int))
+        # A group whose queries are in several folds meets several trainings: its cells.
+        order = np.lexsort((fold, group))
+        cells = group[order] * (fold.max() + 1) + fold[order]
+        self._order, self._first = order, np.unique(cells, return_index=True)[1]
+        self._cell_size = np.diff(np.append(self._first, n)).astype(float)
+        self._cell_group, self._cell_fold = group[order][self._first], fold[order][self._first]
+        self._fold_size = np.bincount(fold).astype(float)
+        self._size = np.bincount(group).astype(float)
+
+        means = np.stack([values.mean(axis=0) for values in checked], axis=1)
+        self._mean = means.mean(axis=0)
+        means -= self._mean
+        # Products of the methods' distances from their means; only groups of several need them.
+        self._products = means.T @ means if len(self._size) < n else None
+        self._sums = _summed(self._in_cells(means.T).T, self._cell_group)
+        parts = [self._parts(values) for values in checked]
+        self._trainings = _Parts(*(np.array(part) for part in zip(*parts, strict=True)))
+
+    def means(self) -> list[Estimate]:
+        """The mean of every method, over queries and trainings."""
+        spread = None if self._products is None else self._products.diagonal()
+        error, freedom = self._errors(self._sums, spread, self._trainings)
+        return [
+            Estimate(float(mean), float(own), float(df), self.n)
+            for mean, own, df in zip(self._mean, error, freedom, strict=True)
+        ]
+
+    def differences(
+        self, a: Sequence[int] | np.ndarray, b: Sequence[int] | np.ndarray
+    ) -> pd.DataFrame:
+        """The difference of every pair of methods.
+
+        Args:
+            a, b: ``[P]``, positions of the methods.
+
+        Returns:
+            A row per pair: ``a``, ``b``, ``difference`` (mean of a minus mean of b), ``error`` and
+            ``freedom``, and ``p_value`` of a two-sided t test, without a correction.
+        """
+        a, b = np.asarray(a, int), np.asarray(b, int)
+        errors, freedoms = np.empty(len(a)), np.empty(len(a))
+        step = max(1, AT_ONCE // len(self._size))
+        for first in range(0, len(a), step):
+            some = slice(first, first + step)
+            own, other = a[some], b[some]
+            spread = None
+            if (products := self._products) is not None:
+                spread = products[own, own] + products[other, other] - 2 * products[own, other]
+            errors[some], freedoms[some] = self._errors(
+                self._sums[:, own] - self._sums[:, other],
+                spread,
+                self._trainings.of(own) + self._trainings.of(other),
+            )
+        differences = self._mean[a] - self._mean[b]
+        estimates = map(Estimate, differences, errors, freedoms)
+        return pd.DataFrame(
+            {
+                "a": a,
+                "b": b,
+                "difference": differences,
+                "error": errors,
+                "freedom": freedoms,
+                "p_value": [estimate.p_differs() for estimate in estimates],
+            }
+        )
+
+    def _errors(
+        self, sums: np.ndarray, spread: np.ndarray | None, trainings: _Parts
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Standard errors and degrees of freedom ``[P]``.
+
+        Args:
+            sums: ``[groups, P]``, of distances from the mean.
+            spread: ``[P]``, the sum of the distances' squares; None if queries are independent.
+            trainings: ``V_T`` and ``V_R``.
+        """
+        if len(self._size) < 2:
+            return np.full(sums.shape[1], np.nan), np.ones(sums.shape[1])
+        queries = (1 / (1 - self._size / self.n)) @ sums**2 / self.n**2
+        of_queries = freedom_of_clusters(self._size, sums, spread)
+        total = queries + trainings.variance
+        variance = np.maximum(total - trainings.rest, np.maximum(queries, trainings.variance))
+        below = queries**2 / of_queries + trainings.square
+        freedom = np.divide(total**2, below, out=np.full_like(total, np.inf), where=below > 0)
+        return np.sqrt(variance), freedom
+
+    def _parts(self, values: np.ndarray) -> tuple[float, float, float]:
+        """Of one method ``[T, Q]``: the trainings' variance, its square, and the rest's."""
+        trainings = len(values)
+        if trainings < 2:
+            return 0.0, 0.0, 0.0
+        cells = self._in_cells(values).T  # [cells, T]
+        sums = _summed(cells, self._cell_fold)  # [folds, T]
+        of_folds = sums.var(axis=1, ddof=1) / trainings / self.n**2
+        of_fold = sums / self._fold_size[:, None]
+        rest = cells - self._cell_size[:, None] * of_fold[self._cell_fold]
+        rest -= rest.mean(axis=1, keepdims=True)
+        share = self._cell_size / self._fold_size[self._cell_fold]
+        # A group that is a whole fold says nothing of the rest.
+        weight = np.divide(1, 1 - share, out=np.zeros_like(share), where=share < 1)
+        of_rest = float(weight @ (rest**2).sum(axis=1)) / (trainings - 1) / trainings / self.n**2
+        variance = float(of_folds.sum())
+        return variance, variance**2 / (len(of_folds) * (trainings - 1)), of_rest
+
+    def _in_cells(self, values: np.ndarray) -> np.ndarray:
+        """The sums ``[K, cells]`` of values ``[K, Q]``."""
+        return np.asarray(np.add.reduceat(values[:, self._order], self._first, axis=1))
 
 
-def _variance(means: np.ndarray) -> tuple[float, float]:
-    """The variance of the mean of independent values, and its degrees of freedom."""
-    n = len(means)
-    return float(means.var(ddof=1)) / n, n - 1
+def _summed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The sums ``[places, K]`` of the rows of ``values`` ``[cells, K]`` with the same place."""
+    sums = np.zeros((places.max() + 1, values.shape[1]))
+    np.add.at(sums, places, values)
+    return sums
 
 
-def _rest(values: np.ndarray) -> float:
-    """The variance of the mean that is neither the starts' nor the queries'."""
-    starts, queries = values.shape
-    if starts < 2:
-        return 0.0
-    rest = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
-    return float((rest**2).sum()) / ((starts - 1) * (queries - 1)) / values.size
-
-
-def _estimate(mean: float, parts: Sequence[tuple[float, float]], rest: float, n: int) -> Estimate:
-    total = sum(part for part, _ in parts)
-    if total == 0:
-        return Estimate(mean, 0.0, n=n)
-    variance = max(total - rest, *(part for part, _ in parts), 0.0)
-    freedom = total**2 / sum(part**2 / df for part, df in parts)
-    return Estimate(mean, math.sqrt(variance), freedom, n)
+def _codes(names: np.ndarray | None, n: int, default: np.ndarray) -> np.ndarray:
+    """The number of each query's group or fold."""
+    if names is None:
+        return default
+    if np.shape(names) != (n,):
+        raise ValueError(f"{n} queries, but {np.size(names)} groups or folds")
+    return np.asarray(np.unique(np.asarray(names), return_inverse=True)[1])
 
 
 def _checked(values: np.ndarray) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not len(values) or values.shape[1] < 2:
-        raise ValueError("values must be a table of starts and at least two queries")
+        raise ValueError("values must be a table of trainings and at least two queries")
     if not np.isfinite(values).all():
         raise ValueError("values must be finite: leave queries without a value out first")
     return values

@@ -11,7 +11,7 @@ import pytest
 
 from directrank.papers.one_protocol import by_collection
 from directrank.papers.one_protocol.methods import METRICS, SCORERS
-from directrank.papers.one_protocol.per_query import read
+from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.claims import COLUMNS, OVERALL, merge, published_claims
 from directrank.papers.shared.judging import conclude, judge
 from directrank.papers.shared.verdicts import (
@@ -44,6 +44,7 @@ def published(
     levels: dict[str, float],
     queries: int = 400,
     spread: float = 0.01,
+    trials: int = 3,
     without: tuple[str, ...] = (),
 ) -> Path:
     """Values of every loss with every scorer, and of trees, at these levels or 0.5."""
@@ -56,12 +57,15 @@ def published(
     frames = []
     for method, scorer in methods:
         base = levels.get(method, 0.5) + of_query + rng.normal(0.0, spread, queries)
-        frames.append(
-            pd.DataFrame({"fold": 1, "trial": 0, "query_id": np.arange(queries)}).assign(
-                method=method, scorer=scorer, **dict.fromkeys(METRICS.values(), base)
+        for trial in range(trials):
+            values = base + rng.normal(0.0, spread / 10, queries)
+            frames.append(
+                pd.DataFrame({"fold": 1, "trial": trial, "query_id": np.arange(queries)}).assign(
+                    method=method, scorer=scorer, **dict.fromkeys(METRICS.values(), values)
+                )
             )
-        )
     about = {"edition": "mine", "collection": name, "title": name.upper(), "origin": "real"}
+    about |= {"margin": 0.01}
     path = folder / f"per_query_{name}.parquet"
     write_results(path, pd.concat(frames), about | {"methods": methods})
     return path
@@ -92,6 +96,11 @@ def test_the_other_way_round_it_is_contradicted(tmp_path: Path) -> None:
 def test_few_queries_cannot_tell(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {}, queries=12, spread=0.2)
     assert verdict(path, "D22") == CANNOT_TELL
+
+
+def test_a_single_training_cannot_tell(tmp_path: Path) -> None:
+    path = published(tmp_path, "ohsumed", {"LambdaRank": 0.55}, trials=1)
+    assert verdict(path, "C23") == CANNOT_TELL
 
 
 def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:

@@ -5,25 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import directrank
 from directrank.papers.one_protocol.by_loss import Together, read_losses
-from directrank.stats.clusters import clustered_mean
-from directrank.stats.estimates import of_mean
+from directrank.stats.estimates import Estimate
+from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.system.errors import DataError
 from published_losses import write_published
 
 LEVELS = {"RankNet": 0.45, "ListNet": 0.45, "LambdaRank": 0.48, "RMSE": 0.40}
 
 
-def mean_difference(path: Path, a: str, b: str) -> pd.Series:
-    """Of every query, over the scorers."""
+def expected_difference(path: Path, a: str, b: str) -> Estimate:
+    """Of every training and query, over the scorers: ``[T, Q]`` of both."""
     values = directrank.open_results(path)
     values = values[values["scorer"] != "trees"]
-    wide = values.pivot_table("ndcg@10", "query_id", "method", observed=True)
-    return wide[a] - wide[b]
+    wide = values.pivot_table("ndcg@10", ["method", "trial"], "query_id", observed=True)
+    groups = None
+    if "group" in values:
+        groups = values.drop_duplicates("query_id").set_index("query_id")["group"]
+        groups = groups.reindex(wide.columns).to_numpy()
+    return difference_over_queries_and_starts(
+        wide.loc[a].to_numpy(), wide.loc[b].to_numpy(), groups
+    )
 
 
 def test_a_losss_value_of_a_query_is_the_mean_over_scorers(tmp_path: Path) -> None:
@@ -31,7 +36,7 @@ def test_a_losss_value_of_a_query_is_the_mean_over_scorers(tmp_path: Path) -> No
     losses = read_losses(path)
     assert losses.labels == list(LEVELS)  # no trees
     row = losses.pairs[(losses.pairs["a"] == 0) & (losses.pairs["b"] == 3)].iloc[0]
-    expected = of_mean(mean_difference(path, "RankNet", "RMSE"))
+    expected = expected_difference(path, "RankNet", "RMSE")
     assert row["difference"] == pytest.approx(expected.mean, abs=1e-7)
     assert row["error"] == pytest.approx(expected.error, rel=1e-5)
 
@@ -63,39 +68,52 @@ def test_every_collection_weighs_the_same_however_many_queries_it_has(tmp_path: 
     ]
     together = Together([read_losses(file) for file in files])
     pair = together.pairs[(together.pairs["a"] == 0) & (together.pairs["b"] == 2)].iloc[0]
-    first, second = (mean_difference(file, "RankNet", "LambdaRank") for file in files)
-    assert pair["difference"] == pytest.approx((first.mean() + second.mean()) / 2, abs=1e-7)
-    groups = np.arange(400) // 4
-    parts = of_mean(first), clustered_mean(second.to_numpy(), groups)
+    parts = [expected_difference(file, "RankNet", "LambdaRank") for file in files]
+    assert pair["difference"] == pytest.approx(sum(part.mean for part in parts) / 2, abs=1e-7)
     error = np.hypot(parts[0].error, parts[1].error) / 2
     assert pair["error"] == pytest.approx(error, rel=1e-5)
     assert min(part.freedom for part in parts) < pair["freedom"]
     assert pair["freedom"] < sum(part.freedom for part in parts)
-    # First and last of four.
-    assert together.ranks["LambdaRank"].tolist() == [1, 4]
-    assert together.mean_ranks["LambdaRank"] == 2.5
+    assert together.mean["LambdaRank"] == pytest.approx((0.48 + 0.36) / 2, abs=1e-6)
 
 
-def test_the_best_has_the_best_mean_rank_and_its_group_is_shown_to_be_as_good(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("margin", "as_good"),
+    [(0.01, ["ListNet", "RankNet"]), (0.006, ["ListNet"]), (0.005, [])],
+)
+def test_what_is_shown_to_be_as_good_depends_on_the_margin(
+    tmp_path: Path, margin: float, as_good: list[str]
 ) -> None:
     levels = {"RankNet": 0.48, "ListNet": 0.483, "LambdaRank": 0.4885, "RMSE": 0.40}
-    together = Together([read_losses(write_published(tmp_path, "ohsumed", levels, spread=0.002))])
-    assert together.best() == "LambdaRank"
-    assert together.best({"RankNet", "RMSE"}) == "RankNet"
-    assert together.equivalent("LambdaRank", 0.01) == ["ListNet", "RankNet"]
-    assert together.equivalent("LambdaRank", 0.006) == ["ListNet"]
-    assert together.equivalent("LambdaRank", 0.005) == []
+    path = write_published(tmp_path, "ohsumed", levels, spread=0.002, margin=margin)
+    together = Together([read_losses(path)])
+    assert together.candidates == ["LambdaRank"]
+    assert together.equivalent("LambdaRank") == as_good
     assert together.told_apart("LambdaRank") == ["ListNet", "RankNet", "RMSE"]
+
+
+def test_the_controls_show_how_far_apart_equals_are(tmp_path: Path) -> None:
+    levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456, "RMSE, again": 0.402}
+    losses = read_losses(write_published(tmp_path, "ohsumed", levels, spread=0.001))
+    assert losses.distance == pytest.approx(0.006, abs=1e-6)
+    assert Together([losses]).distance == pytest.approx(0.006, abs=1e-6)
+    place = {label: number for number, label in enumerate(losses.labels)}
+    # Significant, and no further apart than the controls: a tie.
+    assert "NeuralNDCG" in losses.against("NeuralNDCGᵀ")["better"]
+    assert losses.verdicts[place["NeuralNDCGᵀ"], place["NeuralNDCG"]] == 0
+    assert losses.verdicts[place["LambdaRank"], place["RankNet"]] == 1
+    assert losses.places[place["LambdaRank"]].tolist() == [1, 1]
+    assert losses.places[place["RankNet"]].tolist() == [2, 5]
+    assert losses.places[place["RMSE"]].tolist() == [6, 7]
 
 
 def test_few_queries_show_neither_a_difference_nor_that_there_is_none(tmp_path: Path) -> None:
     levels = dict.fromkeys(LEVELS, 0.5)
     path = write_published(tmp_path, "ohsumed", levels, queries=12, spread=0.2)
     together = Together([read_losses(path)])
-    best = together.best()
-    assert together.equivalent(best, 0.01) == []
-    assert together.told_apart(best) == []
+    assert sorted(together.candidates) == sorted(LEVELS)
+    assert together.equivalent(together.candidates[0]) == []
+    assert together.told_apart(together.candidates[0]) == []
 
 
 def test_losses_that_a_collection_lacks_are_left_out_of_all(tmp_path: Path) -> None:
@@ -106,6 +124,6 @@ def test_losses_that_a_collection_lacks_are_left_out_of_all(tmp_path: Path) -> N
     ]
     together = Together([read_losses(file) for file in files])
     assert together.labels == ["ListNet", "LambdaRank", "RMSE"]
-    assert together.best() == "LambdaRank"
+    assert together.candidates == ["LambdaRank"]
     assert together.means.loc["MSRD", "RMSE"] < together.means.loc["MSRD", "ListNet"]
     assert len(together.pairs) == 3

@@ -11,11 +11,11 @@ import pytest
 from directrank.cli import main
 from directrank.papers.one_protocol.methods import METRICS
 from directrank.papers.one_protocol.own_values import MAPPINGS, Collection
-from directrank.papers.one_protocol.per_query import read
 from directrank.papers.one_protocol.placing import Placing, published_file
 from directrank.papers.one_protocol.placing_page import FORMULAS, compare
-from directrank.stats.ranks import all_pairs
+from directrank.papers.one_protocol.published import read
 from directrank.stats.tests import holm
+from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.study.published import write_results
 from directrank.system.errors import ConfigError, DataError
 
@@ -61,6 +61,7 @@ def published(folder: Path, groups_of: int | None = None, trials: int = 2) -> Pa
         "title": "Made",
         "origin": "real",
         "methods": [[method, "linear"] for method in LEVELS],
+        "margin": 0.01,
     }
     path = folder / "per_query_made.parquet"
     write_results(path, pd.concat(frames), about)
@@ -112,7 +113,7 @@ def test_the_margin_decides_what_is_equivalent(tmp_path):
     run, values = csv(tmp_path / "mine.csv", base_values() + noise), published(tmp_path)
     wide = compare(values, [[run]], None, ["ndcg@10"], 0.05)
     narrow = compare(values, [[run]], None, ["ndcg@10"], 0.0005)
-    assert verdicts(wide)["same, linear"] == "equivalent"
+    assert verdicts(wide)["same, linear"] == "equivalent within 0.05"
     assert verdicts(narrow)["same, linear"] == "cannot tell"
     with pytest.raises(ConfigError, match="margin"):
         compare(values, [[run]], None, ["ndcg@10"], 0.0)
@@ -126,17 +127,24 @@ def test_tests_are_those_of_the_published_comparison_corrected_over_the_table(tm
     for number, one in enumerate(noise):
         file = csv(tmp_path / f"run{number}.csv", base_values() + one, column="ap")
         own.append(collection.own(f"run{number}", [file], None, ["ap"]))
-    placing = Placing(study, own, "ap")
-    every = all_pairs(placing.values, study.groups).set_index(["b", "a"])
+    placing = Placing(study, own, "ap", 0.01)
     pairs = placing.pairs.set_index(["a", "b"])
     assert list(pairs.index) == [(a, b) for a in (3, 4) for b in (0, 1, 2)]
-    for key, pair in pairs.iterrows():
-        assert pair["difference"] == pytest.approx(-every.loc[key, "difference"])
-        assert pair["p_value"] == pytest.approx(every.loc[key, "p_value"])
-    np.testing.assert_array_equal(pairs["p_corrected"], holm(pairs["p_value"]))
-    assert "by group of queries" in compare(
+    for (a, b), pair in pairs.iterrows():
+        expected = difference_over_queries_and_starts(
+            own[a - 3].trials[0]["ap"].to_numpy()[None],
+            study.trainings("ap")[b],
+            study.groups,
+            study.folds,
+        )
+        assert pair["difference"] == pytest.approx(expected.mean)
+        assert pair["p_value"] == pytest.approx(expected.p_differs())
+    np.testing.assert_array_equal(pairs["p_differs"], holm(pairs["p_value"]))
+    page = compare(
         tmp_path / "per_query_made.parquet", [[tmp_path / "run0.csv"]], None, ["ap"], 0.01
     )
+    assert "interval for other groups of related queries. p is" in page
+    assert "One trial says nothing of other trainings of a run" in page
 
 
 def test_a_published_method_as_a_run_differs_by_nothing_from_itself(tmp_path):
@@ -148,7 +156,9 @@ def test_a_published_method_as_a_run_differs_by_nothing_from_itself(tmp_path):
         part.rename(columns={"query_id": "query"}).to_csv(files[-1], index=False)
     page = compare(path, [files], None, ["ndcg@10"], 0.01, tmp_path)
     row = pd.read_csv(tmp_path / "compare_made.csv").set_index("method").loc["same"]
-    assert row[["difference", "p_value", "p_equivalent_holm"]].tolist() == [0, 1, 0]
+    assert row[["difference", "p_value"]].tolist() == [0, 1]
+    # Other trainings of it would differ a little.
+    assert 0 < row["p_equivalent_holm"] < 0.001
     assert row["verdict"] == "equivalent"
     assert "is the mean over 2 trials; here over 2 trials" in page
 

@@ -14,15 +14,17 @@ import pytest
 import directrank
 from directrank import losses
 from directrank.data import catalog
-from directrank.papers.one_protocol.methods import SCORERS, protocol
-from directrank.papers.one_protocol.per_query import read
+from directrank.papers.one_protocol.differences import ties
+from directrank.papers.one_protocol.methods import SCORERS
+from directrank.papers.one_protocol.protocol import protocol
+from directrank.papers.one_protocol.published import read
 from directrank.papers.one_protocol.time import extent_of_words, number_points, pareto_front
 from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
 from directrank.papers.shared.product import build_times, products
-from directrank.stats.clusters import clustered_mean
+from directrank.stats.two_way import over_queries_and_starts
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv, write_json
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
@@ -109,11 +111,14 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     primary = data[data["metric"] == "NDCG@10"].set_index(["scorer", "method"])
     assert primary.loc[("trees", "LambdaMART"), ["better_than", "worse_than"]].tolist() == [9, 0]
     assert primary.loc[("linear", "RMSE"), ["better_than", "worse_than"]].tolist() == [0, 7]
-    assert primary["mean_rank"].idxmin() == ("trees", "LambdaMART")
+    assert primary.loc[("trees", "LambdaMART"), ["first_place", "last_place"]].tolist() == [1, 1]
+    assert primary.loc[("network", "ListNet"), ["first_place", "last_place"]].tolist() == [2, 7]
+    assert primary.loc[("linear", "RMSE"), ["first_place", "last_place"]].tolist() == [8, 10]
+    assert primary.index[primary["may_be_best"].astype(bool)].tolist() == [("trees", "LambdaMART")]
     assert (primary["queries"] == 2 * 38).all()
     assert (primary["folds"] == 2).all()
     caption = stem.with_suffix(".md").read_text("utf-8")
-    assert "in NDCG@10 over 76 test queries." in caption
+    assert "Tests and intervals are for other queries and other trainings" in caption
     assert "The methods are trained on 1 200 queries of each fold. Every" in caption
     run = pd.read_parquet(tmp_path / "runs" / "0-1" / "per_query.parquet")
     other = pd.read_parquet(tmp_path / "runs" / "0-2" / "per_query.parquet")
@@ -131,7 +136,7 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     assert text.splitlines()[2].startswith("Of all methods, LambdaMART has the highest NDCG@10")
     assert "It is significantly better than all 9 others." in text
     assert "Of the losses with the network" in text
-    assert "the other differences are not significant" in text
+    assert "It is significantly better than 1 of the 2 others." in text
     assert "worse than 0" in text  # the trees against the losses
 
 
@@ -141,7 +146,8 @@ def test_where_nothing_differs_the_sentences_say_so(tmp_path: Path):
     assert data["better_than"].max() == 0
     text = stem.with_suffix(".md").read_text("utf-8")
     assert "0 of 45 pairs of methods differ significantly" in text
-    assert "better than none of the 9 others; the other differences are not significant" in text
+    assert "better than none of the 9 others." in text
+    assert "10 of 10 methods may be the best" in text
 
 
 def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Path):
@@ -150,15 +156,14 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
     row = data[(data["method"] == "RMSE") & (data["other"] == "LambdaMART")].iloc[0]
     assert row["difference"] < -0.2
     assert row["p_corrected"] < 0.001
-    assert row["told_apart_by_nemenyi"]
-    assert row["rank_difference"] > 0
+    assert (row["verdict"], row["size"], row["tied"]) == ("worse", "more than the margin", False)
     alike = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
     assert (alike["p_corrected"] >= 0.05).all()
     text = stem.with_suffix(".md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     listed = {(cells[0], cells[1]): cells[2:] for cells in rows if len(cells) == 5}
     size = f"{-row['difference']:+.3f} ± {row['half_width']:.3f}"
-    assert listed["LambdaMART", "RMSE (linear)"] == [size, "< 0.001", "yes"]
+    assert listed["LambdaMART", "RMSE (linear)"] == [size, "< 0.001", "better by more than 0.01"]
     assert not {
         ("RankNet (linear)", "ListNet (linear)"),
         ("ListNet (linear)", "RankNet (linear)"),
@@ -168,7 +173,7 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
     assert f"{sure} of the 45 pairs of methods differ significantly" in text
 
 
-def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: Path):
+def test_the_diagram_has_a_panel_per_scorer_and_the_other_one_all(tmp_path: Path):
     panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
     assert panels.groupby("panel").size().to_dict() == {
         "linear": 4,
@@ -176,16 +181,28 @@ def test_the_diagram_ranks_within_a_panel_and_the_other_one_ranks_all(tmp_path: 
         "context-aware": 4,
     }
     for _, panel in panels.groupby("panel"):
-        assert panel["mean_rank"].mean() == pytest.approx(2.5)
+        assert panel["mean"].is_monotonic_decreasing
         assert panel["method"].iloc[0] == "LambdaMART"
     _, caption = pages.caption(stem.with_suffix(".svg"))
-    assert "Friedman" in caption
+    assert "A bar joins neighbours of which no two differ." in caption
     assert "real data" in caption
-    every, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_ranks"))
-    assert every["mean_rank"].mean() == pytest.approx(5.5)
-    assert every["mean_rank"].is_monotonic_increasing
-    widths = (every["high"] - every["low"]).to_numpy()
-    assert widths == pytest.approx(every["critical_difference"].to_numpy(), abs=1e-4)
+    every, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_gaps"))
+    assert every["difference"].iloc[0] == 0
+    assert every["difference"].is_monotonic_decreasing
+    assert every["may_be_best"].tolist() == [True] + [False] * 9
+    pairs, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
+    last = every.iloc[-1]
+    row = pairs[(pairs["other"] == "LambdaMART") & (pairs["method"] == last["method"])]
+    row = row[row["scorer"] == last["scorer"]].iloc[0]
+    assert last[["difference", "half_width"]].tolist() == row[["difference", "half_width"]].tolist()
+
+
+def test_ties_are_the_largest_groups_of_which_no_two_differ():
+    verdicts = np.zeros((5, 5), int)
+    for better, worse in ((0, 3), (0, 4), (1, 4)):
+        verdicts[better, worse], verdicts[worse, better] = 1, -1
+    assert ties(verdicts) == [(0, 2), (1, 3), (2, 4)]
+    assert ties(np.ones((3, 3), int) - np.eye(3, dtype=int)) == []
 
 
 def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
@@ -242,17 +259,17 @@ def test_a_method_that_lacks_a_fold_is_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_few_methods_have_a_table_without_tests_of_ranks(tmp_path: Path, number: int):
+def test_few_methods_have_a_table(tmp_path: Path, number: int):
     levels = dict(itertools.islice(LEVELS.items(), number))
     for product in ("table_ohsumed", "table_ohsumed_empty"):
         data, _ = built(tmp_path, plan_of(tmp_path, product, levels=levels))
         assert data["method"].nunique() * data["scorer"].nunique() == number
     built(tmp_path, plan_of(tmp_path, "figure_ohsumed_time", levels=levels))
     text = (tmp_path / "table_ohsumed.md").read_text("utf-8")
-    assert "Ranks, with their figures and tests, need at least 3 methods" in text
-    assert "Friedman" not in text
-    said = ["is the only method, with NDCG@10", "The difference is not significant"]
-    assert (said[0] in text, said[1] in text) == (number == 1, number == 2)
+    assert ("is the only method, with NDCG@10" in text, "0 of 1 others" in text) == (
+        number == 1,
+        number == 2,
+    )
 
 
 def test_two_methods_are_a_pair(tmp_path: Path):
@@ -304,7 +321,7 @@ def test_a_method_that_failed_is_a_row_that_says_so(tmp_path: Path):
 
 def test_what_failures_leave_too_few_methods_for_says_so(tmp_path: Path):
     levels = {key: level for key, level in LEVELS.items() if key[0] == "linear"}
-    for product in ("figure_ohsumed", "figure_ohsumed_ranks"):
+    for product in ("figure_ohsumed", "figure_ohsumed_gaps"):
         plan = failing(tmp_path, plan_of(tmp_path, product, levels=levels), "RankNet")
         data, stem = built(tmp_path, plan)
         assert "fewer than 3 methods could be trained" in data["left_out"].item()
@@ -337,25 +354,46 @@ def test_a_pair_is_better_worse_equivalent_or_cannot_be_told(tmp_path: Path) -> 
     equal = data["p_equivalent_corrected"] < 0.05
     assert set(data.loc[~sure & equal, "verdict"]) <= {"equivalent"}
     assert set(data.loc[~sure & ~equal, "verdict"]) <= {"cannot tell"}
+    beyond = data["p_beyond_corrected"] < 0.05
+    assert (data["size"] == "more than the margin").tolist() == beyond.tolist()
+    assert (data["size"] == "within the margin").tolist() == equal.tolist()
     text = stem.with_suffix(".md").read_text("utf-8")
-    assert f"{(sure | equal).mean():.0%} (within ±0.01)" in text
+    assert f"{sure.sum()} of 45 differ significantly, 0 of them by no more than" in text
 
 
-def test_related_queries_are_tested_and_ranked_by_group(tmp_path: Path) -> None:
+def test_nothing_nearer_than_the_controls_is_ranked(tmp_path: Path) -> None:
+    levels = {("linear", "NeuralNDCG"): 0.30, ("linear", "NeuralNDCGᵀ"): 0.45}
+    levels |= {("linear", "RankNet"): 0.40, ("linear", "ListNet"): 0.60}
+    data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
+    primary = data[data["metric"] == "NDCG@10"].set_index("method")
+    # 0.05 to 0.15 apart, significantly, but no further than two that are nearly one function.
+    assert primary.loc["NeuralNDCGᵀ", ["first_place", "last_place"]].tolist() == [1, 4]
+    assert primary.loc["ListNet", ["better_than", "worse_than"]].tolist() == [2, 0]
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "Controls: the largest difference of two methods that hardly differ is 0.1" in text
+    pairs, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", levels=levels))
+    (control,) = pairs[
+        (pairs["method"] == "NeuralNDCG") & (pairs["other"] == "NeuralNDCGᵀ")
+    ].to_dict("records")
+    assert (control["verdict"], control["tied"]) == ("worse", True)
+
+
+def test_related_queries_are_tested_by_group(tmp_path: Path) -> None:
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8))
-    assert "a t test with errors by group of queries" in stem.with_suffix(".md").read_text("utf-8")
+    assert "other groups of related queries and other" in stem.with_suffix(".md").read_text("utf-8")
     assert "76 test queries in 10 groups" in stem.with_suffix(".md").read_text("utf-8")
     rows = data[(data["method"] == "RankNet") & (data["other"] == "ListNet")]
     assert (rows["p_corrected"] > 0.05).all()  # equal but for what groups have in common
     quality, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", groups_of=8))
     caption = stem.with_suffix(".md").read_text("utf-8")
-    assert "in NDCG@10 over the means of 10 groups of 76 test queries" in caption
-    assert "t interval over the test queries, with errors by group of queries (" in caption
-    frame = pd.read_parquet(tmp_path / "runs/0-1/per_query.parquet")
-    other = pd.read_parquet(tmp_path / "runs/0-2/per_query.parquet")
-    both = pd.concat([frame, other])
-    test = both[both["split"] == "test"].groupby("query_id")[["ndcg@10", "group"]].mean().dropna()
-    expected = clustered_mean(test["ndcg@10"].to_numpy(), test["group"].to_numpy()).interval()
+    assert "for other groups of related queries and other trainings" in caption
+    frames = [pd.read_parquet(tmp_path / f"runs/0-{fold}/per_query.parquet") for fold in (1, 2)]
+    both = pd.concat([frame[frame["split"] == "test"] for frame in frames]).dropna()
+    values = both.pivot(index="trial", columns="query_id", values="ndcg@10")
+    groups = both.drop_duplicates("query_id").set_index("query_id")["group"]
+    groups = groups.reindex(values.columns)
+    folds = values.columns.to_numpy() // 1000
+    expected = over_queries_and_starts(values.to_numpy(), groups.to_numpy(), folds).interval()
     row = quality[(quality["method"] == "RankNet") & (quality["scorer"] == "linear")]
     width = row.loc[row["metric"] == "NDCG@10", "half_width"].item()
     assert width == pytest.approx(expected.half_width, rel=1e-4)
@@ -406,7 +444,26 @@ def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(of_file.pairs, of_runs.pairs, atol=1e-6)
     assert of_file.labels == of_runs.labels
     assert of_file.size == of_runs.size
-    assert (of_file.decisions == of_runs.decisions).all()
+    assert (of_file.places == of_runs.places).all()
+
+
+def test_products_of_a_collection_can_be_drawn_from_its_published_values(tmp_path: Path) -> None:
+    file = published(tmp_path, "ohsumed", groups_of=8)
+    for product in (
+        "table_ohsumed",
+        "table_ohsumed_pairs",
+        "figure_ohsumed",
+        "figure_ohsumed_gaps",
+    ):
+        plan = plan_of(tmp_path, product, groups_of=8, tag="ohsumed")
+        of_runs, stem = built(tmp_path, plan)
+        captions = [path.read_text("utf-8") for path in tmp_path.glob(f"{product}.md")]
+        empty = {name: [] for name in products("one_protocol")["table_ohsumed"].needs}
+        plan = make_plan(tmp_path, "one_protocol", product, empty, edition="demo")
+        build(plan, tmp_path / "nothing", stem, PUBLISHED, values_files=[file])
+        pd.testing.assert_frame_equal(pd.read_csv(stem.with_suffix(".csv")), of_runs, atol=1e-5)
+        for caption in captions:
+            assert stem.with_suffix(".md").read_text("utf-8") == caption
 
 
 @pytest.mark.parametrize(
@@ -429,28 +486,31 @@ def test_a_file_that_holds_no_published_values_is_refused(
         directrank.open_results(path)
 
 
-def test_collections_are_the_blocks_of_the_comparison_across_them(tmp_path: Path) -> None:
+def test_collections_weigh_the_same_in_the_comparison_across_them(tmp_path: Path) -> None:
     turned = LEVELS | {("trees", "LambdaMART"): 0.20}
     data, stem = across(tmp_path, "table_collections", mq2008=turned)
     assert set(data["dataset"]) == {TITLES[name] for name in COLLECTIONS}
     trees = data[data["method"] == "LambdaMART"]
     assert len(data) == 2 * len(LEVELS)
-    # First of ten on one collection, last on the other; every resample of two is counted.
-    assert trees["mean_rank"].tolist() == [5.5, 5.5]
-    assert (trees["low"].iloc[0], trees["high"].iloc[0]) == (1.0, 10.0)
+    # First of ten on one collection, last on the other.
+    assert trees[["first_place", "last_place"]].to_numpy().tolist() == [[1, 1], [10, 10]]
     assert trees[["better", "worse"]].iloc[0].tolist() == [9, 9]
+    assert trees["difference"].iloc[0] == pytest.approx(-0.05, abs=0.03)
     total = data[["better", "worse", "equivalent", "cannot_tell"]].sum(axis=1)
     assert (total == 2 * (len(LEVELS) - 1)).all()
+    best = data.groupby("method")["may_be_best"].first()
+    assert not best.filter(like="RMSE").any()
     text = stem.with_suffix(".md").read_text("utf-8")
-    assert "none of the 9 others have a significantly worse mean rank than the best" in text
+    assert f"{int(best.sum())} of 10 methods may be the best" in text
 
 
 def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:
     fewer = {key: level for key, level in LEVELS.items() if key != ("tower", "RMSE")}
     data, _ = across(tmp_path, "figure_collections", ohsumed=fewer)
     assert len(data) == len(LEVELS) - 1
-    assert data["mean_rank"].is_monotonic_increasing
-    assert {"rank_on_ohsumed", "rank_on_mq2008"} <= set(data.columns)
+    assert data["difference"].is_monotonic_decreasing
+    both = data[["difference_on_ohsumed", "difference_on_mq2008"]].mean(axis=1)
+    assert both.to_numpy() == pytest.approx(data["difference"].to_numpy(), abs=1e-4)
 
 
 def test_wins_of_two_losses_add_up_to_all_collections_and_scorers(tmp_path: Path) -> None:

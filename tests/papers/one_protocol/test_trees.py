@@ -14,18 +14,21 @@ import pytest
 from directrank import learners
 from directrank.edition.plan import Study, load
 from directrank.papers.one_protocol.answers import (
+    Answer,
     differences,
     in_words,
     judged,
     over_collections,
 )
-from directrank.papers.one_protocol.methods import METRICS, protocol
-from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.questions import FURTHER, LIBRARIES, QUESTIONS
+from directrank.papers.one_protocol.methods import METRICS
+from directrank.papers.one_protocol.protocol import protocol
+from directrank.papers.one_protocol.published import read
+from directrank.papers.one_protocol.questions import FURTHER, LIBRARIES, QUESTIONS, Question
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.product import build_times
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
+from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.study.published import write_results
 from directrank.study.specification import candidates
 from directrank.system.errors import DataError
@@ -47,57 +50,66 @@ def sure(mean: float, error: float = 0.0001) -> Estimate:
 # Answers
 
 
+def judge(estimates: Mapping[Question, Estimate]) -> dict[Question, Answer]:
+    """The answers, within a margin of 0.01."""
+    rows = [(question, one.mean, one.error, one.freedom) for question, one in estimates.items()]
+    columns = ["question", "difference", "error", "freedom"]
+    return judged(pd.DataFrame(rows, columns=columns), 0.01)
+
+
 def test_a_difference_is_better_worse_equivalent_or_cannot_be_told() -> None:
     means = {"better": sure(0.05), "worse": sure(-0.05), "equivalent": sure(0.0001, 0.001)}
     means["cannot tell"] = sure(0.02, 0.02)
-    answers = judged(dict(zip(QUESTIONS, means.values(), strict=False)))
+    answers = judge(dict(zip(QUESTIONS, means.values(), strict=False)))
     assert [answer.verdict for answer in answers.values()] == list(means)
 
 
 def test_a_difference_that_is_significant_and_small_is_said_to_be_both() -> None:
-    answer = judged({NDCG: sure(-0.004)})[NDCG]
+    answer = judge({NDCG: sure(-0.004)})[NDCG]
     assert answer.verdict == "worse"
     assert answer.verdict_in_print == "worse, within 0.01"
     assert answer.ahead == "XGBoost over XGBoost NDCG by 0.004 ± 0.000"
-    assert judged({NDCG: sure(-0.04)})[NDCG].verdict_in_print == "worse"
+    assert judge({NDCG: sure(-0.04)})[NDCG].verdict_in_print == "worse by more than 0.01"
+    unsure = judge({NDCG: sure(-0.01, 0.002)})[NDCG]
+    assert unsure.verdict_in_print == "worse"
 
 
 def test_every_test_is_corrected_over_the_questions() -> None:
     alone = sure(0.0022, 0.001)
-    assert judged({NDCG: alone})[NDCG].verdict == "better"
-    several = judged({NDCG: alone, CUT: sure(0.0), ALIKE: sure(0.0)})
+    assert judge({NDCG: alone})[NDCG].verdict == "better"
+    several = judge({NDCG: alone, CUT: sure(0.0), ALIKE: sure(0.0)})
     assert several[NDCG].p_holm == pytest.approx(3 * alone.p_differs())
     assert several[NDCG].verdict == "equivalent"
 
 
 def test_methods_with_the_same_values_are_equivalent_and_what_has_no_error_is_unknown() -> None:
-    answers = judged({NDCG: Estimate(0.0, 0.0), CUT: Estimate(0.2, math.nan)})
+    answers = judge({NDCG: Estimate(0.0, 0.0), CUT: Estimate(0.2, math.nan)})
     assert [answer.verdict for answer in answers.values()] == ["equivalent", "cannot tell"]
     assert answers[CUT].difference == "+0.200"
 
 
 def test_a_sentence_names_what_differs_and_what_is_equivalent() -> None:
-    answers = judged(
+    answers = judge(
         {NDCG: sure(0.05), CUT: sure(-0.004), ALIKE: sure(0.0), QUESTIONS[1]: sure(0.02, 0.02)}
     )
-    assert in_words([*answers.values()], "105 test queries") == (
+    assert in_words([*answers.values()], "105 test queries", 0.01) == (
         "Of 4 pairs on 105 test queries, 2 differ significantly (XGBoost NDCG over XGBoost by "
         "0.050 ± 0.000, LambdaMART cut 13 over LambdaMART by 0.004 ± 0.000), "
         "1 of them by no more than 0.01; 1 is equivalent within 0.01 (XGBoost NDCG and XGBoost "
         "NDCG mean pairs); 1 cannot be decided."
     )
-    unknown = judged({NDCG: sure(0.02, 0.02)})
-    assert in_words([*unknown.values()], "9 test queries") == (
+    unknown = judge({NDCG: sure(0.02, 0.02)})
+    assert in_words([*unknown.values()], "9 test queries", 0.01) == (
         "Of 1 pair on 9 test queries, none differ significantly; none is "
         "equivalent within 0.01; 1 cannot be decided."
     )
 
 
 def test_a_sentence_over_collections_says_who_is_ahead_where_and_where_they_disagree() -> None:
-    first = judged({NDCG: sure(0.05), CUT: sure(-0.05), ALIKE: sure(0.0)})
-    second = judged({NDCG: sure(-0.05), CUT: sure(-0.03), ALIKE: sure(0.0)})
-    overall = judged({NDCG: sure(0.0, 0.1), CUT: sure(-0.04, 0.01), ALIKE: sure(0.0)})
-    said = over_collections([first, second], overall)
+    first = judge({NDCG: sure(0.05), CUT: sure(-0.05), ALIKE: sure(0.0)})
+    second = judge({NDCG: sure(-0.05), CUT: sure(-0.03), ALIKE: sure(0.0)})
+    overall = judge({NDCG: sure(0.0, 0.1), CUT: sure(-0.04, 0.01), ALIKE: sure(0.0)})
+    said = over_collections([first, second], overall, 0.01)
     assert "behind on none: LambdaMART cut 13 over LambdaMART (2 of 2);" in said
     assert "behind on others: XGBoost NDCG and XGBoost (1 to 1);" in said
     assert "on every one: XGBoost NDCG and XGBoost NDCG mean pairs;" in said
@@ -183,10 +195,14 @@ def test_a_difference_of_the_table_is_that_of_the_runs(tmp_path: Path) -> None:
         for fold in (1, 2)
     ]
     both = pd.concat(frames)
-    both = both[both["split"] == "test"].groupby(["method", "query_id"])[["ap", "group"]].mean()
-    both = both.dropna()
-    gap = both.loc[3, "ap"] - both.loc[2, "ap"]
-    expected = clustered_mean(gap.to_numpy(), both.loc[3, "group"].to_numpy())
+    both = both[both["split"] == "test"].dropna()
+    of = both.pivot_table("ap", ["method", "trial"], "query_id")
+    groups = both.drop_duplicates("query_id").set_index("query_id")["group"].reindex(of.columns)
+    folds = of.columns.to_numpy() // 1000
+    expected = difference_over_queries_and_starts(
+        of.loc[3].to_numpy(), of.loc[2].to_numpy(), groups.to_numpy(), folds
+    )
+    gap = (of.loc[3] - of.loc[2]).mean()
     chosen = (data["other"] == "XGBoost") & (data["metric"] == "MAP")
     (row,) = data[chosen].itertuples()
     assert row.difference == pytest.approx(expected.mean, abs=1e-5)
@@ -246,6 +262,7 @@ def published(
             frame.assign(method=method, scorer=scorer, **dict.fromkeys(METRICS.values(), values))
         )
     about = {"edition": "mine", "collection": name, "title": TITLES[name], "origin": "real"}
+    about |= {"margin": 0.01}
     path = folder / f"per_query_{name}.parquet"
     write_results(path, pd.concat(frames), about | {"methods": methods})
     return path
@@ -260,13 +277,15 @@ def across(folder: Path, files: Sequence[Path]) -> tuple[pd.DataFrame, str]:
 
 def test_differences_of_published_values_are_of_trees_and_by_group(tmp_path: Path) -> None:
     study = read(published(tmp_path, "ohsumed", LEVELS, groups_of=20))
-    found = differences(study)[NDCG]
+    found = differences(study).set_index("question").loc[NDCG]
     frame = study.frame[study.frame["scorer"] == "trees"].pivot(
         index="query_id", columns="method", values="ndcg@10"
     )
     gap = (frame["XGBoost NDCG"] - frame["XGBoost"]).to_numpy()
-    assert found == clustered_mean(gap, np.arange(400) // 20)
-    assert found.error > 2 * of_mean(gap).error
+    expected = clustered_mean(gap, np.arange(400) // 20)
+    assert found["difference"] == pytest.approx(expected.mean)
+    assert found["error"] == pytest.approx(expected.error)
+    assert found["error"] > 2 * of_mean(gap).error
 
 
 def test_the_table_over_collections_has_what_two_of_them_have(tmp_path: Path) -> None:

@@ -14,17 +14,14 @@ from directrank.papers.shared.findings import (
     Measurement,
     Outcome,
     computed,
-    over_trials_and_queries,
+    over_queries_and_trainings,
 )
 from directrank.papers.shared.methods import Method
-from directrank.system.seeds import numpy_stream
 
 
 def measurements(a: Method, b: Method, metric: str, split: str) -> list[Measurement]:
     """The difference of two methods, in per cent of NDCG; each has a single run."""
-    names = (method.runs[0].result.name for method in (a, b))
-    stream = numpy_stream("bruch2019", "claims", *names, metric)
-    return over_trials_and_queries(a, b, metric, stream, split)
+    return over_queries_and_trainings(a, b, metric, split, 100)
 
 
 def claim_sigmoid(evidence: Evidence) -> Outcome:

@@ -48,7 +48,8 @@ def measurements(a: Method, b: Method, level: int, split: str) -> list[Measureme
 
 def _over_queries_and_starts(estimate: Estimate) -> Measurement:
     sample = f"{estimate.n} queries"
-    return Measurement("t test over queries and starts", sample, estimate, estimate.p_differs())
+    name = "t test for other queries and other trainings"
+    return Measurement(name, sample, estimate, estimate.p_differs())
 
 
 def claim_speed(

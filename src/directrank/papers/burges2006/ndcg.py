@@ -62,7 +62,8 @@ def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:
     """Mean of NDCG@level, over queries and starts."""
     values = values_of(curve, ndcg(curve, level), split)
     groups = paired_groups([curve], values.iloc[0], split)
-    return over_queries_and_starts(values.to_numpy(), groups)
+    folds = values.columns.get_level_values("fold").to_numpy()
+    return over_queries_and_starts(values.to_numpy(), groups, folds)
 
 
 def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
@@ -113,7 +114,8 @@ def _compared(a: Method, b: Method, levels: Sequence[int], split: str) -> Estima
         values.append(at[0] - at[1] if len(at) > 1 else at[0])
     first, second = values
     groups = paired_groups([a], first.iloc[0], split)
-    return difference_over_queries_and_starts(first.to_numpy(), second.to_numpy(), groups)
+    folds = first.columns.get_level_values("fold").to_numpy()
+    return difference_over_queries_and_starts(first.to_numpy(), second.to_numpy(), groups, folds)
 
 
 def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:

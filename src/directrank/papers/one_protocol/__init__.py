@@ -16,8 +16,8 @@ LEAST_RANKED = 3
 #: The products of each collection: kind, suffix of the name, subject, function, and the least
 #: number of methods.
 _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
-    ("figure", "", "critical differences of the losses", "ranks:figure_difference", LEAST_RANKED),
-    ("figure", "_ranks", "mean ranks of all methods", "ranks:figure_ranks", LEAST_RANKED),
+    ("figure", "", "which losses differ", "differences:figure_difference", LEAST_RANKED),
+    ("figure", "_gaps", "all methods, less the best", "differences:figure_gaps", LEAST_RANKED),
     ("figure", "_time", "quality against training time", "time:figure_time", 1),
     ("table", "", "every loss with every scorer, and trees", "quality:table_quality", 1),
     (
@@ -27,7 +27,7 @@ _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
         "quality:table_empty",
         1,
     ),
-    ("table", "_pairs", "every pair of methods", "ranks:table_pairs", 2),
+    ("table", "_pairs", "every pair of methods", "differences:table_pairs", 2),
     (
         "table",
         "_settings",
@@ -39,7 +39,7 @@ _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
 
 #: The products of all collections together, likewise.
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("figure", "", "mean ranks of all methods", "across:figure_ranks"),
+    ("figure", "", "all methods, less the best", "across:figure_gaps"),
     ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
     ("table", "", "every loss with every scorer, and trees", "across:table"),
 )

@@ -1,7 +1,7 @@
-"""All collections together: mean ranks with their uncertainty, and who is ahead of whom.
+"""All collections together: differences that weigh each of them the same, and who is ahead of whom.
 
-Collections are the blocks (Demšar, JMLR 7, 2006): what is said is about other collections, and few
-collections say little. Beside that stands what each collection says of itself.
+What is said is about other queries of these collections and other trainings; four collections say
+little of others. Beside that stands what each collection says of itself.
 """
 
 from __future__ import annotations
@@ -15,33 +15,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from directrank.papers.one_protocol.by_loss import Together
+from directrank.papers.one_protocol.differences import draw_gaps, gaps_of
 from directrank.papers.one_protocol.methods import (
     NEURAL,
     PRIMARY,
     SCORERS,
     SIGNIFICANT,
     Comparison,
-    p_text,
 )
-from directrank.papers.one_protocol.per_query import read
-from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
+from directrank.papers.one_protocol.published import read
+from directrank.papers.one_protocol.quality import place
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, origin_line
-from directrank.papers.shared.format import listed, share
+from directrank.papers.shared.format import listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.ranks import Friedman, critical_difference, friedman
+from directrank.stats.decisions import TURNED, WORDS
 from directrank.system.errors import DataError
-from directrank.system.seeds import numpy_stream
 
 _VARIANTS = {title: variant for variant, title in SCORERS.items()}
-
-#: With so many collections or fewer every resample of them is counted.
-EXACT = 5
-
-RESAMPLES = 10_000
 
 #: With so many losses or fewer each pair's number stands in the picture.
 NUMBERED = 20
@@ -60,10 +55,14 @@ class Across:
     studies: Sequence[Comparison]
 
     @cached_property
+    def together(self) -> Together:
+        """The differences over collections."""
+        return Together(self.studies)
+
+    @property
     def labels(self) -> list[str]:
         """The methods' names in print, in the order of the first collection."""
-        first, *others = (study.labels for study in self.studies)
-        return [label for label in first if all(label in labels for labels in others)]
+        return self.together.labels
 
     @cached_property
     def places(self) -> list[list[int]]:
@@ -71,50 +70,18 @@ class Across:
         return [[study.labels.index(label) for label in self.labels] for study in self.studies]
 
     @cached_property
-    def means(self) -> pd.DataFrame:
-        """NDCG@10, a row per collection and a column per method: the mean over its queries."""
-        rows = [
-            study.values[places].mean().to_numpy()
-            for study, places in zip(self.studies, self.places, strict=True)
-        ]
-        titles = [study.dataset.title for study in self.studies]
-        return pd.DataFrame(rows, index=titles, columns=self.labels)
-
-    @cached_property
-    def friedman(self) -> Friedman:
-        """Friedman's test over collections."""
-        return friedman(self.means.to_numpy())
-
-    @cached_property
-    def ranks(self) -> np.ndarray:
-        """The rank of each method on each collection, ``[collections, methods]``; 1 is the best."""
-        return self.means.rank(axis=1, ascending=False).to_numpy()
-
-    @property
-    def difference(self) -> float:
-        """Nemenyi's critical difference of mean ranks."""
-        return critical_difference(len(self.labels), len(self.studies), SIGNIFICANT)
-
-    @cached_property
-    def intervals(self) -> np.ndarray:
-        """95 % bootstrap interval of each mean rank over collections, ``[2, methods]``."""
-        ends = (0.025, 0.975)
-        return np.quantile(_resampled(self.ranks), ends, axis=0, method="inverted_cdf")
-
-    @cached_property
     def decided(self) -> np.ndarray:
         """What each collection says of a method beside another.
 
-        Words of :attr:`Comparison.decisions`, ``[collections, methods, methods]``; empty on the
-        diagonal.
+        Words of :data:`directrank.stats.decisions.WORDS`, ``[collections, methods, methods]``;
+        empty on the diagonal.
         """
-        turned = {"better": "worse", "worse": "better"}
         words = np.full((len(self.studies), len(self.labels), len(self.labels)), "", dtype=object)
         for study, places, table in zip(self.studies, self.places, words, strict=True):
             every = np.full((len(study.labels),) * 2, "", dtype=object)
             a, b = study.pairs["a"].to_numpy(), study.pairs["b"].to_numpy()
-            every[a, b] = study.decisions.to_numpy()
-            every[b, a] = [turned.get(word, word) for word in study.decisions]
+            every[a, b] = study.pairs["verdict"].to_numpy()
+            every[b, a] = [TURNED.get(word, word) for word in study.pairs["verdict"]]
             table[:] = every[np.ix_(places, places)]
         return words
 
@@ -148,113 +115,111 @@ def across(evidence: Evidence) -> Across:
 
 
 def table(evidence: Evidence) -> TableResult:
-    """Every method's mean on every collection, its mean rank, and how its pairs are decided."""
+    """Every method's mean and places on every collection, its difference from the best over all of
+    them, and how its pairs are decided."""
     study = across(evidence)
-    order = np.argsort(study.friedman.mean_ranks, kind="stable")
-    words = ("better", "worse", "equivalent", "cannot tell")
+    together = study.together
+    gaps = gaps_of(together.pairs, study.labels)
     rows, lines = [], []
-    for number in order:
+    for gap in gaps.itertuples():
+        number, name = gap.number, study.labels[gap.number]
         said = study.decided[:, number]
-        counts = {word: int((said == word).sum()) for word in words}
-        low, high = study.intervals[:, number]
-        rank = study.friedman.mean_ranks[number]
-        for one, mean in zip(study.studies, study.means.iloc[:, number], strict=True):
+        counts = {word: int((said == word).sum()) for word in WORDS}
+        candidate = name in together.candidates
+        cells = []
+        for one, places in zip(study.studies, study.places, strict=True):
+            mean = together.means.loc[one.dataset.title, name]
+            first, last = one.places[places[number]]
             rows.append(
                 evidence.about(one.dataset)
                 | {
-                    "method": study.labels[number],
+                    "method": name,
                     "metric": PRIMARY,
                     "mean": mean,
-                    "mean_rank": rank,
-                    "low": low,
-                    "high": high,
+                    "first_place": first,
+                    "last_place": last,
+                    "difference": gap.difference,
+                    "half_width": gap.half_width,
+                    "may_be_best": candidate,
                 }
                 | {word.replace(" ", "_"): count for word, count in counts.items()}
             )
-        means = study.means.iloc[:, number]
-        best = study.means.max(axis=1)
-        cells = [measured(mean, best=mean == best[title]) for title, mean in means.items()]
-        interval = f"{low:.1f} to {high:.1f}"
-        ends = [f"{rank:.1f}", interval, *map(str, counts.values())]
-        lines.append([study.labels[number], *cells, *ends])
-    columns = ["Method", *study.means.index, "mean rank", "95%", *words]
+            best = mean == together.means.loc[one.dataset.title].max()
+            cells.append(f"{measured(mean, best=best)} ({place(first, last)})")
+        difference = measured(gap.difference, gap.half_width).replace("-", "−")
+        lines.append(
+            [name, *cells, difference, "yes" if candidate else "", *map(str, counts.values())]
+        )
+    columns = ["Method", *together.means.index, "less the first", "may be best", *WORDS]
     caption = (
-        "NDCG@10 on every collection (bold: the highest), the mean rank over collections with its "
-        "95% bootstrap interval over collections, and the verdicts on the pairs of a method with "
-        "all others: significantly better or worse, equivalent within 0.01 by two one-sided tests, "
-        "or neither, each after correction over the pairs of a collection (Holm's or, where "
-        "queries form groups, Romano and Wolf's with random signs of groups). "
-        f"{study.caption()}"
+        "NDCG@10 on every collection (bold: the highest) with the places that follow from the "
+        "pairs that differ there, “less the first”: the mean over collections of the difference "
+        "from the first method, with its 95% interval, which is not corrected, and “may be best”: "
+        "the best over the collections is among these methods with 95% confidence. The last "
+        "columns count the verdicts on the pairs of a method with all others: better, worse, "
+        f"equivalent within {together.margin:g}, or neither, each after Holm's correction over the "
+        f"pairs of a collection, at {SIGNIFICANT}. {said_of_tests(study)} {study.caption()}"
     )
-    first, last = (study.labels[order[place]] for place in (0, -1))
-    ranks = study.friedman.mean_ranks[order]
     start = lead(
-        f"over {len(study.studies)} collections, {first} has the best mean rank, {ranks[0]:.1f}, "
-        f"and {last} the worst, {ranks[-1]:.1f}; "
-        f"{share(int((ranks - ranks[0] > study.difference).sum()), len(order) - 1)} others have a "
-        f"significantly worse mean rank than the best, which takes a difference of "
-        f"{study.difference:.1f} (Nemenyi, {SIGNIFICANT})",
-        _alike(study),
+        f"over {len(study.studies)} collections, {study.labels[gaps['number'].iloc[0]]} has the "
+        f"highest mean, and {len(together.candidates)} of {len(study.labels)} methods may be the "
+        "best",
     )
     layout = Layout(start, caption, columns, [Section("", lines)])
     return TableResult(pd.DataFrame(rows), layout)
 
 
-def figure_ranks(evidence: Evidence) -> FigureResult:
-    """Mean ranks over collections with their intervals, and the rank on each collection."""
+def said_of_tests(study: Across) -> str:
+    """Sentences on what the tests cover, and on the controls."""
+    distance = study.together.distance
+    controls = (
+        f"Two methods that hardly differ are up to {measured(distance)} apart over the "
+        "collections, and nothing nearer than that is ranked."
+        if distance
+        else "No two methods that hardly differ were run on all of them."
+    )
+    return (
+        "Tests and intervals are for other queries (or groups of related queries) of these "
+        f"collections and for other trainings. {controls}"
+    )
+
+
+def figure_gaps(evidence: Evidence) -> FigureResult:
+    """Every method's mean over collections less the highest one, and the same on each of them."""
     study = across(evidence)
-    order = np.argsort(study.friedman.mean_ranks, kind="stable")
-    ranks, intervals = study.friedman.mean_ranks[order], study.intervals[:, order]
+    together = study.together
+    gaps = gaps_of(together.pairs, study.labels)
+    order = gaps["number"].to_numpy()
+    labels = [study.labels[number] for number in order]
     data = pd.DataFrame(
         {
             "edition": evidence.edition,
-            "method": [study.labels[number] for number in order],
-            "mean_rank": ranks,
-            "low": intervals[0],
-            "high": intervals[1],
-            "critical_difference": study.difference,
+            "method": labels,
+            "metric": PRIMARY,
+            "difference": gaps["difference"],
+            "half_width": gaps["half_width"],
+            "may_be_best": [name in together.candidates for name in labels],
+            "distance_of_controls": together.distance,
         }
-        | {
-            f"rank_on_{one.dataset.name}": study.ranks[row, order]
+    )
+    means = together.means[labels]
+    marks = pd.DataFrame(
+        {
+            f"difference_on_{one.dataset.name}": (means.iloc[row] - means.iloc[row, 0]).to_numpy()
             for row, one in enumerate(study.studies)
         }
     )
-    figure, axes = figures.new_figure(height=0.8 + 0.098 * len(order))
-    for scorer, look in LOOKS.items():
-        rows = [row for row, number in enumerate(order) if study.scorer(number) == scorer]
-        if not rows:
-            continue
-        bars = axes.errorbar(
-            ranks[rows],
-            rows,
-            xerr=np.abs(intervals[:, rows] - ranks[rows]),
-            linestyle="none",
-            markersize=3.2,
-            elinewidth=0.7,
-            capsize=0,
-            **look,
-        )
-        bars.lines[0].set_label(SCORERS[scorer])
-    for row in range(len(study.studies)):
-        axes.plot(study.ranks[row, order], range(len(order)), "|", color="#999999", markersize=3)
-    end = ranks[0] + study.difference
-    axes.plot([ranks[0], end], [-0.9, -0.9], color=figures.VERMILLION)
-    axes.text(end, -0.9, f" CD {study.difference:.1f}", ha="left", va="center", fontsize=5.5)
-    labels = [study.labels[number] for number in order]
-    axes.set_yticks(range(len(order)), labels)
-    axes.tick_params(axis="y", labelsize=5.2, length=0)
-    axes.set(ylim=(len(order) - 0.4, -1.6), xlabel="mean rank")
-    axes.grid(axis="y", visible=False)
-    scorer_legend(figure)
+    figure = draw_gaps(data, labels, [study.scorer(number) for number in order], marks)
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
-        f"Mean rank of {len(order)} methods in NDCG@10 over {len(study.studies)} collections, with "
-        "the 95% bootstrap interval over collections; 1 is the best, and grey marks are the ranks "
-        "on single collections. The bar on top is Nemenyi's critical difference "
-        f"({study.difference:.1f} at {SIGNIFICANT}). {_alike(study)}. {study.caption()}"
+        f"NDCG@10 of {len(order)} methods, less that of {labels[0]}, the highest: the mean over "
+        f"{len(study.studies)} collections with its 95% interval, which is not corrected; grey "
+        "lines are the differences on single collections. Filled: the "
+        f"{len(together.candidates)} methods that may be the best; the best is among them with "
+        f"95% confidence. {said_of_tests(study)} {study.caption()}"
     )
-    return FigureResult(figure, data, caption)
+    return FigureResult(figure, pd.concat([data, marks], axis=1), caption)
 
 
 def figure_wins(evidence: Evidence) -> FigureResult:
@@ -273,7 +238,8 @@ def figure_wins(evidence: Evidence) -> FigureResult:
         for name in dict.fromkeys(name for some in of_scorers.values() for name in some)
         if all(name in some for some in of_scorers.values() if some)
     ]
-    means = study.means.to_numpy()
+    means = study.together.means.to_numpy()
+    near = np.array([one.distance for one in study.studies])
     wins = np.full((len(names), len(names)), np.nan)
     for a, b in itertools.permutations(range(len(names)), 2):
         gaps = [
@@ -281,7 +247,8 @@ def figure_wins(evidence: Evidence) -> FigureResult:
             for some in of_scorers.values()
             if some
         ]
-        wins[a, b] = float(np.mean(np.concatenate(gaps) > 0))
+        won = [np.where(np.abs(gap) > near, gap > 0, 0.5) for gap in gaps]
+        wins[a, b] = float(np.mean(won))
     order = np.argsort(-np.nan_to_num(wins).sum(axis=1), kind="stable")
     wins, names = wins[np.ix_(order, order)], [names[number] for number in order]
     data = pd.DataFrame(
@@ -321,22 +288,3 @@ def _grid(wins: np.ndarray, names: Sequence[str]) -> Figure:
     axes.set_yticks(range(len(names)), names, fontsize=5.5)
     axes.grid(False)
     return figure
-
-
-def _alike(study: Across) -> str:
-    test = study.friedman
-    verb = "rejects" if test.p_value < SIGNIFICANT else "does not reject"
-    return (
-        f"Friedman's test over collections {verb} that all methods perform equally (χ² = "
-        f"{test.statistic:.1f}, p {p_text(test.p_value)})"
-    )
-
-
-def _resampled(ranks: np.ndarray) -> np.ndarray:
-    """Mean ranks of resamples of the collections, ``[resamples, methods]``."""
-    n = len(ranks)
-    if n <= EXACT:
-        chosen = np.array(list(itertools.product(range(n), repeat=n)))
-    else:
-        chosen = numpy_stream("one_protocol", "collections").integers(0, n, (RESAMPLES, n))
-    return ranks[chosen].mean(axis=1)

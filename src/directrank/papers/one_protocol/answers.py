@@ -1,8 +1,8 @@
 """Answers to the questions about trees: a difference, its interval, and what can be said of it.
 
-Interval, difference and equivalence come from one estimate, the mean difference over test queries
-(over their groups, where they have some), so that they cannot disagree. Differences and
-equivalences are two families of tests: each is corrected by itself, over the questions of a table.
+Interval, difference and equivalence come from one estimate, for other queries and other trainings,
+so that they cannot disagree. Differences and equivalences are two families of tests: each is
+corrected by itself, over the questions of a table.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from directrank.papers.one_protocol.methods import (
-    MARGINS,
     METRICS,
     PRIMARY,
-    SCORERS,
     SIGNIFICANT,
     Comparison,
 )
@@ -25,21 +23,22 @@ from directrank.papers.one_protocol.questions import QUESTIONS, Question
 from directrank.papers.shared import cells
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import NothingToCompareError
-from directrank.stats.clusters import clustered_mean
-from directrank.stats.estimates import Estimate, of_mean
-from directrank.stats.tests import holm
-
-MARGIN = MARGINS[0]
+from directrank.stats.decisions import TURNED, decide
+from directrank.stats.decisions import in_words as in_print
+from directrank.stats.estimates import Estimate
 
 #: Heading of the primary metric.
 HEADING = next(heading for heading, metric in METRICS.items() if metric == PRIMARY)
 
-#: How verdicts are reached, for a caption.
-VERDICTS = (
-    f"“better” and “worse” mean that the first is significantly so (t test, p < {SIGNIFICANT} "
-    "after Holm's correction over the pairs), “equivalent” that the difference is within "
-    f"±{MARGIN} by two one-sided tests, corrected likewise, and “within {MARGIN}” that both hold"
-)
+
+def verdicts_sentence(margin: float) -> str:
+    """How verdicts are reached, for a caption."""
+    return (
+        f"“better” and “worse” mean that the first is significantly so (t test, p < {SIGNIFICANT} "
+        "after Holm's correction over the pairs), “equivalent” that the difference is within "
+        f"±{margin:g} by two one-sided tests, corrected likewise, “within {margin:g}” that both "
+        f"hold, and “by more than {margin:g}” that a difference of {margin:g} is excluded, too"
+    )
 
 
 @dataclass(frozen=True)
@@ -51,34 +50,26 @@ class Answer:
         estimate: of the first method's primary metric minus the second's.
         p_holm: that they do not differ.
         p_equivalent_holm: that they differ by more than the margin.
+        verdict: ``better``, ``worse`` (the first), ``equivalent`` or ``cannot tell``.
+        verdict_in_print: the same, and what is known of the size of a difference.
     """
 
     question: Question
     estimate: Estimate
     p_holm: float
     p_equivalent_holm: float
+    verdict: str
+    verdict_in_print: str
 
     @property
     def differs(self) -> bool:
         """Whether the difference is significant."""
-        return self.p_holm < SIGNIFICANT
+        return self.verdict in TURNED
 
     @property
     def equivalent(self) -> bool:
         """Whether the difference is significantly within the margin; it may be one all the same."""
         return self.p_equivalent_holm < SIGNIFICANT
-
-    @property
-    def verdict(self) -> str:
-        """``better``, ``worse`` (the first), ``equivalent`` or ``cannot tell``."""
-        if self.differs:
-            return "better" if self.estimate.mean > 0 else "worse"
-        return "equivalent" if self.equivalent else "cannot tell"
-
-    @property
-    def verdict_in_print(self) -> str:
-        """The verdict, and whether a difference is within the margin."""
-        return self.verdict + (f", within {MARGIN}" if self.differs and self.equivalent else "")
 
     @property
     def difference(self) -> str:
@@ -95,40 +86,37 @@ class Answer:
         return f"{first} over {second} by {size}"
 
 
-def mean_of(values: np.ndarray, groups: np.ndarray | None) -> Estimate:
-    """The mean of query values ``[n]``, its error by group where queries have groups ``[n]``."""
-    return of_mean(values) if groups is None else clustered_mean(values, groups)
+def differences(study: Comparison, metric: str = PRIMARY) -> pd.DataFrame:
+    """The difference of both methods of every question that can be asked of ``study``.
 
-
-def differences(study: Comparison, metric: str = PRIMARY) -> dict[Question, Estimate]:
-    """The difference of both methods of every question that can be asked of ``study``."""
-    places = {
-        name: place
-        for place, (name, scorer) in enumerate(study.names.itertuples(index=False))
-        if scorer == SCORERS["trees"]
-    }
+    Returns:
+        A row per question, in the order of :data:`QUESTIONS`: ``question``, ``difference``,
+        ``error`` and ``freedom``; see :meth:`directrank.stats.two_way.Crossed.differences`.
+    """
+    places = {study.names["method"][number]: number for number in study.of("trees")}
     asked = [question for question in QUESTIONS if places.keys() >= set(question.pair)]
-    if not asked:
-        return {}
-    values = study.values_of(metric)
-    return {
-        question: mean_of((values[first] - values[second]).to_numpy(), study.groups)
-        for question in asked
-        for first, second in [(places[question.first], places[question.second])]
-    }
+    a, b = ([places[question.pair[side]] for question in asked] for side in (0, 1))
+    trees = study.crossed(metric)
+    return trees.differences(a, b).assign(question=pd.Series(asked, dtype=object))
 
 
-def judged(estimates: Mapping[Question, Estimate]) -> dict[Question, Answer]:
-    """The answers, each test corrected over the questions by Holm's method."""
-    differs = [estimate.p_differs() for estimate in estimates.values()]
-    within = [estimate.p_within(-MARGIN, MARGIN) for estimate in estimates.values()]
-    # Without an error nothing is known.
-    p_values = [holm(np.nan_to_num(values, nan=1.0)) for values in (differs, within)]
+def judged(pairs: pd.DataFrame, margin: float) -> dict[Question, Answer]:
+    """The answers, each test corrected over the questions by Holm's method.
+
+    Args:
+        pairs: as :func:`differences` returns them.
+        margin: the smallest difference of interest.
+    """
     return {
-        question: Answer(question, estimate, float(p_differs), float(p_within))
-        for (question, estimate), p_differs, p_within in zip(
-            estimates.items(), *p_values, strict=True
+        row.question: Answer(
+            row.question,
+            Estimate(row.difference, row.error, row.freedom),
+            row.p_differs,
+            row.p_within,
+            row.verdict,
+            in_print(row.verdict, row.size, margin),
         )
+        for row in decide(pairs, margin).itertuples()
     }
 
 
@@ -160,8 +148,11 @@ def answer_row(answer: Answer, heading: str, estimate: Estimate) -> dict[str, An
 def answer_rows(study: Comparison, answers: Mapping[Question, Answer]) -> Iterator[dict[str, Any]]:
     """A row of :func:`answer_row` per metric and question of a collection."""
     for heading, metric in METRICS.items():
-        for question, estimate in differences(study, metric).items():
-            yield answer_row(answers[question], heading, estimate) | {"queries": estimate.n}
+        for row in differences(study, metric).itertuples():
+            estimate = Estimate(row.difference, row.error, row.freedom)
+            yield answer_row(answers[row.question], heading, estimate) | {
+                "queries": study.n_queries
+            }
 
 
 def nothing_to_ask(where: str) -> NothingToCompareError:
@@ -172,12 +163,13 @@ def nothing_to_ask(where: str) -> NothingToCompareError:
     )
 
 
-def in_words(answers: Sequence[Answer], queries: str) -> str:
+def in_words(answers: Sequence[Answer], queries: str, margin: float) -> str:
     """What to see on a collection, in a sentence.
 
     Args:
         answers: of its questions.
         queries: how many they rest on, in words.
+        margin: the smallest difference of interest.
     """
     differ = [answer for answer in answers if answer.differs]
     differ.sort(key=lambda answer: -abs(answer.estimate.mean))
@@ -188,8 +180,10 @@ def in_words(answers: Sequence[Answer], queries: str) -> str:
     if differ:
         differing += f" ({', '.join(answer.ahead for answer in differ)})"
     if small:
-        differing += f", {small} of them by no more than {MARGIN}"
-    alike = f"{len(equal) or 'none'} {'is' if len(equal) < 2 else 'are'} equivalent within {MARGIN}"
+        differing += f", {small} of them by no more than {margin:g}"
+    alike = (
+        f"{len(equal) or 'none'} {'is' if len(equal) < 2 else 'are'} equivalent within {margin:g}"
+    )
     if equal:
         alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
     said = [differing, alike, *([f"{unknown} cannot be decided"] if unknown else [])]
@@ -198,13 +192,16 @@ def in_words(answers: Sequence[Answer], queries: str) -> str:
 
 
 def over_collections(
-    by_collection: Sequence[Mapping[Question, Answer]], overall: Mapping[Question, Answer]
+    by_collection: Sequence[Mapping[Question, Answer]],
+    overall: Mapping[Question, Answer],
+    margin: float,
 ) -> str:
     """What to see on several collections, in sentences.
 
     Args:
         by_collection: the answers of each.
         overall: those over collections.
+        margin: the smallest difference of interest.
     """
     one_way, both_ways, equal = [], [], []
     for question in overall:
@@ -221,7 +218,7 @@ def over_collections(
     parts = [
         ("significantly ahead on some and behind on none", one_way),
         ("ahead on some and behind on others", both_ways),
-        (f"equivalent within {MARGIN} on every one", equal),
+        (f"equivalent within {margin:g} on every one", equal),
         ("different over the collections, by a test that generalises to others", sure),
     ]
     said = "; ".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts)

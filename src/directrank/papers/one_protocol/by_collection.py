@@ -6,6 +6,7 @@ from the comparison under one protocol, which has the same methods with other bu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,22 +16,27 @@ from typing import Any
 import pandas as pd
 
 from directrank.papers.one_protocol.methods import METRICS, SCORERS
-from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.claims import OVERALL, published_claims, read_claims
 from directrank.papers.shared.evidence import PUBLISHED
-from directrank.papers.shared.findings import MORE, SAME, Claimed, Finding, Outcome, paired, value
-from directrank.papers.shared.format import count, listed
+from directrank.papers.shared.findings import (
+    MORE,
+    SAME,
+    Claimed,
+    Finding,
+    Outcome,
+    generalised,
+    value,
+)
+from directrank.papers.shared.format import listed
 from directrank.papers.shared.judging import conclude, judge, row
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import MEANING, UNMEASURED, VERDICTS
+from directrank.stats.estimates import Estimate
 from directrank.system.io import write_csv, write_text
-from directrank.system.seeds import numpy_stream
 
 #: The experiments on which a verdict rests.
 OWN, ONE_PROTOCOL = "the paper's experiments", "one protocol"
-
-#: The number of sign patterns in a randomisation test.
-RESAMPLES = 10_000
 
 #: “Comparable” means the same as for Yu2020's own table.
 COMPARABLE = 0.02
@@ -161,10 +167,9 @@ def outcome(collection: Published, claim: str) -> Outcome:
                 continue
             *firsts, second = (places[key] for key in keys)
             for heading in part.metrics:
-                first = collection.metrics[METRICS[heading]][firsts].mean().idxmax()
-                findings.append(
-                    _finding(collection, claim, int(first), second, heading, part.claimed)
-                )
+                means = collection.over_queries(METRICS[heading])
+                first = max(firsts, key=lambda number: means[number].mean)
+                findings.append(_finding(collection, first, second, heading, part.claimed))
     return Outcome(findings, list(dict.fromkeys(missing)))
 
 
@@ -174,19 +179,17 @@ def _key(name: str, scorer: str) -> tuple[str, str]:
 
 
 def _finding(
-    collection: Published, claim: str, first: int, second: int, heading: str, claimed: Claimed
+    collection: Published, first: int, second: int, heading: str, claimed: Claimed
 ) -> Finding:
-    values = collection.metrics[METRICS[heading]]
-    names = f"{collection.labels[first]} − {collection.labels[second]}"
-    stream = numpy_stream("by_collection", collection.dataset.name, claim, names, heading)
-    measurement = paired(
-        values[first].to_numpy(),
-        values[second].to_numpy(),
-        f"{count(len(values))} queries",
-        stream,
-        RESAMPLES,
-        collection.groups,
+    metric = METRICS[heading]
+    (row,) = collection.crossed(metric).differences([first], [second]).itertuples()
+    trainings = [len(collection.trainings(metric)[number]) for number in (first, second)]
+    known = min(trainings) > 1
+    estimate = Estimate(
+        row.difference, row.error if known else math.nan, row.freedom, collection.n_queries
     )
+    measurement = generalised(estimate, collection.size, trainings)
+    names = f"{collection.labels[first]} − {collection.labels[second]}"
     return Finding(f"{names}, {heading}", claimed, collection.dataset, "", [measurement])
 
 
@@ -262,10 +265,9 @@ def markdown(data: pd.DataFrame) -> str:
         "",
         f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
         "same methods, each with four configurations and three seeds, on the same folds. Tests are "
-        "corrected over the comparisons of a claim on a collection (Holm), and by group if queries "
-        "form groups. Under one protocol they compare means over the seeds and are tests over "
-        "queries only: they do not say whether a difference would be found again after another "
-        "training, which the tests of the papers' experiments require. The CSV file has the "
+        "corrected over the comparisons of a claim on a collection (Holm); a difference must "
+        "generalise to other queries (groups of queries, where they form groups) and to other "
+        "trainings. The CSV file has the "
         "comparison that decided each verdict, its effect with an interval, and the smallest "
         "difference that the collection could have shown.",
         "",

@@ -1,14 +1,13 @@
 """Which loss, whatever the scorer: on one collection, and on several that count alike.
 
-A loss's value of a query is the mean over the scorers of its means over trials. Over several
-collections a difference is the mean of the collections' differences: it speaks of other queries of
-these collections. What it would be on other collections a mean rank says no more than roughly, with
-as few as there are.
+A loss's value of a query in a training is the mean over the scorers. Over several collections a
+difference is the mean of the collections' differences: it speaks of other queries of these
+collections and of other trainings, not of other collections.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,32 +15,60 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import NEURAL, SCORERS, SIGNIFICANT, Comparison
-from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.one_protocol.controls import control_pairs
+from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison
+from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset
-from directrank.stats.estimates import Estimate
-from directrank.stats.ranks import equivalence
-from directrank.stats.tests import holm
+from directrank.stats.decisions import (
+    BETTER,
+    EQUIVALENT,
+    TURNED,
+    WITHIN,
+    WORDS,
+    WORSE,
+    decide,
+    may_be_best,
+)
 from directrank.system.errors import DataError
-
-#: What is said of a pair; see :attr:`Comparison.decisions`.
-WORDS = ("better", "worse", "equivalent", "cannot tell")
 
 
 @dataclass(frozen=True)
 class Losses(Comparison):
-    """The losses that were run with every scorer on one collection, from its published values.
+    """The losses that were run with every scorer on one collection.
 
     Attributes:
-        published: values of losses with scorers, and of trees, which are left out here.
+        every: losses with scorers, and trees, which are left out here.
     """
 
-    published: Published
+    every: Comparison
 
     @property
     def dataset(self) -> Dataset:
         """What the numbers are of."""
-        return self.published.dataset
+        return self.every.dataset
+
+    @property
+    def edition(self) -> str:
+        """See :attr:`Comparison.edition`."""
+        return self.every.edition
+
+    @property
+    def margin(self) -> float:
+        """See :attr:`Comparison.margin`."""
+        return self.every.margin
+
+    @property
+    def trained_on(self) -> str:
+        """See :attr:`Comparison.trained_on`."""
+        return self.every.trained_on
+
+    def scale(self) -> str:
+        """See :meth:`Comparison.scale`."""
+        return self.every.scale()
+
+    def failed(self, *scorers: str) -> Mapping[str, str]:
+        """See :meth:`Comparison.failed`."""
+        return self.every.failed(*scorers)
 
     @cached_property
     def names(self) -> pd.DataFrame:
@@ -54,47 +81,56 @@ class Losses(Comparison):
         """The losses' names."""
         return list(self._places)
 
-    def values_of(self, metric: str) -> pd.DataFrame:
-        """A metric, one row per query that is not empty, one column per loss."""
-        of_methods = self.published.values_of(metric)
-        columns = [of_methods[places].mean(axis=1) for places in self._places.values()]
-        return pd.DataFrame(dict(enumerate(columns)))
+    def measured(self, metric: str) -> Sequence[np.ndarray]:
+        """See :meth:`Comparison.measured`; a training is one of every scorer."""
+        of_methods = self.every.trainings(metric)
+        return [
+            np.mean([of_methods[place][:fewest] for place in places], axis=0)
+            for places in self._places.values()
+            for fewest in [min(len(of_methods[place]) for place in places)]
+        ]
+
+    @property
+    def folds(self) -> np.ndarray:
+        """See :attr:`Comparison.folds`."""
+        return self.every.folds
 
     @property
     def groups(self) -> np.ndarray | None:
         """See :attr:`Comparison.groups`."""
-        return self.published.groups
+        return self.every.groups
 
     @cached_property
     def means(self) -> pd.Series:
         """NDCG@10 of each loss: the mean over queries."""
-        return pd.Series(self.values.mean().to_numpy(), index=self.labels)
+        means = [estimate.mean for estimate in self.over_queries(PRIMARY)]
+        return pd.Series(means, index=self.labels)
 
     def against(self, name: str) -> dict[str, list[str]]:
-        """What the queries say of a loss beside each other one.
+        """What is known of a loss beside each other one.
 
-        Words of :attr:`Comparison.decisions` → the losses of which it is said: those that ``name``
-        is better than, worse than, equivalent to, and that cannot be told from it.
+        Words of :data:`directrank.stats.decisions.WORDS` → the losses of which it is said: those
+        that ``name`` is better than, worse than, equivalent to, and that cannot be told from it.
         """
         said: dict[str, list[str]] = {word: [] for word in WORDS}
-        turned = {"better": "worse", "worse": "better"}
         place = self.labels.index(name)
-        for a, b, word in zip(self.pairs["a"], self.pairs["b"], self.decisions, strict=True):
+        columns = (self.pairs[column] for column in ("a", "b", "verdict"))
+        for a, b, word in zip(*columns, strict=True):
             if a == place:
                 said[word].append(self.labels[b])
             elif b == place:
-                said[turned.get(word, word)].append(self.labels[a])
+                said[TURNED.get(word, word)].append(self.labels[a])
         return said
 
     @cached_property
     def _scorers(self) -> list[str]:
-        known = set(self.published.names["scorer"])
+        known = set(self.every.names["scorer"])
         return [SCORERS[scorer] for scorer in NEURAL if SCORERS[scorer] in known]
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        """Loss → where its methods stand among the published ones."""
-        names = self.published.names
+        """Loss → the positions of its methods."""
+        names = self.every.names
         neural = names[names["scorer"].isin(self._scorers)]
         places = {str(name): list(own.index) for name, own in neural.groupby("method", sort=False)}
         return {name: own for name, own in places.items() if len(own) == len(self._scorers)}
@@ -118,13 +154,13 @@ def read_losses(path: str | Path) -> Losses:
 
 @dataclass(frozen=True)
 class Together:
-    """The losses that several collections have in common; each collection weighs the same.
+    """The methods that several collections have in common; each collection weighs the same.
 
     Attributes:
         studies: one per collection, at least one.
     """
 
-    studies: Sequence[Losses]
+    studies: Sequence[Comparison]
 
     @cached_property
     def labels(self) -> list[str]:
@@ -132,29 +168,32 @@ class Together:
         first, *others = (study.labels for study in self.studies)
         return [label for label in first if all(label in labels for labels in others)]
 
+    @property
+    def margin(self) -> float:
+        """The smallest difference of interest."""
+        return self.studies[0].margin
+
     @cached_property
     def means(self) -> pd.DataFrame:
         """NDCG@10, a row per collection and a column per loss."""
-        rows = {study.dataset.title: study.means[self.labels] for study in self.studies}
+        rows = {}
+        for study in self.studies:
+            means = [estimate.mean for estimate in study.over_queries(PRIMARY)]
+            rows[study.dataset.title] = pd.Series(means, index=study.labels)[self.labels]
         return pd.DataFrame(rows).T
 
     @cached_property
-    def ranks(self) -> pd.DataFrame:
-        """The rank of each loss by its mean on each collection, likewise; 1 is the best."""
-        return self.means.rank(axis=1, ascending=False)
-
-    @cached_property
-    def mean_ranks(self) -> pd.Series:
-        """The mean over collections of each loss's rank."""
-        return self.ranks.mean()
+    def mean(self) -> pd.Series:
+        """The mean over collections of each loss's NDCG@10."""
+        return self.means.mean()
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """Every pair of losses: the mean over collections of the difference in NDCG@10.
 
-        Columns ``a``, ``b`` (positions among :attr:`labels`), ``difference``, ``error``,
-        ``freedom``, ``p_value`` and ``p_holm``, of a t test with Satterthwaite's degrees of
-        freedom: collections have no query in common, so that the variances add up.
+        See :func:`directrank.stats.decisions.decide`; ``a`` and ``b`` are positions among
+        :attr:`labels`. Collections have no query and no training in common, so that variances are
+        added, with Satterthwaite's degrees of freedom.
         """
         difference, variance, freedom = (
             np.stack(parts) for parts in zip(*map(self._moments, self.studies), strict=True)
@@ -171,36 +210,47 @@ class Together:
                 ),
             }
         )
-        estimates = [Estimate(*row) for row in frame.iloc[:, 2:].itertuples(index=False)]
-        frame["p_value"] = [estimate.p_differs() for estimate in estimates]
-        frame["p_holm"] = holm(frame["p_value"].to_numpy())
-        return frame
+        return decide(frame, self.margin)
 
-    def best(self, among: Iterable[str] | None = None) -> str:
-        """The loss with the best mean rank; of several, that with the highest mean."""
-        chosen = self.labels if among is None else [name for name in self.labels if name in among]
-        order = pd.DataFrame({"rank": self.mean_ranks, "mean": -self.means.mean()}).loc[chosen]
-        return str(order.sort_values(["rank", "mean"], kind="stable").index[0])
+    @cached_property
+    def distance(self) -> float:
+        """The largest difference of two losses that hardly differ; see
+        :attr:`Comparison.distance`."""
+        names = self.studies[0].names
+        means = {label: self.mean[label] for label in self.labels}
+        every = self.studies[0].labels
+        pairs = [(every[a], every[b]) for a, b in control_pairs(names)]
+        gaps = [abs(means[a] - means[b]) for a, b in pairs if a in means and b in means]
+        return float(max(gaps, default=0.0))
 
-    def equivalent(self, to: str, margin: float) -> list[str]:
-        """The losses that are shown to be within ``margin`` of another one, by mean rank.
+    @cached_property
+    def candidates(self) -> list[str]:
+        """The losses that may be the best, the highest mean first; see
+        :func:`directrank.stats.decisions.may_be_best`."""
+        possible = may_be_best(self.pairs, len(self.labels))
+        order = self.mean.sort_values(ascending=False, kind="stable").index
+        return [name for name in order if possible[self.labels.index(name)]]
+
+    def equivalent(self, to: str) -> list[str]:
+        """The losses that are shown to be within the margin of another one, the highest mean first.
 
         By two one-sided tests after Holm's correction over all pairs, because the loss that they
         are compared with is itself chosen by these numbers.
         """
-        sure = equivalence(self.pairs, margin) < SIGNIFICANT
+        sure = (self.pairs["verdict"] == EQUIVALENT) | (self.pairs["size"] == WITHIN)
         return self._others(self.pairs[sure], to)
 
     def told_apart(self, by: str) -> list[str]:
-        """The losses that differ from another one significantly, by mean rank."""
-        return self._others(self.pairs[self.pairs["p_holm"] < SIGNIFICANT], by)
+        """The losses that differ from another one significantly, the highest mean first."""
+        sure = self.pairs["verdict"].isin([BETTER, WORSE])
+        return self._others(self.pairs[sure], by)
 
     def _others(self, pairs: pd.DataFrame, name: str) -> list[str]:
         place = self.labels.index(name)
         found = [*pairs.loc[pairs["a"] == place, "b"], *pairs.loc[pairs["b"] == place, "a"]]
-        return sorted((self.labels[other] for other in found), key=lambda n: self.mean_ranks[n])
+        return sorted((self.labels[other] for other in found), key=lambda n: -self.mean[n])
 
-    def _moments(self, study: Losses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _moments(self, study: Comparison) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Difference, squared error and degrees of freedom of every pair of :attr:`labels`."""
         k = len(study.labels)
         tables = np.zeros((3, k, k))

@@ -6,15 +6,14 @@ A situation is a kind of task and data; the collections that are of this kind st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
-from directrank.papers.one_protocol.methods import MARGINS
 from directrank.papers.one_protocol.settings import movements
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.
@@ -234,24 +233,23 @@ class Answer:
         situation: of what.
         stands_on: the collections whose results say so.
         together: the losses on them.
-        take: the loss with the best mean rank.
-        within: margin → the losses that are shown to be as good within it, the best rank first.
+        first: the loss with the highest mean.
+        candidates: the losses that may be the best of all, and are among those that are asked for;
+            the highest mean first.
+        fastest: that of :attr:`candidates` that takes the least time; empty where no time is known.
+        within: the losses that are shown to be as good as :attr:`first` within the margin, the
+            highest mean first.
         apart: the losses that differ significantly from it.
-        untold: those that are neither.
-        cheaper: the loss as good within the wider margin that takes the least time, where that is
-            less than :attr:`take` takes; empty where there is none.
-        gamble: likewise of :attr:`untold`.
     """
 
     situation: Situation
     stands_on: Sequence[Collection]
     together: Together
-    take: str
-    within: Mapping[float, Sequence[str]] = field(default_factory=dict)
+    first: str
+    candidates: Sequence[str] = ()
+    fastest: str = ""
+    within: Sequence[str] = ()
     apart: Sequence[str] = ()
-    untold: Sequence[str] = ()
-    cheaper: str = ""
-    gamble: str = ""
 
 
 def answers(results: Results) -> list[Answer]:
@@ -269,31 +267,22 @@ def answer(results: Results, situation: Situation) -> Answer | None:
     among = set(together.labels) & (set(results.cheap) if situation.cheap else set(together.labels))
     if not among:
         return None
-    take = together.best(among)
-    within = {
-        margin: [name for name in together.equivalent(take, margin) if name in among]
-        for margin in MARGINS
-    }
-    apart = [name for name in together.told_apart(take) if name in among]
-    known = {take, *within[max(MARGINS)], *apart}
-    untold = [name for name in together.labels if name in among - known]
+    order = [name for name in together.mean.sort_values(ascending=False).index if name in among]
+    first = str(order[0])
+    candidates = [name for name in together.candidates if name in among]
     return Answer(
         situation,
         there,
         together,
-        take,
-        within,
-        apart,
-        untold,
-        _cheapest(results, take, within[max(MARGINS)]),
-        _cheapest(results, take, untold),
+        first,
+        candidates,
+        _fastest(results, candidates),
+        [name for name in together.equivalent(first) if name in among],
+        [name for name in together.told_apart(first) if name in among],
     )
 
 
-def _cheapest(results: Results, take: str, others: Sequence[str]) -> str:
-    times = {name: results.ms(results.loss_of(name)) for name in (take, *others)}
+def _fastest(results: Results, names: Sequence[str]) -> str:
+    times = {name: results.ms(results.loss_of(name)) for name in names}
     known = {name: ms for name, ms in times.items() if ms is not None}
-    if take not in known:
-        return ""
-    fastest = min(known, key=lambda name: known[name])
-    return "" if known[fastest] == known[take] else fastest
+    return min(known, key=lambda name: known[name]) if known else ""

@@ -9,27 +9,29 @@ from directrank import losses
 from directrank.papers.one_protocol.by_loss import Together
 from directrank.papers.one_protocol.choice import Answer, Collection, Results, answers
 from directrank.papers.one_protocol.losses_page import section, significant
-from directrank.papers.one_protocol.methods import MARGINS, SIGNIFICANT, p_text
 from directrank.papers.shared.format import count, listed, number, signed
 from directrank.papers.shared.tables import markdown_rows
+from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
 from directrank.stats.estimates import Estimate
-from directrank.stats.ranks import critical_difference, friedman
 from directrank.system.io import write_text
 
 #: So many losses of a group are named; of more the number.
 NAMED = 3
 
-ABOUT = f"""\
-*Take* names the loss with the best mean rank over the collections that represent the situation, \
-in NDCG@10 averaged over three scorers: a linear one, a network and a context-aware ranker. \
-Where another loss is shown to be as good within {MARGINS[0]:g} and takes less time, it is given \
-as well. Mean ranks are no proof: those of NeuralNDCG and its transpose, which are nearly the \
-same function, are many ranks apart. All tests are over queries, not over trainings, and the \
+ABOUT = """\
+*May be the best* counts the losses that may have the highest NDCG@10, averaged over three \
+scorers (a linear one, a network and a context-aware ranker) and over the collections that \
+represent the situation: the best is among them with 95 % confidence. A loss is left out if \
+another one is significantly ahead of it. *Fastest* is that of them that takes the least time: \
+nothing here speaks against it. The order of the others means little: *controls* is how far two \
+losses are apart that are nearly the same function or the same method trained twice, and losses \
+that are no further apart are not ranked. Tests are for other queries and other trainings; the \
 losses were trained on few queries, on MSRD on some of its training queries only (see below).
 
-*As good within* a margin lists the losses whose difference from the best is shown to be smaller \
-than the margin, by two one-sided tests after Holm's correction over all pairs. A loss that is \
-not listed is not necessarily worse: the collections may be too small to tell.
+*As good as the first* counts the losses whose difference from the one with the highest mean is \
+shown to be smaller than the margin, by two one-sided tests after Holm's correction over all \
+pairs. A loss that is not among them is not necessarily worse: the collections may be too small \
+to tell.
 
 *ms* and *MB* are the time and memory of the forward and backward pass on a CPU, for 1000 lists \
 of 120 documents and for 128 lists of 240, as [the \
@@ -49,9 +51,9 @@ that collection does."""
 
 DIFFERENCES = """\
 A difference is the mean over queries, averaged over collections with equal weights. Its \
-interval covers other queries of the same collections, and is computed by group where queries \
-form groups. The lead of the best loss is slightly overestimated, because the loss was chosen by \
-these same numbers. You can [test a difference \
+interval covers other queries of the same collections (other groups, where queries form groups) \
+and other trainings. The lead of the first loss is slightly overestimated, because the loss was \
+chosen by these same numbers. You can [test a difference \
 yourself](../../docs/your_data.md#results-per-query) with the files."""
 
 
@@ -92,28 +94,28 @@ def losses_page(results: Results) -> str:
     rows = []
     for name in losses.REGISTRY:
         own = [method.name for method in results.methods if method.loss == name]
-        ranks = [together.mean_ranks[method] for method in own if method in together.labels]
+        means = [together.mean[method] for method in own if method in together.labels]
         rows.append(
             [
                 f"[{name}](#{name})",
                 ", ".join(own) or "–",
-                f"{min(ranks):.1f}" if ranks else "–",
+                number(max(means)) if means else "–",
                 _measured(results.ms(name)),
                 _measured(results.mb(name)),
             ]
         )
-    columns = ["loss", "in the comparison", "best mean rank", "ms per 1000 lists", "MB"]
+    columns = ["loss", "in the comparison", "NDCG@10", "ms per 1000 lists", "MB"]
     parts = [
         "# Every loss",
         "These are the losses of the library, with their place under [one protocol]"
         f"(one_protocol/README.md) (edition {results.edition}) and their cost. [Which loss?]"
         "(which_loss.md) says how the numbers are to be read, [formulas](../../docs/formulas.md) "
         "has the formula of each, and `help(directrank.losses.NAME)` its options with an example. "
-        "For a loss with several variants in the comparison, the best of their mean ranks over "
-        f"all collections is shown, of {len(together.labels)}.",
+        "NDCG@10 is the mean over all collections and scorers, of a loss with several variants "
+        f"the highest; differences up to {number(together.distance)} are those of controls.",
         "\n".join(markdown_rows(columns, rows, left=2)),
         "In the sections, NDCG@10 is the mean over linear scorer, network and context-aware "
-        f"ranker; better, worse and equivalent (within {MARGINS[0]:g}) are significant after "
+        f"ranker; better, worse and equivalent (within {together.margin:g}) are significant after "
         "correction over all pairs of losses of a collection. Times and memory are those of the "
         "forward and backward pass on a CPU, on the machine that [the benchmark]"
         "(../../benchmarks/results/losses.csv) names.",
@@ -123,60 +125,56 @@ def losses_page(results: Results) -> str:
 
 
 def _said(results: Results, found: Answer) -> str:
-    """What to take, and how sure that is."""
-    wide, narrow = (found.within[margin] for margin in MARGINS)
-    others = len({*wide, *found.apart, *found.untold})
+    """Which losses may be the best, and which of them is the fastest."""
+    together = found.together
     text = (
-        f"**{found.situation.title}** ({found.situation.meaning}): take "
-        f"**{_link(results, found.take)}**, mean rank "
-        f"{found.together.mean_ranks[found.take]:.1f} of {len(found.together.labels)} on "
-        f"{_named(found.stands_on)}{_ms(results, found.take)}."
+        f"**{found.situation.title}** ({found.situation.meaning}): on {_named(found.stands_on)}, "
+        f"{len(found.candidates)} of {len(together.labels)} losses may be the best"
     )
-    if wide:
+    if found.fastest:
         text += (
-            f" {len(wide)} of {others} others {'is' if len(wide) == 1 else 'are'} shown to be as "
-            f"good within {MARGINS[0]:g} in NDCG@10, {len(narrow) or 'none'} within "
-            f"{MARGINS[1]:g}."
+            f", of which **{_link(results, found.fastest)}** is the fastest"
+            f"{_ms(results, found.fastest)}"
         )
-        if found.cheaper:
-            text += (
-                f" Of these **{_link(results, found.cheaper)}** takes the least time"
-                f"{_ms(results, found.cheaper)}."
-            )
-    elif others:
-        text += f" None of the {others} others is shown to be as good within {MARGINS[0]:g}."
-    if found.untold:
-        text += f" {len(found.untold)} can neither be told apart from it nor shown to be as good"
-        text += f", of which {_link(results, found.gamble)} is the fastest" if found.gamble else ""
-        text += "."
-    return text
+    text += f". {_link(results, found.first)} has the highest mean"
+    if len(together.labels) > 1:
+        text += f"; {_tied(found)} others are no further behind than controls are apart"
+    if found.within:
+        text += (
+            f", and {len(found.within)} are shown to be as good within {together.margin:g} in "
+            "NDCG@10"
+        )
+    return f"{text}."
+
+
+def _tied(found: Answer) -> int:
+    """The losses that are no further from the first than the controls from each other."""
+    mean = found.together.mean
+    return int((mean >= mean[found.first] - found.together.distance).sum()) - 1
 
 
 def _situations(results: Results, found: Sequence[Answer]) -> str:
     columns = [
-        "you have", "take", "mean rank", *(f"as good within {margin:g}" for margin in MARGINS),
-        "ms per 1000 lists", "MB", "moves", "stands on",
+        "you have", "may be the best", "fastest of these", "highest mean", "controls",
+        "as good as the first", "ms per 1000 lists", "MB", "moves", "stands on",
     ]  # fmt: skip
     rows = [_row(results, one) for one in found]
     return "\n".join(markdown_rows(columns, rows, left=len(columns)))
 
 
 def _row(results: Results, found: Answer) -> list[str]:
-    loss = results.loss_of(found.take)
-    ms = results.ms(loss)
-    take = f"**{_link(results, found.take)}**"
-    cheaper = results.ms(results.loss_of(found.cheaper))
-    if ms and cheaper:
-        part = significant(ms / cheaper)
-        take += f", or {_link(results, found.cheaper)}, {part} times as fast"
+    fastest = found.fastest or found.first
+    loss = results.loss_of(fastest)
     return [
         f"{found.situation.title}: {found.situation.meaning}",
-        take,
-        f"{found.together.mean_ranks[found.take]:.1f} of {len(found.together.labels)}",
-        *(_group(results, found.within[margin]) for margin in MARGINS),
-        _measured(ms),
+        f"{len(found.candidates)} of {len(found.together.labels)}",
+        f"**{_link(results, fastest)}**",
+        _link(results, found.first),
+        number(found.together.distance),
+        _group(results, found.within),
+        _measured(results.ms(loss)),
         _measured(results.mb(loss)),
-        _moves(results, found.take, found.stands_on),
+        _moves(results, fastest, found.stands_on),
         ", ".join(one.short for one in found.stands_on),
     ]
 
@@ -243,12 +241,12 @@ def _evidence(results: Results, found: Sequence[Answer]) -> Iterator[str]:
         if not one.situation.cheap:
             seen.setdefault(tuple(collection.name for collection in one.stands_on), one)
     columns = [
-        "loss", "mean rank", "NDCG@10", "less the best", "95%",
-        *(f"within {margin:g}" for margin in MARGINS), "ms", "MB", "moves",
+        "loss", "NDCG@10", "less the first", "95%", "may be the best", "as good as the first",
+        "ms", "MB", "moves",
     ]  # fmt: skip
     for one in seen.values():
-        ranks = one.together.mean_ranks
-        order = sorted(one.together.labels, key=lambda n: (n != one.take, ranks[n]))
+        mean = one.together.mean
+        order = sorted(one.together.labels, key=lambda name: -mean[name])
         yield f"### {_named(one.stands_on)}"
         yield _how_much(one.together)
         yield "\n".join(markdown_rows(columns, [_line(results, one, name) for name in order]))
@@ -256,20 +254,17 @@ def _evidence(results: Results, found: Sequence[Answer]) -> Iterator[str]:
 
 def _line(results: Results, found: Answer, name: str) -> list[str]:
     together, loss = found.together, results.loss_of(name)
-    cells = ["", "", "", ""]
-    if name != found.take:
-        difference = _difference(together, name, found.take)
+    cells = ["", ""]
+    if name != found.first:
+        gap = _difference(together, name, found.first)
         sign = " \\*" if name in found.apart else ""
-        cells = [
-            signed(difference.mean) + sign,
-            f"± {number(difference.interval().half_width)}",
-            *("yes" if name in found.within[margin] else "" for margin in MARGINS),
-        ]
+        cells = [signed(gap.mean) + sign, f"± {number(gap.interval().half_width)}"]
     return [
         _link(results, name),
-        f"{together.mean_ranks[name]:.1f}",
-        number(float(together.means[name].mean())),
+        number(float(together.mean[name])),
         *cells,
+        "yes" if name in found.candidates else "",
+        "yes" if name in found.within else "",
         _measured(results.ms(loss)),
         _measured(results.mb(loss)),
         _moves(results, name, found.stands_on),
@@ -286,22 +281,14 @@ def _difference(together: Together, name: str, other: str) -> Estimate:
 
 def _how_much(together: Together) -> str:
     """How much these collections can tell."""
-    pairs, k = together.pairs, len(together.labels)
-    sure = int((pairs["p_holm"] < SIGNIFICANT).sum())
-    text = (
-        f"{sure} of {len(pairs)} pairs of {k} losses differ significantly (marked \\* where "
-        "one of them is the best)."
+    words = together.pairs["verdict"].value_counts()
+    sure = int(words.get(BETTER, 0) + words.get(WORSE, 0))
+    return (
+        f"{sure} of {len(together.pairs)} pairs of {len(together.labels)} losses differ "
+        f"significantly (marked \\* where one of them is the first), and "
+        f"{words.get(EQUIVALENT, 0)} are equivalent within {together.margin:g}. Controls are "
+        f"{number(together.distance)} apart."
     )
-    if len(together.studies) > 1 and k > 2:
-        test = friedman(together.means.to_numpy())
-        verb = "rejects" if test.p_value < SIGNIFICANT else "does not reject"
-        apart = critical_difference(k, len(together.studies), SIGNIFICANT)
-        text += (
-            f" If the collections are regarded as a random sample, Friedman's test {verb} that all "
-            f"losses perform equally (p {p_text(test.p_value)}), and two mean ranks differ "
-            f"significantly if they differ by {apart:.1f} (Nemenyi)."
-        )
-    return text
 
 
 def _named(collections: Sequence[Collection]) -> str:

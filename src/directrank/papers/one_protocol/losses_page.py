@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from directrank import losses
-from directrank.papers.one_protocol.by_loss import WORDS
 from directrank.papers.one_protocol.choice import Results
 from directrank.papers.shared.format import listed, number
 from directrank.papers.shared.tables import markdown_rows
+from directrank.stats.decisions import WORDS
 
 #: What every loss takes beside its settings.
 GIVEN = ("scores", "labels", "mask", "lengths", "query_ids", "weights", "reduction")
@@ -83,10 +83,10 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
         if method not in study.labels:
             continue
         said = study.against(method)
-        place = study.means.rank(ascending=False)[method]
+        first, last = study.places[study.labels.index(method)]
         counts = [str(len(said[word])) for word in WORDS]
         mean = number(float(study.means[method]))
-        rows.append([one.short, f"{place:g} of {len(study.labels)}", mean, *counts])
+        rows.append([one.short, f"{first} to {last} of {len(study.labels)}", mean, *counts])
         verdicts = [f"{word} than {listed(said[word])}" for word in WORDS[:2] if said[word]]
         if verdicts:
             sentences.append(f"- **{one.short}**: {'; '.join(verdicts)}.")

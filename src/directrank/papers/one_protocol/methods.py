@@ -1,38 +1,28 @@
 """The methods of the comparison under one protocol: a loss with a scorer, or boosted trees.
 
-A method's value for a query is the mean over its trials. Queries are the blocks of every test,
-because they are independent of each other, while folds share training queries and trials share all
-of them. So the tests generalise to other queries, for models trained as these were. If a collection
-has groups of queries, only groups are independent, and they are the blocks.
+Every method is trained several times on each fold and evaluated on the same test queries. A
+difference of two methods counts if it generalises to other queries, or groups of related queries,
+and to other trainings on the same folds (:mod:`directrank.stats.two_way`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.questions import FURTHER
-from directrank.papers.shared.evidence import Dataset, Evidence
-from directrank.papers.shared.format import count, p_value, spread
-from directrank.papers.shared.leads import training_sentence
-from directrank.papers.shared.methods import (
-    Method,
-    by_method,
-    mean_over_queries,
-    paired_groups,
-    paired_values,
-    require_equal_folds,
-)
-from directrank.stats.group_signs import GroupSigns
-from directrank.stats.intervals import Interval
-from directrank.stats.ranks import all_pairs, equivalence, mean_ranks
-from directrank.system.errors import DataError
+from directrank.papers.shared.cells import measured
+from directrank.papers.shared.evidence import Dataset
+from directrank.papers.shared.format import count, p_value
+from directrank.stats.decisions import BETTER, LEVEL, WORSE, decide, may_be_best, places
+from directrank.stats.estimates import Estimate
+from directrank.stats.two_way import Crossed
 
 #: The part of the experiments' names that says what is trained → its name in print.
 SCORERS = {"linear": "linear", "tower": "network", "context": "context-aware", "trees": "trees"}
@@ -54,11 +44,8 @@ PRIMARY = "ndcg@10"
 #: Heading → metric.
 METRICS = {"NDCG@5": "ndcg@5", "NDCG@10": PRIMARY, "MAP": "ap", "nERR@10": "nerr@10"}
 
-SIGNIFICANT = 0.05
-
-#: Margins: means that differ by no more than the first are equal in practice; the second is
-#: narrower.
-MARGINS = (0.01, 0.005)
+#: The significance level of corrected p values.
+SIGNIFICANT = LEVEL
 
 
 def labels_of(names: pd.DataFrame) -> list[str]:
@@ -70,7 +57,9 @@ def labels_of(names: pd.DataFrame) -> list[str]:
 
 
 class Comparison(ABC):
-    """Values of methods for the same queries, and the differences of all pairs."""
+    """Values of methods for the same queries, each from several trainings, and what is known of the
+    differences of all pairs.
+    """
 
     @property
     @abstractmethod
@@ -82,230 +71,139 @@ class Comparison(ABC):
     def names(self) -> pd.DataFrame:
         """The names of the methods, one per row: columns ``method`` and ``scorer``."""
 
+    @property
     @abstractmethod
-    def values_of(self, metric: str) -> pd.DataFrame:
-        """A metric, one row per query that is not empty, one column per method."""
+    def edition(self) -> str:
+        """The edition whose runs gave the values."""
+
+    @property
+    @abstractmethod
+    def margin(self) -> float:
+        """The smallest difference of interest."""
+
+    @abstractmethod
+    def measured(self, metric: str) -> Sequence[np.ndarray]:
+        """A metric of every method, ``[T, Q]`` each: a row per training on each fold, a column per
+        query that is not empty."""
+
+    @cached_property
+    def _known(self) -> dict[str, Sequence[np.ndarray]]:
+        return {}
+
+    def trainings(self, metric: str) -> Sequence[np.ndarray]:
+        """:meth:`measured`, which takes its time once."""
+        if metric not in self._known:
+            self._known[metric] = self.measured(metric)
+        return self._known[metric]
+
+    @property
+    @abstractmethod
+    def folds(self) -> np.ndarray:
+        """The fold of each query, 0 if there are none."""
 
     @property
     @abstractmethod
     def groups(self) -> np.ndarray | None:
-        """The group of each row of :attr:`values`; None if queries are independent."""
+        """The group of each query; None if queries are independent."""
 
-    @cached_property
-    def values(self) -> pd.DataFrame:
-        """:meth:`values_of` the primary metric."""
-        return self.values_of(PRIMARY)
+    @property
+    @abstractmethod
+    def trained_on(self) -> str:
+        """A sentence about the training queries of several folds; empty if there is one set."""
+
+    @abstractmethod
+    def scale(self) -> str:
+        """Sentences about trials, tuning, data and edition for a caption."""
+
+    @abstractmethod
+    def failed(self, *scorers: str) -> Mapping[str, str]:
+        """The methods of these scorers that could not be trained, by their labels, and why."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The first columns of every CSV file."""
+        return {
+            "edition": self.edition,
+            "dataset": self.dataset.title,
+            "data": self.dataset.kind,
+        }
 
     @cached_property
     def labels(self) -> list[str]:
         """The name of each method among those of all scorers."""
         return labels_of(self.names)
 
+    def of(self, *scorers: str) -> list[int]:
+        """Positions of the methods of these scorers, by their names in experiments."""
+        titles = {SCORERS[scorer] for scorer in scorers}
+        return [n for n, scorer in enumerate(self.names["scorer"]) if scorer in titles]
+
+    def crossed(self, metric: str) -> Crossed:
+        """The values of a metric, from which all errors are computed."""
+        if metric not in self._crossed:
+            self._crossed[metric] = Crossed(self.trainings(metric), self.groups, self.folds)
+        return self._crossed[metric]
+
     @cached_property
-    def blocks(self) -> pd.DataFrame:
-        """:meth:`blocked` of :attr:`values`."""
-        return self.blocked(self.values)
+    def _crossed(self) -> dict[str, Crossed]:
+        return {}
 
-    def blocked(self, values: pd.DataFrame) -> pd.DataFrame:
-        """The blocks that are ranked: a row per query, or the mean of each group of queries."""
-        return values if self.groups is None else values.groupby(self.groups).mean()
+    def over_queries(self, metric: str) -> list[Estimate]:
+        """The mean over queries of every method, with its error."""
+        return self.crossed(metric).means()
 
-    def ahead(self, pairs: pd.DataFrame) -> np.ndarray:
-        """For every pair 1 if the first is ahead and -1 if the second is, according to the test.
+    def over_folds(self, metric: str) -> np.ndarray:
+        """The mean over folds of each method's mean over trainings and queries, ``[k]``."""
+        parts = [self.folds == number for number in np.unique(self.folds)]
+        return np.array(
+            [
+                np.mean([values[:, part].mean() for part in parts])
+                for values in self.trainings(metric)
+            ]
+        )
 
-        Wilcoxon's test is of the ranks of differences, so their sign decides, not that of the mean.
-        """
-        effect = pairs["effect" if self.groups is None else "difference"]
-        return np.sign(effect.to_numpy()).astype(int)
+    @property
+    def n_queries(self) -> int:
+        """The number of queries that are not empty."""
+        return len(self.folds)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return len(np.unique(self.folds))
+
+    @property
+    def n_trainings(self) -> int:
+        """The least number of trainings of a method on a fold."""
+        return min(map(len, self.trainings(PRIMARY)))
 
     @property
     def size(self) -> str:
         """The number of queries, and of their groups, in words."""
-        queries = f"{count(len(self.values))} test queries"
-        return queries if self.groups is None else f"{queries} in {count(len(self.blocks))} groups"
-
-    @property
-    def ranked(self) -> str:
-        """What the methods are ranked on, in words."""
-        queries = f"{count(len(self.values))} test queries"
+        queries = f"{count(self.n_queries)} test queries"
         if self.groups is None:
             return queries
-        return f"the means of {count(len(self.blocks))} groups of {queries}"
+        return f"{queries} in {count(len(np.unique(self.groups)))} groups"
 
     @property
-    def kind_of_blocks(self) -> str:
-        """The kind of blocks that are ranked, in words."""
-        return "Queries" if self.groups is None else "Groups of related queries"
-
-    @property
-    def test(self) -> str:
-        """The test behind :attr:`pairs`, in words."""
-        if self.groups is None:
-            return "Wilcoxon's signed-rank test"
-        return "a t test with errors by group of queries"
-
-    @property
-    def correction(self) -> str:
-        """The correction over all pairs, in words."""
-        if self.groups is None:
-            return "Holm's correction"
-        return "Romano and Wolf's correction with random signs of groups"
-
-    @cached_property
-    def signs(self) -> GroupSigns | None:
-        """What corrects the tests of all pairs if queries form groups; otherwise None."""
-        if self.groups is None:
-            return None
-        return GroupSigns(self.values.to_numpy(dtype=np.float64), self.groups)
-
-    @cached_property
-    def mean_ranks(self) -> np.ndarray:
-        """The mean over the blocks of each method's rank, ``[k]``."""
-        return mean_ranks(self.blocks.to_numpy())
+    def over(self) -> str:
+        """What an interval or a test covers, in words."""
+        queries = "queries" if self.groups is None else "groups of related queries"
+        return (
+            f"other {queries} and other trainings" if self.n_trainings > 1 else f"other {queries}"
+        )
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Every pair of at least two methods; see :func:`directrank.stats.ranks.all_pairs`."""
-        return all_pairs(self.values, self.groups, self.signs)
-
-    def equivalent(self, margin: float) -> np.ndarray:
-        """Corrected p that each pair is equivalent within ``margin``."""
-        return equivalence(self.pairs, margin, self.signs)
-
-    @cached_property
-    def decisions(self) -> pd.Series:
-        """:meth:`decided` within the first of :data:`MARGINS`."""
-        return self.decided(MARGINS[0])
-
-    def decided(self, margin: float) -> pd.Series:
-        """For every pair whether the first is ``better``, ``worse``, ``equivalent``, or ``cannot
-        tell``.
-
-        A pair may differ significantly and by less than the margin; it then counts as better
-        or worse.
-        """
-        words = np.array(["worse", "cannot tell", "better"])[1 + self.ahead(self.pairs)]
-        sure = (self.pairs["p_corrected"] < SIGNIFICANT).to_numpy()
-        equal = self.equivalent(margin) < SIGNIFICANT
-        return pd.Series(np.where(sure, words, np.where(equal, "equivalent", "cannot tell")))
-
-    def settled(self, margin: float) -> float:
-        """The share of pairs that differ or are equivalent within ``margin``, after correction."""
-        sure = (self.pairs["p_corrected"] < SIGNIFICANT).to_numpy()
-        return float(np.mean(sure | (self.equivalent(margin) < SIGNIFICANT)))
-
-    @cached_property
-    def verdicts(self) -> np.ndarray:
-        """Int ``[k, k]``: 1 where the row's method is significantly better than the column's, -1
-        where it is worse, 0 where that cannot be told."""
-        k = len(self.labels)
-        verdicts = np.zeros((k, k), dtype=int)
-        if k < 2:
-            return verdicts
-        sure = self.pairs[self.pairs["p_corrected"] < SIGNIFICANT]
-        signs = self.ahead(sure)
-        verdicts[sure["a"], sure["b"]] = signs
-        verdicts[sure["b"], sure["a"]] = -signs
-        return verdicts
-
-
-@dataclass(frozen=True)
-class Protocol(Comparison):
-    """All methods on one data set, from their runs.
-
-    Attributes:
-        evidence: that of the product.
-        methods: grouped by scorer, in the order of the experiments; a method's variant is its
-            scorer.
-    """
-
-    evidence: Evidence
-    methods: Sequence[Method]
-
-    @property
-    def dataset(self) -> Dataset:
-        """What the numbers are of."""
-        return self.methods[0].dataset
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The first columns of every CSV file."""
-        return self.evidence.about(self.dataset)
-
-    @cached_property
-    def names(self) -> pd.DataFrame:
-        """See :attr:`Comparison.names`."""
-        rows = [(method.name, SCORERS[method.variant]) for method in self.methods]
-        return pd.DataFrame(rows, columns=["method", "scorer"])
-
-    def of(self, *scorers: str) -> list[int]:
-        """Positions of the methods of these scorers."""
-        return [n for n, method in enumerate(self.methods) if method.variant in scorers]
-
-    def values_of(self, metric: str) -> pd.DataFrame:
-        """See :meth:`Comparison.values_of`."""
-        return pd.DataFrame(dict(enumerate(paired_values(self.methods, metric))))
-
-    @cached_property
-    def groups(self) -> np.ndarray | None:
-        """See :attr:`Comparison.groups`."""
-        first = paired_values(self.methods[:1], PRIMARY)[0]
-        return paired_groups(self.methods, first)
-
-    def over_queries(self, method: Method, metric: str) -> Interval:
-        """The mean of a metric over queries, with the interval that their groups allow."""
-        values = method.query_values(metric)
-        return mean_over_queries(values, paired_groups([method], values))
-
-    def trained_on(self) -> str:
-        """A sentence about the training queries of several folds; empty if there is one set.
-
-        :meth:`scale` says how many queries a single training set has.
-        """
-        if self.folds == 1:
-            return ""
-        runs = [run for method in self.methods for run in method.runs]
-        sizes = [run.result.record["data"]["splits"]["train"]["queries"] for run in runs]
-        low, high = count(min(sizes)), count(max(sizes))
-        drawn = any(run.result.spec.get("train_queries") for run in runs)
-        return (
-            f"The methods are trained on {low if low == high else f'{low} to {high}'} queries of "
-            f"each fold{', drawn at random from its training set' if drawn else ''}. "
-        )
-
-    def scale(self) -> str:
-        """Sentences about trials, tuning, data and edition for a caption."""
-        runs = [run for method in self.methods for run in method.runs]
-        trials = spread([run.n_trials for run in runs], "trial")
-        budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
-        part = "test sets" if self.folds > 1 else "test"
-        sentences = [
-            f"Every method has {trials} with {budget} each, chosen by validation NDCG@10.",
-            training_sentence(runs),
-            self.evidence.sources(self.methods[0].runs, part),
-            self.left_out,
-        ]
-        return " ".join(filter(None, sentences))
-
-    def failed(self, *scorers: str) -> dict[str, str]:
-        """The methods of these scorers that could not be trained, by their labels, and why."""
-        return {
-            _label(one.name, scorer): one.reason
-            for scorer in scorers
-            for one in self.evidence.failed
-            if one.experiment.endswith(f"_{scorer}")
-        }
-
-    @property
-    def left_out(self) -> str:
-        """A sentence that names the methods that could not be trained; empty if there are none."""
-        names = list(self.failed(*SCORERS))
-        return f"Left out, because training failed: {'; '.join(names)}." if names else ""
+        """Every pair of methods; see :func:`directrank.stats.decisions.decide`."""
+        a, b = np.triu_indices(len(self.labels), 1)
+        return decide(self.crossed(PRIMARY).differences(a, b), self.margin)
 
     @property
     def trees_beside_losses(self) -> list[int]:
         """Positions of the trees that pictures of losses show: no variants within a library."""
-        return [number for number in self.of("trees") if self.methods[number].name not in FURTHER]
+        names = self.names["method"]
+        return [number for number in self.of("trees") if names[number] not in FURTHER]
 
     @property
     def elsewhere(self) -> str:
@@ -314,36 +212,64 @@ class Protocol(Comparison):
             return ""
         return "Other boosted trees are in the table of all methods. "
 
+    @cached_property
+    def controls(self) -> pd.DataFrame:
+        """The rows of :attr:`pairs` of methods that hardly differ; see :mod:`.controls`."""
+        pairs = set(control_pairs(self.names))
+        rows = [(a, b) in pairs for a, b in self.pairs[["a", "b"]].itertuples(index=False)]
+        return self.pairs[rows]
+
     @property
-    def folds(self) -> int:
-        """Number of folds."""
-        return len(self.methods[0].runs)
+    def distance(self) -> float:
+        """The largest difference of two methods that hardly differ, 0 if there are none.
 
+        Nothing is said about the order of two methods that are no further apart.
+        """
+        return float(self.controls["difference"].abs().max()) if len(self.controls) else 0.0
 
-def protocol(evidence: Evidence, dataset: str) -> Protocol:
-    """The methods that were run on ``dataset``.
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """Int ``[k, k]``: 1 where the row's method is significantly better than the column's, and
+        by more than :attr:`distance`; -1 where it is worse, 0 where the two are tied."""
+        k = len(self.labels)
+        verdicts = np.zeros((k, k), dtype=int)
+        far = self.pairs["difference"].abs() > self.distance
+        for word, sign in ((BETTER, 1), (WORSE, -1)):
+            some = self.pairs[(self.pairs["verdict"] == word) & far]
+            verdicts[some["a"], some["b"]] = sign
+            verdicts[some["b"], some["a"]] = -sign
+        return verdicts
 
-    Raises:
-        DataError: there is none, or one lacks a fold that another has.
-    """
-    methods = [method for scorer in SCORERS for method in methods_of(evidence, dataset, scorer)]
-    if not methods:
-        raise DataError(
-            f"no method was trained on {dataset}", "see the logs of the fits, or run other methods"
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The first and last place of each method, ``[k, 2]``: tied methods share places."""
+        return places(self.verdicts)
+
+    @cached_property
+    def may_be_best(self) -> np.ndarray:
+        """Which methods may be the best; see :func:`directrank.stats.decisions.may_be_best`."""
+        return may_be_best(self.pairs, len(self.labels))
+
+    @property
+    def standard(self) -> str:
+        """Sentences for a caption: what a test requires, and the distance of the controls."""
+        return (
+            f"Tests and intervals are for {self.over}: t tests, after Holm's correction over the "
+            f"pairs, at {SIGNIFICANT}. {self.said_of_controls}"
         )
-    require_equal_folds(methods)
-    return Protocol(evidence, methods)
 
-
-def methods_of(evidence: Evidence, dataset: str, scorer: str) -> list[Method]:
-    """The methods of a scorer that were run on ``dataset``, in the order of its experiment."""
-    suffix = _label("", scorer)
-    runs = evidence.runs(f"{dataset}_{scorer}")
-    return list(by_method(runs, "exclude", variant=scorer, suffix=suffix).values())
-
-
-def _label(name: str, scorer: str) -> str:
-    return name + ("" if scorer == "trees" else f", {SCORERS[scorer]}")
+    @property
+    def said_of_controls(self) -> str:
+        """A sentence on the controls."""
+        if not len(self.controls):
+            return "No two methods that hardly differ were run, which would show what is noise."
+        row = self.controls.loc[self.controls["difference"].abs().idxmax()]
+        first, second = (self.labels[int(row[side])] for side in "ab")
+        return (
+            f"Controls: the largest difference of two methods that hardly differ is "
+            f"{measured(self.distance)} ({first} and {second}); methods that are no further apart "
+            "are tied, whatever a test says."
+        )
 
 
 def p_text(value: float) -> str:

@@ -13,17 +13,17 @@ from directrank.system.io import write_text
 
 #: What tells a row of a table of values from the others, and what its files have besides.
 KEY = ["scorer", "method"]
-COLUMNS = {*KEY, "dataset", "metric", "mean", "half_width", "mean_rank", "better_than"}
+COLUMNS = {*KEY, "dataset", "metric", "mean", "half_width", "first_place", "better_than"}
 
 ABOUT = """\
 This page has every loss with every scorer, and boosted trees, which are trained under one \
-protocol on the same folds with the same budget. Each value is the mean over the test queries, \
-with half the width of its 95 % interval; queries without a relevant document are left out. The \
-mean rank is among all methods of a collection, over its queries or, on MSRD and its sample, \
-over groups of related queries. *Better than* and *worse than* count the other methods from \
-which the difference is significant after correction over all pairs. These tests are over \
-queries, not over trainings, and MSRD's methods are trained on some of its training queries \
-only, as its table says.
+protocol on the same folds with the same budget. Each value is the mean over the test queries and \
+trainings, with half the width of its 95 % interval for other queries (or groups of related \
+queries) and other trainings; queries without a relevant document are left out. *Better than* and \
+*worse than* count the other methods from which the difference in NDCG@10 is significant after \
+correction over all pairs, and larger than that of the controls, methods that hardly differ. The \
+*places* follow from them: tied methods share places. MSRD's methods are trained on some of its \
+training queries only, as its table says.
 
 Numbers can be compared within a collection, never between two. The choices behind the protocol \
 are on the page of [protocols](../../../docs/protocols.md), and [results per \
@@ -58,7 +58,7 @@ def _collection(file: Path, values: pd.DataFrame) -> Iterator[str]:
         [*map(str, key), *_cells(part.set_index("metric"), metrics)]
         for key, part in values.groupby(KEY, sort=False)
     ]
-    columns = [*KEY, *metrics, "mean rank", "better than", "worse than"]
+    columns = [*KEY, *metrics, "places", "better than", "worse than"]
     yield "\n".join(markdown_rows(columns, rows, left=2))
 
 
@@ -69,13 +69,13 @@ def _cells(values: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
         else "–"
         for metric in metrics
     ]
-    ranked = values.dropna(subset=["mean_rank"])
+    ranked = values.dropna(subset=["first_place"])
     if ranked.empty:
         return [*means, "–", "–", "–"]
     row = ranked.iloc[0]
     return [
         *means,
-        f"{row['mean_rank']:.1f}",
+        f"{row['first_place']:.0f}–{row['last_place']:.0f}",
         f"{row['better_than']:.0f}",
         f"{row['worse_than']:.0f}",
     ]

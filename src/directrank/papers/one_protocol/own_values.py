@@ -1,7 +1,7 @@
 """Read a user's own rankings, or values per query, for the test queries of a collection.
 
-The values are like the published ones: the study's metrics, in single precision, averaged over the
-trials of a method. A query without a relevant document is left out. A query that the user's file
+The values are like the published ones: the study's metrics, in single precision, of each trial of a
+method. A query without a relevant document is left out. A query that the user's file
 lacks counts 0, as with the option -c of trec_eval, so that answering only the easy queries gains
 nothing.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.per_query import Published
+from directrank.papers.one_protocol.published import Published
 from directrank.papers.shared.format import count, listed
 from directrank.study.trec import PREFIX, Run, lines_of, read_qrels, read_run
 from directrank.system.errors import ConfigError, DataError
@@ -45,13 +45,13 @@ class Own:
 
     Attributes:
         name: what it is called.
-        values: a row per query that is not empty, as in :attr:`Published.metrics`, and a column per
-            metric.
+        trials: of each training, a row per query that is not empty, in the order of the published
+            ones, and a column per metric.
         remarks: what was left out of the files or added, in words.
     """
 
     name: str
-    values: pd.DataFrame
+    trials: Sequence[pd.DataFrame]
     remarks: Sequence[str]
 
 
@@ -74,7 +74,7 @@ class Collection:
                 "compare values per query as docs/your_data.md describes",
             )
         self.every = set(every["query_id"].astype(str))
-        self.index = published.values.index
+        self.index = pd.MultiIndex.from_frame(published.queries)
 
     @cached_property
     def queries(self) -> list[str]:
@@ -113,10 +113,10 @@ class Collection:
                 said = self._compared(file, set(run.rankings))
                 found = self._evaluated(run, qrels, metrics)
                 said += self._judged(file, run, qrels)
-            trials.append(found.fillna(0.0).to_numpy(np.float32).astype(np.float64))
+            exact = found.fillna(0.0).to_numpy(np.float32).astype(np.float64)
+            trials.append(pd.DataFrame(exact, self.index, list(metrics)))
             remarks += [where + text for text in said]
-        mean = np.mean(trials, axis=0)
-        return Own(name, pd.DataFrame(mean, self.index, list(metrics)), remarks)
+        return Own(name, trials, remarks)
 
     def check(self, file: Path, qrels: Qrels) -> None:
         """Raise :class:`DataError` if judgements cannot be those behind the published values.

@@ -7,6 +7,7 @@ published methods are not compared here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,15 +18,14 @@ import pandas as pd
 
 from directrank.papers.one_protocol.methods import METRICS, Comparison
 from directrank.papers.one_protocol.own_values import Own
-from directrank.papers.one_protocol.per_query import Published
+from directrank.papers.one_protocol.published import Published
 from directrank.papers.shared.evidence import PUBLISHED, Dataset
 from directrank.papers.shared.format import listed
-from directrank.papers.shared.methods import mean_over_queries
 from directrank.papers.shared.tables import in_front
+from directrank.stats.decisions import decide
 from directrank.stats.estimates import Estimate
 from directrank.stats.intervals import Interval
-from directrank.stats.ranks import equivalence, pair_tests
-from directrank.stats.tests import holm
+from directrank.stats.two_way import Crossed
 from directrank.system.errors import ConfigError, DataError
 
 #: Metric → its heading.
@@ -65,14 +65,17 @@ class Placing(Comparison):
         published: the published values.
         own: the user's methods, with their values of the metric.
         metric: its column.
+        within: the smallest difference of interest.
     """
 
     published: Published
     own: Sequence[Own]
     metric: str
+    within: float
 
     def __post_init__(self) -> None:
-        if len(self.blocks) < 2:
+        groups = np.arange(self.n_queries) if self.groups is None else self.groups
+        if len(np.unique(groups)) < 2:
             raise DataError(
                 f"{self.dataset.title} has a single test query or group of queries, which says "
                 "nothing about others",
@@ -83,6 +86,29 @@ class Placing(Comparison):
     def dataset(self) -> Dataset:
         """The data set of the numbers."""
         return self.published.dataset
+
+    @property
+    def margin(self) -> float:
+        """See :attr:`Comparison.margin`."""
+        return self.within
+
+    @property
+    def edition(self) -> str:
+        """See :attr:`Comparison.edition`."""
+        return self.published.edition
+
+    @property
+    def trained_on(self) -> str:
+        """See :attr:`Comparison.trained_on`."""
+        return self.published.trained_on
+
+    def scale(self) -> str:
+        """See :meth:`Comparison.scale`."""
+        return self.published.scale()
+
+    def failed(self, *scorers: str) -> Mapping[str, str]:
+        """See :meth:`Comparison.failed`."""
+        return self.published.failed(*scorers)
 
     @cached_property
     def names(self) -> pd.DataFrame:
@@ -95,15 +121,15 @@ class Placing(Comparison):
         """See :attr:`Comparison.labels`."""
         return [*self.published.labels, *(own.name for own in self.own)]
 
-    def values_of(self, metric: str) -> pd.DataFrame:
-        """See :meth:`Comparison.values_of`; the user's values are only of :attr:`metric`."""
-        own = [own.values[metric] for own in self.own]
-        return pd.concat([self.published.values_of(metric), *own], axis=1, ignore_index=True)
+    def measured(self, metric: str) -> Sequence[np.ndarray]:
+        """See :meth:`Comparison.measured`; the user's values are only of :attr:`metric`."""
+        own = [np.stack([trial[metric].to_numpy() for trial in one.trials]) for one in self.own]
+        return [*self.published.trainings(metric), *own]
 
     @cached_property
-    def values(self) -> pd.DataFrame:
-        """:meth:`values_of` the metric by which the methods are compared."""
-        return self.values_of(self.metric)
+    def folds(self) -> np.ndarray:
+        """See :attr:`Comparison.folds`."""
+        return self.published.folds
 
     @cached_property
     def groups(self) -> np.ndarray | None:
@@ -111,50 +137,47 @@ class Placing(Comparison):
         return self.published.groups
 
     @property
-    def places(self) -> range:
+    def n_trainings(self) -> int:
+        """See :attr:`Comparison.n_trainings`; the user's methods have their trials."""
+        return min(map(len, self.trainings(self.metric)))
+
+    @property
+    def positions(self) -> range:
         """Positions of the user's methods."""
         return range(len(self.published.labels), len(self.labels))
 
     @cached_property
+    def values(self) -> Crossed:
+        """The values of the metric by which the methods are compared."""
+        return self.crossed(self.metric)
+
+    @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Each of the user's methods (``a``) with each published one (``b``).
-
-        See :func:`directrank.stats.ranks.pair_tests`; ``p_corrected`` is by Holm's method.
-        """
-        rows = [
-            pair_tests(self.values[[a, b]], self.groups).assign(a=a, b=b)
-            for a in self.places
-            for b in range(len(self.published.labels))
-        ]
-        pairs = pd.concat(rows, ignore_index=True)
-        return pairs.assign(p_corrected=holm(pairs["p_value"].to_numpy()))
-
-    def equivalent(self, margin: float) -> np.ndarray:
-        """See :meth:`Comparison.equivalent`; by Holm's method."""
-        return equivalence(self.pairs, margin)
+        """Each of the user's methods (``a``) with each published one (``b``); see
+        :attr:`Comparison.pairs`. The correction is over these pairs."""
+        others = range(len(self.published.labels))
+        a, b = zip(*itertools.product(self.positions, others), strict=True)
+        return decide(self.values.differences(a, b), self.margin)
 
     @cached_property
     def means(self) -> list[Interval]:
-        """The mean of every method with its interval, by group if there are groups."""
-        return [mean_over_queries(self.values[n], self.groups) for n in self.values]
+        """The mean of every method with its interval."""
+        return [estimate.interval() for estimate in self.values.means()]
 
     def place(self, number: int) -> int:
         """One more than the number of published methods with a higher mean."""
         mean = self.means[number].mean
         return 1 + sum(other.mean > mean for other in self.means[: len(self.published.labels)])
 
-    def table(self, margin: float) -> pd.DataFrame:
-        """A row for each of the user's methods with each published one.
-
-        Args:
-            margin: differences up to it are equivalent.
-        """
+    def table(self) -> pd.DataFrame:
+        """A row for each of the user's methods with each published one."""
         pairs = self.pairs
         differences = [
             Estimate(row.difference, row.error, row.freedom).interval()
             for row in pairs.itertuples()
         ]
         first, second = ([self.means[n] for n in pairs[side]] for side in ("a", "b"))
+        groups = self.n_queries if self.groups is None else len(np.unique(self.groups))
         data = pd.DataFrame(
             {
                 "run": [self.labels[n] for n in pairs["a"]],
@@ -168,13 +191,15 @@ class Placing(Comparison):
                 "difference": pairs["difference"],
                 "difference_half_width": [one.half_width for one in differences],
                 "p_value": pairs["p_value"],
-                "p_holm": pairs["p_corrected"],
-                "margin": margin,
-                "p_equivalent_holm": self.equivalent(margin),
-                "verdict": self.decided(margin),
-                "queries": len(self.values),
-                "groups": len(self.blocks),
+                "p_holm": pairs["p_differs"],
+                "margin": self.margin,
+                "p_beyond_holm": pairs["p_beyond"],
+                "p_equivalent_holm": pairs["p_within"],
+                "verdict": pairs["verdict"],
+                "size": pairs["size"],
+                "queries": self.n_queries,
+                "groups": groups,
             }
         )
-        about = {"edition": self.published.edition, "dataset": self.dataset.title}
+        about = {"edition": self.edition, "dataset": self.dataset.title}
         return in_front(data, about)

@@ -9,11 +9,12 @@ import pandas as pd
 
 from directrank.papers.one_protocol.methods import SIGNIFICANT
 from directrank.papers.one_protocol.own_values import Collection, load_qrels
-from directrank.papers.one_protocol.per_query import Published, read
 from directrank.papers.one_protocol.placing import HEADINGS, Placing
+from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.format import count, listed, p_value, spread
 from directrank.papers.shared.tables import markdown_rows
+from directrank.stats.decisions import in_words
 from directrank.system.errors import ConfigError
 from directrank.system.io import write_csv, write_text
 
@@ -61,8 +62,8 @@ def compare(
         collection.own(name, files, judged, metrics)
         for name, files in zip(_names(runs), runs, strict=True)
     ]
-    placings = [Placing(published, own, metric) for metric in metrics]
-    tables = [placing.table(margin) for placing in placings]
+    placings = [Placing(published, own, metric, margin) for metric in metrics]
+    tables = [placing.table() for placing in placings]
     page = _page(published, collection, placings, tables, runs)
     if out is not None:
         stem = out / f"compare_{published.dataset.name}"
@@ -89,7 +90,7 @@ def _page(
 ) -> str:
     lines = [f"# {', '.join(own.name for own in placings[0].own)} on {collection.title}", ""]
     for placing, table in zip(placings, tables, strict=True):
-        for number in placing.places:
+        for number in placing.positions:
             rows = table[table["run"] == placing.labels[number]]
             lines += [_sentences(placing, number, rows), ""]
             columns = ["method", HEADINGS[placing.metric], "difference", "p", "verdict"]
@@ -126,7 +127,8 @@ def _rows(placing: Placing, number: int, rows: pd.DataFrame) -> list[list[str]]:
     lines = [(mean, [f"**{placing.labels[number]}**", measured(mean, best=True), "", "", ""])]
     for other, row in enumerate(rows.itertuples()):
         gap = difference(row.difference, row.difference_half_width)
-        cells = [measured(row.method_mean), gap, p_value(row.p_holm, 3), row.verdict]
+        cells = [measured(row.method_mean), gap, p_value(row.p_holm, 3)]
+        cells.append(in_words(row.verdict, row.size, row.margin))
         lines.append((row.method_mean, [placing.labels[other], *cells]))
     return [cells for _, cells in sorted(lines, key=lambda line: -line[0])]
 
@@ -145,12 +147,16 @@ def _notes(
         formulas.setdefault(FORMULAS[one.metric], []).append(HEADINGS[one.metric])
     empty = len(collection.every) - len(collection.queries)
     trials = spread([len(files) for files in runs], "trial")
-    by_group = "" if placing.groups is None else ", by group of queries"
     return [
-        f"The difference is the run minus the method, ± the half width of the 95% interval over "
-        f"queries{by_group}. p is that of {placing.test}, after Holm's correction over all {pairs} "
-        f"pairs of a run and a method; “better” and “worse” mean p < {SIGNIFICANT}, and "
-        f"“equivalent” is decided by two one-sided t tests{by_group}, corrected likewise.",
+        f"The difference is the run minus the method, ± the half width of the 95% interval for "
+        f"{placing.over}. p is that of a t test, after Holm's correction over all {pairs} pairs of "
+        f"a run and a method; “better” and “worse” mean p < {SIGNIFICANT}, and “equivalent” is "
+        "decided by two one-sided t tests, corrected likewise.",
+        *(
+            ["One trial says nothing of other trainings of a run: give several files of each."]
+            if min(map(len, runs)) < 2
+            else []
+        ),
         *(f"{' and '.join(names)}: {formula}." for formula, names in formulas.items()),
         f"Queries without a relevant document are left out: {count(empty)} of "
         f"{count(len(collection.every))}.",

@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.one_protocol import LEAST_RANKED
+from directrank.papers.one_protocol.by_loss import Losses
 from directrank.papers.one_protocol.methods import (
     METRICS,
     NEURAL,
     PRIMARY,
     SCORERS,
-    SIGNIFICANT,
     TITLES,
-    Protocol,
-    p_text,
-    protocol,
+    Comparison,
 )
+from directrank.papers.one_protocol.protocol import Protocol, comparison, protocol
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
-from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.intervals import mean_interval
-from directrank.stats.ranks import all_pairs, friedman
+
+#: Of a group of losses, so many are named.
+NAMED = 6
 
 
 def table_quality(evidence: Evidence, dataset: str) -> TableResult:
-    """The mean of every metric for every method, and which methods differ significantly."""
-    study = protocol(evidence, dataset)
-    rows = [
-        study.about | {"scorer": SCORERS[method.variant], "method": method.name} | numbers
-        for number, method in enumerate(study.methods)
-        for numbers in _metrics(
-            study, method, float(study.mean_ranks[number]), study.verdicts[number]
-        )
-    ]
+    """The mean of every metric for every method, and between which places it is."""
+    study = comparison(evidence, dataset)
+    rows = _rows(study)
     rows += [
         study.about | {"scorer": SCORERS[scorer], "method": name, "failed": reason}
         for scorer in SCORERS
@@ -51,69 +43,80 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     best = data.groupby("metric")["mean"].max()
     sections = []
     for scorer in SCORERS:
-        lines = [
-            _line(data, study.methods[number], best, study.verdicts[number])
-            for number in study.of(scorer)
-        ]
+        lines = [_line(study, data, number, best) for number in study.of(scorer)]
         lines += [[name, "failed", *[""] * (len(METRICS) + 2)] for name in study.failed(scorer)]
         if lines:
             sections.append(Section(TITLES[scorer], lines))
-    fold_means = "mean of the fold means" if study.folds > 1 else "mean over the queries"
-    by_group = "" if study.groups is None else ", with errors by group of queries"
+    fold_means = "mean of the fold means" if study.n_folds > 1 else "mean over the queries"
     caption = (
         f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
-        "the test set, averaged over trials, ± the half width of the 95% t interval over the test "
-        f"queries{by_group} (intervals over trials are in the CSV file). Queries without a "
-        "relevant document are left out. “rank” is the mean of a method's rank among all "
-        f"{len(study.methods)} in NDCG@10 over {study.ranked}. “better” and “worse” count the "
-        f"methods than which it is significantly better or worse ({study.test}, p < {SIGNIFICANT} "
-        f"after {study.correction} over all pairs; the intervals are not corrected). The tests are "
-        "over queries, not over trainings. The highest mean is bold. "
-        f"{study.trained_on()}{study.scale()}"
+        "the test set, averaged over trials, ± the half width of the 95% interval. The highest "
+        "mean is bold. Queries without a relevant document are left out. “better” and “worse” "
+        f"count the methods of {len(study.labels)} than which it is significantly better or worse "
+        "in NDCG@10 (the intervals are not corrected), and “place” is what follows from them: "
+        f"tied methods share places. {study.standard} {study.trained_on}{study.scale()}"
     )
-    columns = ["Method", *METRICS, "rank", "better", "worse"]
-    means = data[data["metric"] == "NDCG@10"]["mean"].to_numpy()
-    start = _winner(study, means, range(len(study.methods)), "all methods")
+    columns = ["Method", *METRICS, "place", "better", "worse"]
+    means = study.over_folds(PRIMARY)
+    start = _winner(study, means, range(len(study.labels)), "all methods")
     notes = _sentences(study, data, means)
     return TableResult(data, Layout(start, caption, columns, sections, notes))
 
 
-def _metrics(
-    study: Protocol, method: Method, mean_rank: float, verdicts: np.ndarray
-) -> Iterator[dict[str, Any]]:
-    for heading, metric in METRICS.items():
-        over_trials = mean_interval(method.trial_means(metric))
-        over_queries = study.over_queries(method, metric)
-        row = {
-            "metric": heading,
-            "mean": over_trials.mean,
-            "half_width": over_queries.half_width,
-            "half_width_over_trials": over_trials.half_width,
-            "trials": over_trials.n,
-            "folds": study.folds,
-            "queries": over_queries.n,
-        }
-        if metric == PRIMARY:
-            row |= {
-                "mean_rank": mean_rank,
-                "better_than": int((verdicts > 0).sum()),
-                "worse_than": int((verdicts < 0).sum()),
+def _rows(study: Comparison) -> list[dict[str, Any]]:
+    """A row per method and metric."""
+    columns = {
+        metric: (study.over_folds(metric), study.over_queries(metric), study.trainings(metric))
+        for metric in METRICS.values()
+    }
+    rows = []
+    for number, (name, scorer) in enumerate(study.names.itertuples(index=False)):
+        for heading, metric in METRICS.items():
+            means, estimates, trainings = columns[metric]
+            row = study.about | {
+                "scorer": scorer,
+                "method": name,
+                "metric": heading,
+                "mean": means[number],
+                "half_width": estimates[number].interval().half_width,
+                "trials": len(trainings[number]),
+                "folds": study.n_folds,
+                "queries": study.n_queries,
             }
-        yield row
+            rows.append(row | (_standing(study, number) if metric == PRIMARY else {}))
+    return rows
 
 
-def _line(data: pd.DataFrame, method: Method, best: pd.Series, verdicts: np.ndarray) -> list[str]:
-    own = data[(data["method"] == method.name) & (data["scorer"] == SCORERS[method.variant])]
-    own = own.set_index("metric")
-    cells = [method.name]
+def _standing(study: Comparison, number: int) -> dict[str, Any]:
+    """Where a method stands among the others."""
+    first, last = study.places[number]
+    verdicts = study.verdicts[number]
+    return {
+        "first_place": first,
+        "last_place": last,
+        "may_be_best": bool(study.may_be_best[number]),
+        "better_than": int((verdicts > 0).sum()),
+        "worse_than": int((verdicts < 0).sum()),
+    }
+
+
+def _line(study: Comparison, data: pd.DataFrame, number: int, best: pd.Series) -> list[str]:
+    own = data.iloc[number * len(METRICS) : (number + 1) * len(METRICS)].set_index("metric")
+    cells = [study.names["method"].iloc[number]]
     for heading in METRICS:
         mean, half_width = own.loc[heading, ["mean", "half_width"]]
         cells.append(measured(mean, half_width, best=mean == best[heading]))
-    rank = own["mean_rank"].dropna().iloc[0]
-    return [*cells, f"{rank:.1f}", str((verdicts > 0).sum()), str((verdicts < 0).sum())]
+    verdicts = study.verdicts[number]
+    counts = [str((verdicts > 0).sum()), str((verdicts < 0).sum())]
+    return [*cells, place(*study.places[number]), *counts]
 
 
-def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray) -> list[str]:
+def place(first: int, last: int) -> str:
+    """The places that a method may have, in print."""
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _sentences(study: Comparison, data: pd.DataFrame, means: np.ndarray) -> list[str]:
     failed = "; ".join(f"{name}: {why}" for name, why in study.failed(*SCORERS).items())
     return [
         *([f"**Training failed.** {failed}."] if failed else []),
@@ -128,118 +131,83 @@ def _sentences(study: Protocol, data: pd.DataFrame, means: np.ndarray) -> list[s
     ]
 
 
-def _winner(study: Protocol, means: np.ndarray, among: Sequence[int], what: str) -> str:
-    """Which has the highest mean, and whether that can be said of other queries as well."""
+def _winner(study: Comparison, means: np.ndarray, among: Sequence[int], what: str) -> str:
+    """Which has the highest mean, and whether that can be said of other queries and trainings."""
     if len(among) == 1:
-        only = study.methods[among[0]].label
+        only = study.labels[among[0]]
         return f"{only} is the only method, with NDCG@10 {measured(means[0])}."
     order = sorted(among, key=lambda number: -means[number])
-    first, second = (study.methods[number] for number in order[:2])
     lead = means[order[0]] - means[order[1]]
-    same = len({study.methods[number].variant for number in among}) == 1
-    names = (first.name, second.name) if same else (first.label, second.label)
+    same = len(set(study.names["scorer"].iloc[list(among)])) == 1
+    names = study.names["method"].tolist() if same else study.labels
     gap = "less than 0.001" if lead < 0.001 else measured(lead)
-    text = (
-        f"Of {what}, {names[0]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} above "
-        f"{names[1]}. "
-    )
-    others = len(order) - 1
     against = study.verdicts[order[0], order[1:]].tolist()
-    if others == 1:
-        return f"{text}The difference is {'' if any(against) else 'not '}significant."
-    text += "It is significantly better than "
-    behind, ahead = against.count(1), against.count(-1)
-    if behind == others:
-        return f"{text}{share(behind, others)} others."
-    text += f"{share(behind, others)} others"
-    if ahead:
-        text += f" and worse than {ahead} (by the ranks of their differences)"
-    return f"{text}; the other differences are not significant."
+    return (
+        f"Of {what}, {names[order[0]]} has the highest NDCG@10, {measured(means[order[0]])}, {gap} "
+        f"above {names[order[1]]}. It is significantly better than "
+        f"{share(against.count(1), len(against))} others."
+    )
 
 
-def _significance(study: Protocol, data: pd.DataFrame) -> str:
-    primary = data[data["metric"] == "NDCG@10"]
-    widths = primary[["half_width", "half_width_over_trials"]].median()
+def _significance(study: Comparison, data: pd.DataFrame) -> str:
     text = "**How much can be told.** "
-    if len(study.methods) > 1:
-        pairs = study.pairs
-        sure = int((pairs["p_corrected"] < SIGNIFICANT).sum())
-        text += f"{sure} of {len(pairs)} pairs of methods differ significantly"
-        text += f"; {_alike(study)}. " if len(study.methods) >= LEAST_RANKED else ". "
-    if len(study.methods) < LEAST_RANKED:
-        text += f"Ranks, with their figures and tests, need at least {LEAST_RANKED} methods. "
-    text += (
-        f"Intervals of means have half widths of {widths['half_width']:.3f} over the {study.size}"
-    )
-    if not np.isnan(widths["half_width_over_trials"]):
-        text += f" and of {widths['half_width_over_trials']:.3f} over trials"
-    return text + " (medians over the methods)."
-
-
-def _alike(study: Protocol) -> str:
-    test = friedman(study.blocks.to_numpy())
-    if test.p_value < SIGNIFICANT:
-        return (
-            "Friedman's test rejects that all methods perform equally "
-            f"(χ² = {test.statistic:.1f}, p {p_text(test.p_value)})"
+    if len(study.labels) > 1:
+        pairs, verdicts = study.pairs, study.verdicts
+        ranked = int((verdicts[np.triu_indices(len(verdicts), 1)] != 0).sum())
+        beyond = int((pairs["size"] == "more than the margin").sum())
+        equal = int((pairs["verdict"] == "equivalent").sum())
+        text += (
+            f"{ranked} of {len(pairs)} pairs of methods differ significantly and by more than the "
+            f"controls, {beyond} of them by more than {study.margin:g}; {equal} are equivalent "
+            f"within {study.margin:g}. {int(study.may_be_best.sum())} of {len(verdicts)} methods "
+            "may be the best: the best is among them with 95% confidence. "
         )
-    return (
-        "Friedman's test does not even reject that all methods perform equally "
-        f"(p {p_text(test.p_value)})"
-    )
+    width = data.loc[data["metric"] == "NDCG@10", "half_width"].median()
+    return f"{text}The median half width of a mean is {width:.3f} on {study.size}."
 
 
-def _losses(study: Protocol) -> str:
+def _losses(study: Comparison) -> str:
     """The losses over all scorers that each of them was run with."""
-    names = list(dict.fromkeys(study.methods[number].name for number in study.of(*NEURAL)))
-    scorers = [scorer for scorer in NEURAL if study.of(scorer)]
-    columns = {}
-    for name in names:
-        own = [n for n in study.of(*NEURAL) if study.methods[n].name == name]
-        if len(own) == len(scorers):
-            columns[name] = study.values[own].mean(axis=1)
-    if len(columns) < LEAST_RANKED:
+    losses = Losses(study)
+    if len(losses.labels) < 2:
         return "**Which loss, whatever the scorer?** Too few losses were run with every scorer."
-    values = pd.DataFrame(columns)
-    test, pairs = friedman(study.blocked(values).to_numpy()), all_pairs(values, study.groups)
-    order = np.argsort(test.mean_ranks, kind="stable")
-    best = order[0]
-    sure = pairs[pairs["p_corrected"] < SIGNIFICANT]
-    ahead = study.ahead(sure)
-    beaten = ((sure["a"] == best) & (ahead > 0)) | ((sure["b"] == best) & (ahead < 0))
-    named = listed([f"{values.columns[n]} ({test.mean_ranks[n]:.1f})" for n in order[:3]])
+    scorers = [scorer for scorer in NEURAL if study.of(scorer)]
     over = f"Averaged over {len(scorers)} scorers" if len(scorers) > 1 else "With one scorer"
+    verdicts, best = losses.verdicts, losses.may_be_best
+    order = np.argsort(-losses.means.to_numpy(), kind="stable")
+    ranked = int((verdicts[np.triu_indices(len(verdicts), 1)] != 0).sum())
+    behind = [losses.labels[number] for number in order if not best[number]]
+    named = listed(behind[:NAMED]) if len(behind) <= NAMED else f"{', '.join(behind[-NAMED:])}, …"
     return (
-        f"**Which loss, whatever the scorer?** {over}, the best mean "
-        f"ranks of {len(columns)} losses have {named}; the last is {values.columns[order[-1]]} "
-        f"({test.mean_ranks[order[-1]]:.1f}). {len(sure)} of {len(pairs)} pairs of losses differ "
-        f"significantly; the first is significantly ahead of {int(beaten.sum())} of the others."
+        f"**Which loss, whatever the scorer?** {over}, {ranked} of {len(losses.pairs)} pairs of "
+        f"{len(verdicts)} losses differ significantly and by more than the controls "
+        f"({measured(losses.distance)}), and {int(best.sum())} losses may be the best"
+        + (f"; not {named}." if behind else ".")
     )
 
 
-def _scorers(study: Protocol) -> str:
+def _scorers(study: Comparison) -> str:
     """The same loss with two scorers, and the best of the trees among the losses."""
     texts = []
+    means = study.over_folds(PRIMARY)
+    names = study.names["method"]
     for a, b in itertools.combinations(NEURAL, 2):
-        of_a = {study.methods[number].name: number for number in study.of(a)}
-        of_b = {study.methods[number].name: number for number in study.of(b)}
+        of_a, of_b = ({names[number]: number for number in study.of(one)} for one in (a, b))
         both = [name for name in of_a if name in of_b]
         if not both:
             continue
         verdicts = [study.verdicts[of_b[name], of_a[name]] for name in both]
-        gain = np.mean(
-            [study.values[of_b[name]].mean() - study.values[of_a[name]].mean() for name in both]
-        )
+        gain = np.mean([means[of_b[name]] - means[of_a[name]] for name in both])
         texts.append(
             f"{SCORERS[b]} against {SCORERS[a]}: {signed(float(gain))} on average, and better for "
             f"{verdicts.count(1)} of {len(both)} losses, worse for {verdicts.count(-1)}"
         )
     others = study.of(*NEURAL)
     for number in study.trees_beside_losses if len(others) > 1 else ():
-        verdicts = study.verdicts[number, others].tolist()
+        against = study.verdicts[number, others].tolist()
         texts.append(
-            f"{study.methods[number].name} against the {len(others)} losses with a scorer: better "
-            f"than {verdicts.count(1)}, worse than {verdicts.count(-1)}"
+            f"{names[number]} against the {len(others)} losses with a scorer: better than "
+            f"{against.count(1)}, worse than {against.count(-1)}"
         )
     if not texts:
         return "**The effect of the scorer.** No loss was run with two scorers."
@@ -251,7 +219,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
     """NDCG@10 under each convention for queries without a relevant document."""
     study = protocol(evidence, dataset)
     queries = len(study.methods[0].query_values(PRIMARY, empty="zero"))
-    empty = queries - len(study.values)
+    empty = queries - study.n_queries
     means = {
         convention: np.array(
             [method.trial_means(PRIMARY, empty=convention).mean() for method in study.methods]
@@ -317,7 +285,7 @@ def _order(study: Protocol, means: Mapping[Empty, np.ndarray], empty: int) -> st
         "On one set of queries, a convention maps every mean by the same linear function, so the "
         "order cannot change; the order of means of fold means can change if folds differ in "
         "their share of empty queries."
-        if study.folds > 1
+        if study.n_folds > 1
         else "On one set of queries, a convention maps every mean by the same linear function, so "
         "the order cannot change; values of papers with different conventions cannot be compared."
     )

@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import SCORERS, TITLES, Protocol, protocol
+from directrank.papers.one_protocol.methods import SCORERS, TITLES
+from directrank.papers.one_protocol.protocol import Protocol, protocol
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import listed, number
 from directrank.papers.shared.leads import lead

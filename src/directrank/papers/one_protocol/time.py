@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of, protocol
-from directrank.papers.one_protocol.ranks import LOOKS, scorer_legend
+from directrank.papers.one_protocol.differences import LOOKS, scorer_legend
+from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of
+from directrank.papers.one_protocol.protocol import protocol
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method

@@ -12,14 +12,15 @@ import pandas as pd
 
 from directrank.papers.one_protocol.answers import (
     HEADING,
-    VERDICTS,
     answer_rows,
     differences,
     in_words,
     judged,
     nothing_to_ask,
+    verdicts_sentence,
 )
-from directrank.papers.one_protocol.methods import METRICS, Protocol, methods_of
+from directrank.papers.one_protocol.methods import METRICS
+from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.one_protocol.time import training_seconds
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
@@ -27,7 +28,6 @@ from directrank.papers.shared.format import p_value
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
-from directrank.stats.intervals import mean_interval
 
 
 def table(evidence: Evidence, dataset: str) -> TableResult:
@@ -37,12 +37,12 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         DataError: both methods of no question were run.
     """
     study = Protocol(evidence, methods_of(evidence, dataset, "trees"))
-    answers = judged(differences(study))
+    answers = judged(differences(study), study.margin)
     if not answers:
         raise nothing_to_ask(f"on {dataset}")
     seconds = {method.name: training_seconds(method) for method in study.methods}
     rows = [*answer_rows(study, answers)]
-    rows += [row for method in study.methods for row in _method_rows(study, method)]
+    rows += _method_rows(study)
     data = in_front(pd.DataFrame(rows), study.about)
     times = pd.DataFrame({"method": list(seconds), "seconds": list(seconds.values())})
     lines = [
@@ -63,11 +63,11 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         Section("Choice by choice", lines),
         Section("All methods", _method_lines(data, seconds), of_methods),
     ]
-    by_group = "" if study.groups is None else ", with errors by group of queries"
     caption = (
         f"Boosted trees under one protocol. The upper part shows the first method's test {HEADING} "
-        "minus the second's (means over trials), ± the half width of its 95% t interval over the "
-        f"test queries{by_group}, which is not corrected. {VERDICTS}. p is that of the test of no "
+        "minus the second's (means over trials), ± the half width of its 95% t interval, for "
+        f"{study.over}, which is not corrected. {verdicts_sentence(study.margin)}. p is that of "
+        "the test of no "
         "difference, corrected. The lower part shows means as in the table of all methods, with "
         "the same intervals (bold: the highest). “trees kept” is the mean over trials and folds of "
         "the chosen models, “at the limit” is the number of these that grew the largest number of "
@@ -77,31 +77,38 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         "a separate file. Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
-    layout = Layout(in_words([*answers.values()], study.size), caption, columns, sections)
+    layout = Layout(
+        in_words([*answers.values()], study.size, study.margin), caption, columns, sections
+    )
     return TableResult(data, layout, in_front(times, study.about))
 
 
-def _method_rows(study: Protocol, method: Method) -> Iterator[dict[str, Any]]:
-    """A row per metric: the mean, as in the table of all methods, and the trees."""
+def _method_rows(study: Protocol) -> Iterator[dict[str, Any]]:
+    """A row per method and metric: the mean, as in the table of all methods, and the trees."""
+    means = {metric: study.over_folds(metric) for metric in METRICS.values()}
+    errors = {metric: study.over_queries(metric) for metric in METRICS.values()}
+    for number, method in enumerate(study.methods):
+        trees = _trees(method)
+        for heading, metric in METRICS.items():
+            yield {
+                "method": method.name,
+                "metric": heading,
+                "mean": means[metric][number],
+                "half_width": errors[metric][number].interval().half_width,
+                "queries": study.n_queries,
+                **trees,
+            }
+
+
+def _trees(method: Method) -> dict[str, Any]:
+    """The trees of the chosen models, and how many models have as many as they may."""
     fits = pd.concat([run.result.fits for run in method.runs])
     chosen = fits[fits["selected"]]
-    trees = {
+    return {
         "trees_kept": float(chosen["best_epoch"].mean()),
         "at_the_limit": int((~chosen["stopped_early"].astype(bool)).sum()),
         "models": len(chosen),
     }
-    for heading, metric in METRICS.items():
-        over_trials = mean_interval(method.trial_means(metric))
-        over_queries = study.over_queries(method, metric)
-        yield {
-            "method": method.name,
-            "metric": heading,
-            "mean": over_trials.mean,
-            "half_width": over_queries.half_width,
-            "half_width_over_trials": over_trials.half_width,
-            "queries": over_queries.n,
-            **trees,
-        }
 
 
 def _method_lines(data: pd.DataFrame, seconds: Mapping[str, float]) -> list[list[str]]:

@@ -9,18 +9,17 @@ import pandas as pd
 
 from directrank.papers.one_protocol.answers import (
     HEADING,
-    VERDICTS,
     Answer,
     answer_row,
     answer_rows,
     differences,
     judged,
-    mean_of,
     nothing_to_ask,
     over_collections,
+    verdicts_sentence,
 )
-from directrank.papers.one_protocol.methods import METRICS, PRIMARY, SCORERS
-from directrank.papers.one_protocol.per_query import Published, read
+from directrank.papers.one_protocol.methods import METRICS, PRIMARY
+from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.one_protocol.questions import QUESTIONS, Question
 from directrank.papers.shared.cells import NOT_RUN, measured
 from directrank.papers.shared.evidence import Evidence
@@ -39,8 +38,9 @@ def table(evidence: Evidence) -> TableResult:
         DataError: both methods of no question were run on two collections.
     """
     studies = [read(file) for file in evidence.values_files]
-    answers = [judged(differences(study)) for study in studies]
-    overall = judged(_over_collections(studies, PRIMARY))
+    margin = studies[0].margin
+    answers = [judged(differences(study), margin) for study in studies]
+    overall = judged(_over_collections(studies, PRIMARY), margin)
     if not overall:
         raise nothing_to_ask("on two collections")
     titles = [study.dataset.title for study in studies]
@@ -54,8 +54,9 @@ def table(evidence: Evidence) -> TableResult:
     caption = (
         "Boosted trees under one protocol. The upper part shows the first "
         f"method's test {HEADING} minus the second's (means over trials) on every collection, ± "
-        "the half width of its 95% t interval over the test queries, or over groups of related "
-        f"queries, which is not corrected, with the verdict on this collection. {VERDICTS}. “over "
+        "the half width of its 95% t interval for other queries (or groups of related queries) and "
+        "other trainings, which is not corrected, with the verdict on this collection. "
+        f"{verdicts_sentence(margin)}. “over "
         "collections” is the mean of the differences, with an interval and a t test that regard "
         "collections as a random sample; with so few collections they have little power. The lower "
         "part shows means over the test queries with their intervals, and the mean rank among the "
@@ -63,26 +64,29 @@ def table(evidence: Evidence) -> TableResult:
         f"Edition {evidence.edition}."
     )
     data = _data(evidence, studies, answers, overall, means)
-    return TableResult(data, Layout(over_collections(answers, overall), caption, columns, sections))
+    return TableResult(
+        data, Layout(over_collections(answers, overall, margin), caption, columns, sections)
+    )
 
 
-def _over_collections(studies: Sequence[Published], metric: str) -> dict[Question, Estimate]:
-    """The mean over the collections of a question's differences, of those that two of them have."""
-    found = [differences(study, metric) for study in studies]
-    values = {
-        question: [some[question].mean for some in found if question in some]
-        for question in QUESTIONS
-    }
-    return {question: of_mean(some) for question, some in values.items() if len(some) > 1}
+def _over_collections(studies: Sequence[Published], metric: str) -> pd.DataFrame:
+    """The mean over the collections of a question's differences, of those that two of them have;
+    as :func:`differences` returns them."""
+    found = pd.concat([differences(study, metric) for study in studies])
+    rows = []
+    for question in QUESTIONS:
+        values = found.loc[found["question"] == question, "difference"]
+        if len(values) > 1:
+            one = of_mean(values)
+            rows.append((question, one.mean, one.error, one.freedom, one.n))
+    columns = ["question", "difference", "error", "freedom", "collections"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _means(study: Published) -> dict[str, Estimate]:
     """The mean of the primary metric of every method of trees."""
-    return {
-        name: mean_of(study.values[place].to_numpy(), study.groups)
-        for place, (name, scorer) in enumerate(study.names.itertuples(index=False))
-        if scorer == SCORERS["trees"]
-    }
+    means = study.over_queries(PRIMARY)
+    return {study.names["method"][place]: means[place] for place in study.of("trees")}
 
 
 def _choice_lines(
@@ -130,9 +134,11 @@ def _data(
         rows += [
             evidence.about(None)
             | {"dataset": ALL}
-            | answer_row(overall[question], heading, estimate)
-            | {"collections": estimate.n}
-            for question, estimate in _over_collections(studies, metric).items()
+            | answer_row(
+                overall[row.question], heading, Estimate(row.difference, row.error, row.freedom)
+            )
+            | {"collections": row.collections}
+            for row in _over_collections(studies, metric).itertuples()
         ]
     for study, of_study in zip(studies, means, strict=True):
         rows += [evidence.about(study.dataset) | row for row in _mean_rows(of_study)]

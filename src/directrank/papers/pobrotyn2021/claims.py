@@ -12,10 +12,9 @@ from directrank.papers.shared.findings import (
     Finding,
     Outcome,
     difference,
-    over_trials_and_queries,
+    over_queries_and_trainings,
 )
 from directrank.papers.shared.methods import Method, by_method
-from directrank.system.seeds import numpy_stream
 
 
 def claim_smoothness(evidence: Evidence) -> Outcome | None:
@@ -35,8 +34,6 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
 
 
 def _finding(loss: str, other: Method, paper: Method, cutoff: int) -> Finding:
-    names = (other.name, paper.name, metric(cutoff), other.dataset.name)
-    stream = numpy_stream("pobrotyn2021", "claims", *names)
-    tests = over_trials_and_queries(other, paper, metric(cutoff), stream)
+    tests = over_queries_and_trainings(other, paper, metric(cutoff), scale=100)
     found = difference(other, paper, f"NDCG@{cutoff}", NOT_MORE, "NDCG (%)", tests)
     return replace(found, comparison=f"{loss}, {found.comparison}")

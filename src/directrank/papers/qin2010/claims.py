@@ -31,14 +31,13 @@ from directrank.papers.shared.findings import (
     Outcome,
     computed,
     mean_of,
-    over_queries,
+    over_queries_and_trainings,
     value,
     welch_over_trials,
 )
 from directrank.papers.shared.format import counted
 from directrank.papers.shared.methods import Method, paired_values
 from directrank.stats.estimates import of_paired_ratio, of_ratio
-from directrank.system.seeds import numpy_stream
 
 #: The accuracies that the text gives: for every α, and at α = 100 (section 5.2).
 ACCURACY, ACCURACY_AT_100 = 0.95, 0.98
@@ -51,9 +50,8 @@ ELSEWHERE = "Measured on OHSUMED (grades above 0 are relevant) instead of {}."
 
 
 def measurements(a: Method, b: Method, metric: str, split: str) -> list[Measurement]:
-    """The difference of two methods, paired by query."""
-    stream = numpy_stream("qin2010", "table4", a.name, b.name, metric)
-    return [over_queries(a, b, metric, stream, split)]
+    """The difference of two methods, for other queries and other trainings."""
+    return over_queries_and_trainings(a, b, metric, split)
 
 
 def claim_accuracy(evidence: Evidence | None, ohsumed: Evidence | None = None) -> Outcome | None:

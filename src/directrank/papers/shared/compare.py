@@ -17,12 +17,11 @@ from directrank.papers.shared.findings import (
     Measurement,
     Outcome,
     difference,
-    over_trials_and_queries,
+    over_queries_and_trainings,
     value,
 )
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import call
-from directrank.system.seeds import numpy_stream
 
 #: What a pair calls all methods that were run, except those with which they are compared.
 EVERY_OTHER = "every other"
@@ -160,8 +159,8 @@ def _tests(
     split = comparison.get("split", "test")
     if "test" in comparison:
         return call(paper, comparison["test"], a, b, metric, split)
-    stream = numpy_stream(paper, "claims", a.name, b.name, metric, a.dataset.name)
-    return over_trials_and_queries(a, b, metric, stream, split)
+    scale = 100.0 if comparison["unit"].endswith("(%)") else 1.0
+    return over_queries_and_trainings(a, b, metric, split, scale)
 
 
 def _claimed(pair: Mapping[str, Any]) -> Claimed:

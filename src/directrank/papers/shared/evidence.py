@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cache
@@ -218,6 +219,7 @@ class Evidence:
         repeats: those of the edition's products whose cells this one shows again.
         values_files: files of published values per query from which it is made.
         failed: the methods that could not be trained; ``experiments`` has none of their runs.
+        margin: the smallest difference of a metric that is of interest; NaN if the plan has none.
     """
 
     edition: str
@@ -229,6 +231,7 @@ class Evidence:
     repeats: Sequence[str] = ()
     values_files: Sequence[Path] = ()
     failed: Sequence[FailedMethod] = ()
+    margin: float = math.nan
 
     @property
     def n_methods(self) -> int:
@@ -313,9 +316,9 @@ def gather(
     Args:
         plan: its plan: ``edition``, ``paper``, ``product``, ``experiments`` (name → list of
             ``{"run": name, "settings": {…}}``, with ``in_place_of`` if the data are not the
-            paper's), ``prepared`` (name → folder) if the product describes data sets, and
-            ``repeats`` if it shows cells of other products. The data on which a run was trained are
-            in its own record.
+            paper's), ``prepared`` (name → folder) if the product describes data sets,
+            ``repeats`` if it shows cells of other products, and ``margin`` if it tests differences.
+            The data on which a run was trained are in its own record.
         runs_folder: where each run has its folder.
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
@@ -343,6 +346,7 @@ def gather(
             repeats=tuple(plan.get("repeats", ())),
             values_files=tuple(map(Path, values_files)),
             failed=failed,
+            margin=float(plan.get("margin", math.nan)),
         )
     except KeyError as error:
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error

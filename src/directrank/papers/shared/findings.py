@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from directrank.papers.shared.evidence import Dataset
-from directrank.papers.shared.format import minus
-from directrank.papers.shared.methods import Method, paired_groups, paired_values
-from directrank.stats.clusters import clustered_mean, flips_by_group
+from directrank.papers.shared.format import count, minus, spread
+from directrank.papers.shared.methods import Method, compared
 from directrank.stats.estimates import TIE, Estimate, of_difference, of_mean
-from directrank.stats.tests import paired_randomisation, welch, wilcoxon
+from directrank.stats.tests import paired_randomisation, welch
 
 Kind = Literal["more", "same", "not more", "value"]
 
@@ -173,80 +172,20 @@ def welch_over_trials(a: np.ndarray, b: np.ndarray) -> Measurement:
     return Measurement("Welch's t test over trials", sample, of_difference(a, b), p_value)
 
 
-def over_queries(
-    a: Method,
-    b: Method,
-    metric: str,
-    stream: np.random.Generator | None,
-    split: str = "test",
-    scale: float = 1.0,
-) -> Measurement:
-    """One method minus another, paired over the queries of all folds.
-
-    Args:
-        a, b: the methods.
-        metric: column of the results.
-        stream: of the randomisation test; None for Wilcoxon's signed-rank test in its place.
-        split: where they are compared.
-        scale: 100 for per cent.
-
-    Raises:
-        DataError: the methods were not evaluated on the same queries.
-    """
-    of_a, of_b = (scale * values for values in paired_values([a, b], metric, split))
-    groups = paired_groups([a, b], of_a, split)
-    folds = f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""
-    return paired(of_a, of_b, f"{len(of_a)} queries{folds}", stream, groups=groups)
-
-
 def paired(
-    a: np.ndarray,
-    b: np.ndarray | float,
-    sample: str,
-    stream: np.random.Generator | None = None,
-    resamples: int = 100_000,
-    groups: np.ndarray | None = None,
+    a: np.ndarray, b: np.ndarray, sample: str, stream: np.random.Generator, resamples: int = 100_000
 ) -> Measurement:
     """The mean of a − b, where values at the same position belong together.
 
-    If queries form groups, signs are flipped and errors are computed by group.
-
     Args:
-        a, b: the values; see :func:`directrank.papers.shared.methods.paired_values`.
+        a, b: independent pairs of values that nothing was trained for.
         sample: what they are.
-        stream: of the randomisation test; None for Wilcoxon's signed-rank test in its place.
-        resamples: sign patterns that the randomisation test draws.
-        groups: the group of each value; None if they are independent. Groups replace Wilcoxon's
-            test, which assumes independent values, by a t test.
+        stream: of the randomisation test.
+        resamples: sign patterns that it draws.
     """
-    a, b = np.asarray(a, dtype=float), np.broadcast_to(b, np.shape(a))
-    if groups is not None:
-        return _paired_by_group(a - b, groups, sample, stream, resamples)
-    if stream is not None:
-        test = paired_randomisation(a, b, stream, resamples)
-        return Measurement("paired randomisation test", sample, of_mean(a - b), test.p_value)
-    test = wilcoxon(a, b)
-    # The test is of ranks, so it does not support a mean whose sign differs from that of most
-    # ranks.
-    p_value = 1.0 if test.effect * test.difference < 0 else test.p_value
-    name = "Wilcoxon's signed-rank test, paired by query"
-    return Measurement(name, sample, of_mean(a - b), p_value)
-
-
-def _paired_by_group(
-    differences: np.ndarray,
-    groups: np.ndarray,
-    sample: str,
-    stream: np.random.Generator | None,
-    resamples: int,
-) -> Measurement:
-    """:func:`paired` for values that are independent only between groups."""
-    estimate = clustered_mean(differences, groups)
-    sample = f"{sample} in {len(np.unique(groups))} groups"
-    if stream is None:
-        return Measurement("t test, errors by group", sample, estimate, estimate.p_differs())
-    p_value = flips_by_group(differences, groups, stream, resamples)
-    return Measurement("paired randomisation test by group", sample, estimate, p_value)
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    test = paired_randomisation(a, b, stream, resamples)
+    return Measurement("paired randomisation test", sample, of_mean(a - b), test.p_value)
 
 
 def mean_of(values: np.ndarray, sample: str, what: str) -> Measurement:
@@ -267,29 +206,41 @@ def computed(effect: float, sample: str) -> Measurement:
     return Measurement("computed exactly", sample, estimate, estimate.p_differs())
 
 
-def over_trials_and_queries(
-    a: Method,
-    b: Method,
-    metric: str,
-    stream: np.random.Generator,
-    split: str = "test",
-) -> list[Measurement]:
-    """One method minus another, in per cent, by two tests that must agree.
+def generalised(estimate: Estimate, queries: str, trainings: Sequence[int]) -> Measurement:
+    """A difference for other queries and other trainings: the study's standard of evidence.
 
-    A difference counts only if it generalises to other random starts (Welch's test over trials) and
-    to other queries (randomisation test, paired by query).
+    Args:
+        estimate: see :mod:`directrank.stats.two_way`; its error is NaN if nothing is known of other
+            trainings, and then there is no p value.
+        queries: on how many it rests, in words.
+        trainings: of each method.
+    """
+    sample = f"{queries}, {spread(trainings, 'training')} each"
+    name = "t test for other queries and other trainings"
+    return Measurement(name, sample, estimate, estimate.p_differs())
+
+
+def over_queries_and_trainings(
+    a: Method, b: Method, metric: str, split: str = "test", scale: float = 1.0
+) -> list[Measurement]:
+    """One method minus another, for other queries and other trainings.
 
     Args:
         a, b: the methods.
         metric: column of the results.
-        stream: of the randomisation test.
         split: where they are compared.
+        scale: 100 for per cent.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
-    trials = welch_over_trials(*(100 * method.trial_means(metric, split) for method in (a, b)))
-    return [trials, over_queries(a, b, metric, stream, split, 100)]
+    estimate = compared(a, b, metric, split)
+    scaled = replace(estimate, mean=scale * estimate.mean, error=scale * estimate.error)
+    folds = f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""
+    groups = len(a.query_groups(split).unique())
+    grouped = f" in {count(groups)} groups" if groups < len(a.query_groups(split)) else ""
+    queries = f"{estimate.n} queries{folds}{grouped}"
+    return [generalised(scaled, queries, [a.n_trials, b.n_trials])]
 
 
 def difference(

@@ -20,6 +20,7 @@ from directrank.papers.shared.verdicts import (
     STANDIN_GROUP,
     UNMEASURED,
 )
+from directrank.stats.decisions import MORE_THAN, UNKNOWN, WITHIN
 from directrank.stats.estimates import TIE
 from directrank.stats.power import smallest_difference, smallest_margin
 from directrank.stats.tests import holm
@@ -45,7 +46,7 @@ class Judged:
             claims.
         p_range_holm: the same, corrected.
         detectable: the smallest difference, or the smallest margin, that could have been shown.
-        outcome: the result in words: ``above``, ``equivalent``, ``outside``, … …
+        outcome: the result in words: ``above, within the margin``, ``equivalent``, ``outside``, …
         verdict: the verdict on this comparison; for a stand-in
             :data:`directrank.papers.shared.verdicts.RAN`.
     """
@@ -75,7 +76,7 @@ def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> l
 
     Args:
         findings: those of one claim.
-        margin: the margin of equivalence, in units of a metric.
+        margin: the smallest difference of interest, for “more” as for “same”, in units of a metric.
         own: names of the data sets that the claim is about.
     """
     groups = [
@@ -100,12 +101,23 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
         finding.p_within(*ends) if _has_two_ends(ends) else math.nan
         for finding, ends in zip(findings, bounds, strict=True)
     ]
+    margins = [margin * finding.scale for finding in findings]
+    near, beyond = (
+        [
+            test(finding, each) if finding.claimed.kind == "more" else math.nan
+            for finding, each in zip(findings, margins, strict=True)
+        ]
+        for test in (_p_near, _p_beyond)
+    )
     # A difference can be seen or missed in error, and each kind of error is kept below the level.
-    differs_holm, within_holm = (_corrected(np.array(some)) for some in (differs, within))
+    differs_holm, within_holm, near_holm, beyond_holm = (
+        _corrected(np.array(some)) for some in (differs, within, near, beyond)
+    )
     decided = []
     for number, (finding, ends) in enumerate(zip(findings, bounds, strict=True)):
         p_holm, p_range_holm = float(differs_holm[number]), float(within_holm[number])
-        verdict, outcome = _decide(finding, ends, p_holm, p_range_holm)
+        size = _size(near_holm[number], beyond_holm[number])
+        verdict, outcome = _decide(finding, ends, p_holm, p_range_holm, size)
         family = within_holm if _has_two_ends(ends) else differs_holm
         undecided = int(np.sum(family >= LEVEL))
         decided.append(
@@ -139,10 +151,38 @@ def _p_differs(finding: Finding, bounds: tuple[float, float]) -> float:
     return finding.p_differs(low if finding.effect < low else high)
 
 
+def _p_near(finding: Finding, margin: float) -> float:
+    """The p value of a difference of at least the margin."""
+    return finding.p_within(-margin, margin)
+
+
+def _p_beyond(finding: Finding, margin: float) -> float:
+    """The p value of a difference of at most the margin, in the direction of the effect."""
+    tests = [one.estimate for one in finding.measurements]
+    if finding.effect > 0:
+        return float(np.max([one.p_above(margin) for one in tests]))
+    return float(np.max([one.p_below(-margin) for one in tests]))
+
+
+def _size(near_holm: float, beyond_holm: float) -> str:
+    """What is known of the size of a difference beside the margin."""
+    if near_holm < LEVEL:
+        return WITHIN
+    return MORE_THAN if beyond_holm < LEVEL else UNKNOWN
+
+
 def _decide(
-    finding: Finding, bounds: tuple[float, float], p_holm: float, p_range_holm: float
+    finding: Finding,
+    bounds: tuple[float, float],
+    p_holm: float,
+    p_range_holm: float,
+    size: str,
 ) -> tuple[str, str]:
-    """The verdict on a comparison, and its result in words."""
+    """The verdict on a comparison, and its result in words.
+
+    What is claimed to be more and is less, but by less than the margin, is the same in practice: no
+    contradiction.
+    """
     if finding.claimed.kind == "same":
         # Lakens (2017): a significant difference that is smaller than the margin is equivalent.
         if p_range_holm < LEVEL:
@@ -155,9 +195,10 @@ def _decide(
         sure = p_range_holm < LEVEL
     else:
         sure = p_holm < LEVEL and not _tied(finding, bounds)
+    side = _side(finding, bounds) + (f", {size}" if size else "")
     if points:
-        return HOLDS if sure else SAME_DIRECTION, _side(finding, bounds)
-    return CONTRADICTED if sure else CANNOT_TELL, _side(finding, bounds)
+        return HOLDS if sure else SAME_DIRECTION, side
+    return CONTRADICTED if sure and size != WITHIN else CANNOT_TELL, side
 
 
 def _points(finding: Finding, bounds: tuple[float, float]) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from directrank import learners
 from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
 from directrank.papers.shared.format import count
 from directrank.stats.clusters import clustered_mean, flips_by_group
+from directrank.stats.estimates import Estimate
 from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import wilcoxon
+from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.seeds import numpy_stream
 
@@ -82,6 +86,11 @@ class Method:
     def n_trials(self) -> int:
         """The least trials of a run."""
         return min(run.n_trials for run in self.runs)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether another training would give the same values."""
+        return all(learners.get(run.result.spec["learner"]).deterministic for run in self.runs)
 
     def query_groups(self, split: str = "test") -> pd.Series:
         """The group of every query of all folds; by fold and query id."""
@@ -165,12 +174,7 @@ def paired_values(
     methods = list(methods)
     values = [method.query_values(metric, split, empty) for method in methods]
     for method, series in zip(methods, values, strict=True):
-        if not series.index.equals(values[0].index):
-            raise DataError(
-                f"'{method.label}' and '{methods[0].label}' were not evaluated on the same queries",
-                "train both on the same prepared data",
-                file=method.runs[0].result.folder,
-            )
+        _require_same_queries(method, methods[0], series.index, values[0].index)
     return values
 
 
@@ -181,8 +185,64 @@ def paired_groups(
 
     It is None if every query is a group of its own, so that queries are independent.
     """
-    groups = methods[0].query_groups(split).reindex(values.index)
+    return groups_of(methods[0], values.index, split)
+
+
+def paired_trainings(
+    methods: Iterable[Method], metric: str, split: str = "test"
+) -> tuple[list[np.ndarray], pd.MultiIndex]:
+    """The values of each method in each of its trainings, for the same queries in the same order.
+
+    Returns:
+        ``[T, Q]`` for each method, and the fold and id of each query.
+
+    Raises:
+        DataError: as :func:`paired_values`.
+    """
+    methods = list(methods)
+    values = [method.trial_values(metric, split).dropna() for method in methods]
+    for method, frame in zip(methods, values, strict=True):
+        _require_same_queries(method, methods[0], frame.index, values[0].index)
+    return [frame.to_numpy().T for frame in values], values[0].index
+
+
+def _require_same_queries(a: Method, b: Method, of_a: pd.Index, of_b: pd.Index) -> None:
+    if not of_a.equals(of_b):
+        raise DataError(
+            f"'{a.label}' and '{b.label}' were not evaluated on the same queries",
+            "train both on the same prepared data",
+            file=a.runs[0].result.folder,
+        )
+
+
+def groups_of(method: Method, queries: pd.MultiIndex, split: str = "test") -> np.ndarray | None:
+    """The group of each query; None if every query is a group of its own, so that queries are
+    independent.
+
+    Args:
+        method: any of those that were evaluated on the queries.
+        queries: their folds and ids.
+        split: of the data.
+    """
+    groups = method.query_groups(split).reindex(queries)
     return None if groups.is_unique else groups.to_numpy()
+
+
+def compared(a: Method, b: Method, metric: str, split: str = "test") -> Estimate:
+    """The mean of ``a`` minus that of ``b``, for other queries and other trainings.
+
+    This is the study's standard of evidence; see :mod:`directrank.stats.two_way`. A single training
+    says nothing of others, unless nothing of it is random: then the error is NaN.
+
+    Raises:
+        DataError: the methods were not evaluated on the same queries.
+    """
+    (of_a, of_b), queries = paired_trainings([a, b], metric, split)
+    estimate = difference_over_queries_and_starts(
+        of_a, of_b, groups_of(a, queries, split), queries.get_level_values("fold").to_numpy()
+    )
+    known = all(method.n_trials > 1 or method.deterministic for method in (a, b))
+    return estimate if known else replace(estimate, error=math.nan, freedom=1.0)
 
 
 def over_trials(values: np.ndarray) -> dict[str, float]:

@@ -18,14 +18,17 @@ UNMEASURED = "not measured"
 #: The verdicts in the order of every page, with their meanings.
 MEANING = {
     HOLDS: "every part of the statement was confirmed, and significantly so",
-    CONTRADICTED: "some part of the statement was contradicted, and significantly so",
+    CONTRADICTED: (
+        "some part of the statement was contradicted, significantly so and by a difference that is "
+        "not shown to be smaller than the margin"
+    ),
     SAME_DIRECTION: (
         "every part was measured and has the stated direction, but at least one of them "
         "could be chance"
     ),
     CANNOT_TELL: (
-        "no part was contradicted significantly, but some part has the opposite "
-        "direction, is a tie, has too few values for a test, was not run, or states an equality "
+        "no part was contradicted, but some part has the opposite direction, is a tie (also one "
+        "within the margin), has too few values for a test, was not run, or states an equality "
         "for which neither equivalence nor a difference was shown"
     ),
     UNMEASURED: "no part of it was run",

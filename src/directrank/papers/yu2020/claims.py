@@ -16,7 +16,7 @@ from directrank.papers.shared.findings import (
     Outcome,
     difference,
     mean_of,
-    over_queries,
+    over_queries_and_trainings,
     value,
     welch_over_trials,
 )
@@ -51,15 +51,8 @@ DRAWS = 500
 
 
 def measurements(a: Method, b: Method, metric: str, split: str = "test") -> list[Measurement]:
-    """The difference of two cells, by Wilcoxon's test over the pooled queries as in the paper.
-
-    With several trials it must also generalise to other random starts, by Welch's test over trials.
-    """
-    tests = [over_queries(a, b, metric, None, split)]
-    if min(a.n_trials, b.n_trials) > 1:
-        starts = (cell.trial_means(metric, split) for cell in (a, b))
-        tests.insert(0, welch_over_trials(*starts))
-    return tests
+    """The difference of two cells, for other queries and other trainings."""
+    return over_queries_and_trainings(a, b, metric, split)
 
 
 def reported_cells(evidence: Evidence, *experiments: str) -> dict[str, Method]:

@@ -1,0 +1,41 @@
+"""The controls of the comparison: methods that hardly differ, and methods that learn nothing.
+
+The largest difference of two methods that hardly differ shows what is noise: queries, trainings and
+the choice of a configuration together. Nothing nearer than that is ranked.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+#: The end of the name of a method that is trained a second time, with other seeds.
+AGAIN = ", again"
+
+#: Losses that are nearly the same function (``docs/neural_ndcg_transpose.md``).
+ALIKE = (("NeuralNDCG", "NeuralNDCGᵀ"),)
+
+#: Methods that are not trained: a ranking by the feature that ranks the training queries best, and
+#: a random order.
+SINGLE_FEATURE, RANDOM_ORDER = "best single feature", "random order"
+UNTRAINED = (SINGLE_FEATURE, RANDOM_ORDER)
+
+
+def control_pairs(names: pd.DataFrame) -> list[tuple[int, int]]:
+    """The positions of both methods of every control, the smaller one first.
+
+    Args:
+        names: ``method`` and ``scorer`` of each method.
+    """
+    place = {
+        key: number
+        for number, key in enumerate(names[["method", "scorer"]].itertuples(False, None))
+    }
+    pairs = []
+    for (method, scorer), number in place.items():
+        others = [method + AGAIN, *(second for first, second in ALIKE if first == method)]
+        pairs += [
+            (min(number, place[other, scorer]), max(number, place[other, scorer]))
+            for other in others
+            if (other, scorer) in place
+        ]
+    return pairs
