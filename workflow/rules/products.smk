@@ -112,6 +112,30 @@ rule claims_page:
         " --out {output.csv:q} > {log:q} 2>&1"
 
 
+rule overview:
+    input:
+        claims=f"paper_tables/{EDITION}/claims.csv",
+        times=f"paper_tables/{EDITION}/claims{TIMES}",
+    output:
+        STUDY.overview_files(),
+    log:
+        f"logs/{EDITION}/overview.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        out=subpath(output[0], strip_suffix=".png"),
+        code=STUDY.page_code("directrank.papers.shared.overview"),
+    message:
+        "Drawing all claims in one picture"
+    shell:
+        '"$PYTHON" -m directrank claims picture {input.claims:q} --out {params.out:q}'
+        " > {log:q} 2>&1"
+
+
 rule claims_by_collection:
     input:
         values=STUDY.product_files("values"),

@@ -172,6 +172,18 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     merge.add_argument("--out", type=Path, required=True, help="the file to write, …/claims.csv")
     merge.set_defaults(run=_merge)
 
+    picture = subparsers.add_parser(
+        "picture",
+        help="draw every claim with our effect and the verdict",
+        description="Draw every measured claim in words, with the values that agree with it, our "
+        "effect with its interval, and the verdict.",
+        epilog="example: directrank claims picture paper_tables/real/claims.csv "
+        "--out figures/real/overview",
+    )
+    picture.add_argument("file", metavar="CSV", type=Path, help="written by `claims merge`")
+    picture.add_argument("--out", type=Path, required=True, help="the files, without suffix")
+    picture.set_defaults(run=_picture)
+
     collections = subparsers.add_parser(
         "collections",
         help="compare the verdicts on every collection",
@@ -287,6 +299,14 @@ def _merge(options: argparse.Namespace) -> None:
     write_page(merge(options.files, options.edition, options.out), page)
     print(options.out)
     print(page)
+
+
+def _picture(options: argparse.Namespace) -> None:
+    from directrank.papers.shared.claims import read_claims
+    from directrank.papers.shared.overview import draw
+
+    for path in draw(read_claims(options.file), options.out):
+        print(path)
 
 
 def _collections(options: argparse.Namespace) -> None:

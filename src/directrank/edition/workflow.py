@@ -405,6 +405,11 @@ class Workflow:
             return []
         return [f"paper_tables/{self.edition}/claims{end}" for end in (".csv", ".md", papers.TIMES)]
 
+    def overview_files(self) -> list[str]:
+        """The picture of all claims; empty if there are none."""
+        forms = papers.SUFFIXES["figure"] if self.claims_files() else ()
+        return [f"figures/{self.edition}/overview{form}" for form in forms]
+
     def claims_by_collection(self) -> list[str]:
         """The verdicts on every collection side by side; empty unless there are several."""
         if len(self.product_files("values")) < 2:
@@ -562,9 +567,10 @@ class Workflow:
         return digest_of([code(*modules), entries, stated, self._published()])
 
     def page_code(self, module: str) -> str:
-        """A digest of the code of a page of claims, of their statements and of published values."""
+        """A digest of the code of a page of claims, of their words and of published values."""
         stated = claims.published_claims(self.root / "paper_tables/published").to_json()
-        return digest_of([code(module), stated, self._published()])
+        rows = [row for paper in self.papers_with_claims() for row in claims_of(paper).values()]
+        return digest_of([code(module), stated, [row.name for row in rows], self._published()])
 
     def report_code(self) -> str:
         """A digest of the code of the report and of its templates."""

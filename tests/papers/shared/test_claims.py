@@ -72,7 +72,7 @@ def test_every_published_claim_of_a_paper_is_listed_once(tmp_path: Path) -> None
 
 
 def test_a_claim_that_no_list_has_is_stated_in_its_row(monkeypatch: Any) -> None:
-    row = claims.Claim("A beats B", "Table 1", needs=("table1",), function="x:x")
+    row = claims.Claim("A", "A beats B", "Table 1", needs=("table1",), function="x:x")
 
     def published(paper: str) -> dict[str, claims.Claim]:
         return {"M01": row} if paper == "bruch2019" else {}
@@ -83,7 +83,9 @@ def test_a_claim_that_no_list_has_is_stated_in_its_row(monkeypatch: Any) -> None
     row = replace(row, statement="", where="")
     with pytest.raises(ConfigError, match=r"claims\.yaml: M01 is stated nowhere"):
         claims.published_claims(PUBLISHED)
-    monkeypatch.setattr(claims, "claims_of", lambda paper: {"C01": claims.Claim("A", "B")})
+    monkeypatch.setattr(
+        claims, "claims_of", lambda paper: {"C01": claims.Claim("A", "A beats B", "B")}
+    )
     with pytest.raises(ConfigError, match="C01 is stated twice"):
         claims.published_claims(PUBLISHED)
 

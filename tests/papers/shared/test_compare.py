@@ -19,6 +19,7 @@ from papers_synthetic import PUBLISHED, make_plan, make_run, ndcg_means
 USUAL = """
 claims:
   M01:
+    name: ListNet beats RankNet
     own: [web30k]
     needs: [table1]
     compares:

@@ -13,6 +13,7 @@ from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, Comparison
 from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, spread
+from directrank.papers.shared.leads import training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -20,7 +21,6 @@ from directrank.papers.shared.methods import (
     paired_trainings,
     require_equal_folds,
 )
-from directrank.papers.shared.leads import training_sentence
 from directrank.system.errors import DataError
 
 

@@ -42,6 +42,7 @@ class Claim:
     The keys are explained in ``schemas/claims.schema.yaml``.
 
     Attributes:
+        name: the claim in a few words.
         statement: what the paper claims, for a claim that the published lists lack.
         where: the place in the paper, likewise.
         printed_numbers: whether the paper's own numbers support it, likewise.
@@ -56,6 +57,7 @@ class Claim:
             None if nothing of it was run.
     """
 
+    name: str = ""
     statement: str = ""
     where: str = ""
     printed_numbers: str = ""
