@@ -11,13 +11,11 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like
 from directrank.kernels.pairs import (
-    bounded_power,
+    begin_pairs,
     by_falling_label,
-    fill_up,
     ideal_dcg,
+    logistic_pair,
     room_for,
-    softplus,
-    split_exponentials,
     whole_vectors,
 )
 from directrank.lists.conventions import discount_sums, gains
@@ -130,21 +128,16 @@ def lambdarank_pushes(s, g, best, discounts, cut, place, level_end, n, sigma, ro
         sigma: steepness.
         room: ``[8, room_for(longest)]``; its last row holds :func:`ranks_of` the scores.
     """
-    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    mantissa, power, scaled, push = begin_pairs(s, place, n, sigma, room)
     gain, discount, behind, ranks = room[4], room[5], room[6], room[7]
-    split_exponentials(s, place, n, sigma, mantissa, power)
     for i in range(n):
         j = place[i]
-        scaled[i] = sigma * s[j]
         gain[i] = g[j] / best
         discount[i] = discounts[int(ranks[j]) - 1]
         behind[i] = ranks[j] > cut
-    fill_up(n, mantissa, power, -1)
-    scaled[n:] = -1e37
     gain[n:] = 0
     discount[n:] = 0
     behind[n:] = 0
-    push[:] = 0
     total = 0.0
     for i in range(n):
         cost, force = _swapped(
@@ -167,10 +160,9 @@ def _swapped(mantissa, power, scaled, gain, discount, behind, i, first, n, push)
     for j in range(whole_vectors(n - first)):
         change = (gain[i] - others_gain[j]) * abs(discount[i] - others_discount[j])
         change *= one - behind[i] * others_behind[j]
-        e = inverse * m[j] * bounded_power(p[j] - own)
-        s = one / (one + e)
-        cost += change * softplus(e, s, v[j] - mine)
-        pair = change * (e * s)
+        lost, push_of_pair, _ = logistic_pair(inverse, own, v[j] - mine, m[j], p[j])
+        cost += change * lost
+        pair = change * push_of_pair
         g[j] += pair
         force += pair
     return cost, force

@@ -15,15 +15,17 @@ because short rows are read faster whole: ``spans`` and ``order`` are None in ba
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, array
 from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.ndcg import in_distribution
 from directrank.kernels.numbers import exp, is_single, largest, like
-from directrank.lists.conventions import normalised_gains, rank_discounts
+from directrank.lists.conventions import rank_discounts
 from directrank.lists.flat import Lists
-from directrank.lists.inputs import checked_lists
 
 #: Rows of P that are processed together, and the number to multiples of which rows are filled up.
 ROWS, COLUMNS = 4, 16
@@ -53,27 +55,15 @@ def ndcg(
     rows_first: bool,
 ) -> Tensor:
     """Minus NDCG under NeuralSort; see :func:`directrank.losses.neural_ndcg`."""
-    scores, labels, mask = checked_lists(scores, labels, mask)
-    batch = Batch(scores, labels, mask)
-    value, gradient = batch.per_list(), batch.zeros()
-    discounts = rank_discounts(discount, batch.shape[1], k, scores.dtype)
-    flat_scores = batch.flat(scores)
-    batch.run(
-        _ndcg,
-        batch.pairs * (1 + iterations),
-        flat_scores,
-        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
-        discounts.numpy(),
-        float(tau),
-        int(iterations),
-        float(tolerance),
-        bool(rows_first),
-        batch.gradient_needed,
-        _orders(batch, flat_scores),
-        value,
-        gradient,
-    )
-    return batch.loss(-value, -gradient)
+
+    def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
+        discounts = rank_discounts(discount, batch.shape[1], k, batch.scores.dtype).numpy()
+        settings = float(tau), int(iterations), float(tolerance), bool(rows_first)
+        orders = _orders(batch, batch.flat(batch.scores))
+        arguments = discounts, *settings, batch.gradient_needed, orders
+        return batch.pairs * (1 + iterations), arguments
+
+    return in_distribution(_ndcg, scores, labels, mask, k, gain, discount, own)
 
 
 def sorted_expectation(

@@ -253,3 +253,30 @@ def softplus(e, s, difference):
         for term in range(33, 0, -2):
             series = like(z, 2.0 / term) + square * series
     return max(difference, like(z, 0.0)) + z * series
+
+
+@inlined
+def begin_pairs(values, place, n, sigma, room):
+    """What :func:`logistic_pair` needs of the first n documents in ``place``, filled up.
+
+    The rows of ``room`` become the mantissas and the powers of ``exp(sigma · values)``, ``sigma ·
+    values``, and the push of each document, which is 0 before any pair.
+    """
+    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
+    split_exponentials(values, place, n, sigma, mantissa, power)
+    for i in range(n):
+        scaled[i] = sigma * values[place[i]]
+    fill_up(n, mantissa, power, -1)
+    scaled[n:] = -1e37
+    push[:] = 0
+    return mantissa, power, scaled, push
+
+
+@inlined
+def logistic_pair(inverse, own_power, lead, mantissa, power):
+    """``log(1 + e)``, ``e / (1 + e)`` and ``1 / (1 + e)`` of ``e = exp(lead)``, the lead of a
+    document over one whose inverse mantissa and power are given."""
+    one = like(mantissa, 1.0)
+    e = inverse * mantissa * bounded_power(power - own_power)
+    s = one / (one + e)
+    return softplus(e, s, lead), e * s, s

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.ndcg import in_distribution, top_discounts
 from directrank.kernels.numbers import exp, largest, like
 from directrank.kernels.soft_ranks import sorted_lists
-from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists
-from directrank.lists.inputs import checked_lists
 
 
 def ndcg(
@@ -26,24 +27,14 @@ def ndcg(
     straight_through: bool,
 ) -> Tensor:
     """Minus NDCG under NeuralSort's rows; see :func:`directrank.losses.pirank`."""
-    scores, labels, mask = checked_lists(scores, labels, mask)
-    batch = Batch(scores, labels, mask)
-    B, L = batch.shape
-    value, gradient = batch.per_list(), batch.zeros()
-    discounts = rank_discounts(discount, L if k is None else min(k, L), dtype=scores.dtype)
-    batch.run(
-        _ndcg,
-        B * L * len(discounts),
-        batch.flat(scores),
-        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
-        sorted_lists(batch, scores, mask),
-        discounts.numpy(),
-        per_list(tau, B),
-        bool(straight_through),
-        value,
-        gradient,
-    )
-    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+    def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
+        discounts = top_discounts(batch, discount, k)
+        order, taus = sorted_lists(batch, batch.scores, mask), per_list(tau, batch.shape[0])
+        work = batch.shape[0] * batch.shape[1] * len(discounts)
+        return work, (order, discounts, taus, bool(straight_through))
+
+    return in_distribution(_ndcg, scores, labels, mask, k, gain, discount, own)
 
 
 @inlined

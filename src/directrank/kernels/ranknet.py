@@ -10,12 +10,10 @@ from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
 from directrank.kernels.numbers import like
 from directrank.kernels.pairs import (
-    bounded_power,
+    begin_pairs,
     by_falling_label,
-    fill_up,
+    logistic_pair,
     room_for,
-    softplus,
-    split_exponentials,
     whole_vectors,
 )
 from directrank.lists.flat import Flat, Lists
@@ -80,13 +78,7 @@ def ranknet_pushes(s, place, level_end, n, sigma, room):
         sigma: steepness.
         room: ``[4, room_for(longest)]``.
     """
-    mantissa, power, scaled, push = room[0], room[1], room[2], room[3]
-    split_exponentials(s, place, n, sigma, mantissa, power)
-    for i in range(n):
-        scaled[i] = sigma * s[place[i]]
-    fill_up(n, mantissa, power, -1)
-    scaled[n:] = -1e37
-    push[:] = 0
+    mantissa, power, scaled, push = begin_pairs(s, place, n, sigma, room)
     total = 0.0
     for i in range(n):
         cost, force = _lost(mantissa, power, scaled, i, level_end[i], n, push)
@@ -98,14 +90,12 @@ def ranknet_pushes(s, place, level_end, n, sigma, room):
 @inlined
 def _lost(mantissa, power, scaled, i, first, n, push):
     """Costs and forces of document i against those from ``first`` on, whose push is accumulated."""
-    one = like(mantissa[0], 1.0)
-    inverse, own, mine = one / mantissa[i], power[i], scaled[i]
+    inverse, own, mine = like(mantissa[0], 1.0) / mantissa[i], power[i], scaled[i]
     cost = force = like(mantissa[0], 0.0)
     m, p, v, g = mantissa[first:], power[first:], scaled[first:], push[first:]
     for j in range(whole_vectors(n - first)):
-        e = inverse * m[j] * bounded_power(p[j] - own)
-        s = one / (one + e)
-        cost += softplus(e, s, v[j] - mine)
-        g[j] += e * s
-        force += e * s
+        lost, pair, _ = logistic_pair(inverse, own, v[j] - mine, m[j], p[j])
+        cost += lost
+        g[j] += pair
+        force += pair
     return cost, force

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled
+from directrank.kernels.ndcg import at_ranks, front_of
 from directrank.kernels.pairs import (
     discount_at,
     front_first,
     gradient_of_derivatives,
-    ideal_dcg,
     room_for,
     sigmoid_gradient,
     sigmoid_sums,
@@ -22,10 +20,8 @@ from directrank.kernels.pairs import (
     split_exponentials,
     whole_vectors,
 )
-from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
 from directrank.lists.flat import Lists
 from directrank.lists.gradient import once_differentiable
-from directrank.lists.inputs import one_of
 
 #: The largest number of pairs of a list whose derivatives are kept from one pass to the next. They
 #: leave space for the rest in a core's cache; for longer lists they are computed again.
@@ -69,27 +65,9 @@ def ndcg(
     beta: float,
 ) -> Tensor:
     """Minus NDCG at sigmoid ranks; see :func:`directrank.losses.approx_ndcg`."""
-    one_of(discount, DISCOUNTS, "discount")
     batch = Batch(scores, labels, mask)
-    B, L = batch.shape
-    value = batch.per_list()
-    needed = batch.gradient_needed
-    gradient = batch.zeros()
-    batch.run(
-        _ndcg,
-        batch.pairs,
-        batch.flat(batch.scores),
-        batch.flat(gains(batch.labels, gain)),
-        per_list(alpha, B),
-        math.inf if k is None else float(k),
-        float(beta),
-        discount == "letor",
-        discount_sums(discount, L, k),
-        needed,
-        value,
-        gradient,
-    )
-    return batch.loss(-value, np.negative(gradient, out=gradient))
+    own = per_list(alpha, batch.shape[0]), batch.gradient_needed
+    return at_ranks(_ndcg, batch, batch.pairs, k, gain, discount, beta, *own)
 
 
 @compiled
@@ -135,11 +113,11 @@ def _ndcg(
     scores,
     gains,
     alpha,
+    gradient_needed,
     cut,
     beta,
     letor,
     cumulative,
-    gradient_needed,
     value,
     gradient,
 ):
@@ -156,10 +134,7 @@ def _ndcg(
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
-        n_front = front_first(gains[first : first + n], place)
-        for i in range(n_front):
-            weights[i] = gains[first + place[i]]
-        best = ideal_dcg(weights, n_front, n, cumulative)
+        n_front, best = front_of(gains[first : first + n], cumulative, place, weights)
         if best <= 0:
             continue
         split_exponentials(scores[first : first + n], place, n, -alpha[b], mantissa, power)

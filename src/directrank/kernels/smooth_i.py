@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.ndcg import in_distribution, top_discounts
 from directrank.kernels.numbers import exp, largest, like
-from directrank.lists.conventions import normalised_gains, rank_discounts
 from directrank.lists.flat import Lists
-from directrank.lists.inputs import checked_lists
 
 #: Smaller factors of a document count as 0, because they would become denormal, which is slow.
 LEAST = 1e-30
@@ -34,23 +35,13 @@ def ndcg(
     """
     if not stop_gradient:
         return NotImplemented
-    scores, labels, mask = checked_lists(scores, labels, mask)
-    batch = Batch(scores, labels, mask)
-    B, L = batch.shape
-    value, gradient = batch.per_list(), batch.zeros()
-    discounts = rank_discounts(discount, L if k is None else min(k, L), dtype=scores.dtype)
-    batch.run(
-        _ndcg,
-        B * L * len(discounts),
-        batch.flat(scores),
-        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
-        discounts.numpy(),
-        per_list(alpha, B),
-        float(delta),
-        value,
-        gradient,
-    )
-    return batch.loss(-value, np.negative(gradient, out=gradient))
+
+    def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
+        discounts = top_discounts(batch, discount, k)
+        work = batch.shape[0] * batch.shape[1] * len(discounts)
+        return work, (discounts, per_list(alpha, batch.shape[0]), float(delta))
+
+    return in_distribution(_ndcg, scores, labels, mask, k, gain, discount, own)
 
 
 @inlined

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from torch import Tensor
 
 from directrank.kernels.batch import Batch, per_list
 from directrank.kernels.compiling import compiled
-from directrank.kernels.pairs import discount_at, front_first, ideal_dcg
+from directrank.kernels.ndcg import at_ranks, front_of
+from directrank.kernels.pairs import discount_at
 from directrank.kernels.soft_rank_parts import (
     laplace,
     laplace_gradient,
@@ -17,9 +16,7 @@ from directrank.kernels.soft_rank_parts import (
     project_gradient,
 )
 from directrank.kernels.soft_ranks import WORK, sorted_lists
-from directrank.lists.conventions import DISCOUNTS, discount_sums, gains
 from directrank.lists.flat import Lists
-from directrank.lists.inputs import one_of
 
 #: The kinds of ranks, by number.
 KINDS = ("l2", "entropic", "laplace")
@@ -41,7 +38,7 @@ def fast_soft_ndcg(
     """Minus NDCG at projected ranks; see :func:`directrank.losses.fast_soft_ndcg`."""
     if regularisation not in KINDS[:LAPLACE]:
         return NotImplemented
-    return _loss(regularisation, scores, labels, mask, k, gain, discount, tau, beta)
+    return _loss(regularisation, Batch(scores, labels, mask), mask, k, gain, discount, tau, beta)
 
 
 def lapsum_ndcg(
@@ -56,13 +53,12 @@ def lapsum_ndcg(
     beta: float,
 ) -> Tensor:
     """Minus NDCG at Laplace ranks; see :func:`directrank.losses.lapsum_ndcg`."""
-    return _loss("laplace", scores, labels, mask, k, gain, discount, tau, beta)
+    return _loss("laplace", Batch(scores, labels, mask), mask, k, gain, discount, tau, beta)
 
 
 def _loss(
     kind: str,
-    scores: Tensor,
-    labels: Tensor,
+    batch: Batch,
     mask: Lists | None,
     k: int | None,
     gain: str,
@@ -70,26 +66,9 @@ def _loss(
     tau: float | Tensor,
     beta: float,
 ) -> Tensor:
-    one_of(discount, DISCOUNTS, "discount")
-    batch = Batch(scores, labels, mask)
-    B, L = batch.shape
-    value, gradient = batch.per_list(), batch.zeros()
-    batch.run(
-        _ndcg,
-        WORK * batch.documents,
-        batch.flat(batch.scores),
-        batch.flat(gains(batch.labels, gain)),
-        sorted_lists(batch, batch.scores, mask),
-        per_list(tau, B),
-        KINDS.index(kind),
-        math.inf if k is None else float(k),
-        float(beta),
-        discount == "letor",
-        discount_sums(discount, L, k),
-        value,
-        gradient,
-    )
-    return batch.loss(-value, np.negative(gradient, out=gradient))
+    order = sorted_lists(batch, batch.scores, mask)
+    own = order, per_list(tau, batch.shape[0]), KINDS.index(kind)
+    return at_ranks(_ndcg, batch, WORK * batch.documents, k, gain, discount, beta, *own)
 
 
 @compiled
@@ -124,10 +103,7 @@ def _ndcg(
     for b in range(begin, end):
         value[b] = 0
         first, n = starts[b], lengths[b]
-        n_front = front_first(gains[first : first + n], front)
-        for i in range(n_front):
-            weights[i] = gains[first + front[i]]
-        best = ideal_dcg(weights, n_front, n, cumulative)
+        n_front, best = front_of(gains[first : first + n], cumulative, front, weights)
         if best <= 0:
             continue
         temperature = tau[b]

@@ -20,11 +20,11 @@ from torch import Tensor
 
 from directrank.kernels.batch import Batch
 from directrank.kernels.compiling import compiled, inlined
+from directrank.kernels.ndcg import in_distribution
 from directrank.kernels.numbers import exp, is_single, like
 from directrank.kernels.pairs import room_for, whole_vectors
-from directrank.lists.conventions import discount, normalised_gains
+from directrank.lists.conventions import discount
 from directrank.lists.flat import Lists
-from directrank.lists.inputs import checked_lists
 
 _discount = discount
 
@@ -67,22 +67,14 @@ def ndcg(
     """
     if k is not None or discount != "log2":
         return NotImplemented
-    scores, labels, mask = checked_lists(scores, labels, mask)
-    batch = Batch(scores, labels, mask)
-    value, gradient = batch.per_list(), batch.zeros()
-    bases, amounts = powers_of_discount(batch.shape[1], scores.dtype)
-    batch.run(
-        _softrank,
-        batch.pairs * len(bases) // 2,
-        batch.flat(scores),
-        batch.flat(normalised_gains(labels, mask, gain, discount, k)),
-        float(sigma),
-        scores.new_tensor([1 - z for z in bases]).numpy(),
-        scores.new_tensor(amounts).numpy(),
-        value,
-        gradient,
-    )
-    return batch.loss(-value, -gradient)
+
+    def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
+        bases, amounts = powers_of_discount(batch.shape[1], batch.scores.dtype)
+        powers = [1 - z for z in bases], amounts
+        each = (batch.scores.new_tensor(numbers).numpy() for numbers in powers)
+        return batch.pairs * len(bases) // 2, (float(sigma), *each)
+
+    return in_distribution(_softrank, scores, labels, mask, k, gain, discount, own)
 
 
 @lru_cache(maxsize=64)
