@@ -112,12 +112,13 @@ def update():
 
 
 def draw():
-    counters = Counters(torch.tensor([1, 2]), torch.tensor([3]), 1)
+    counters = Counters.of_models(torch.tensor([1, 2]), torch.tensor([3]), 1)
     lists = DeviceFlat(torch.tensor([[0, 100], [300, 500]]), 256, 600)
-    draws.factors_of_rows(counters, lists, 300, 70, 0.9)
-    draws.factors_of_pairs(counters, 2, 2, 256, 0.9)
-    for normal in (False, True):
-        draws.drawn(counters, torch.zeros(600), lists, normal)
+    for dtype in (torch.float32, torch.float64):
+        draws.factors_of_rows(torch.zeros(2, 300, 70, dtype=dtype), lists, counters, 6554)
+        draws.factors_of_pairs(torch.zeros(2, 2, 256, 256, dtype=dtype), counters, 6554)
+    draws.uniform_by_document(torch.zeros(600), lists, counters)
+    draws.uniform_by_document(torch.zeros(2, 300), torch.ones(2, 300) > 0, counters)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from directrank.system.seeds import torch_stream
+from directrank.lists.draws import Counters
+from directrank.system.seeds import derive_seed, torch_stream
+
+
+def counters(models: int, lists: int, step: int = 1, first: int = 0) -> Counters:
+    """Random numbers of a step for so many lists of each of some models from ``first`` on."""
+    seeds = [derive_seed("dropout", first + number) for number in range(models)]
+    return Counters.of_models(torch.tensor(seeds), torch.tensor([step]), lists)
 
 
 def step(model: nn.Module, x, rows, lengths) -> dict[str, torch.Tensor]:
     """Scores of real documents (all are if ``rows`` is None) and the gradients of a step."""
-    scores = model(x, rows, lengths)
+    drawn = counters(len(next(model.parameters())), np.shape(lengths)[1])
+    scores = model(x, rows, lengths, drawn)
     if rows is not None:
         scores = torch.where(rows, scores, 0)
     weights = torch.randn(scores.shape, generator=torch_stream("weights")).to(scores)

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from directrank import losses
-from directrank.lists.draws import Streams
+from directrank.kernels.dispatch import accelerated
+from directrank.lists import draws
+from directrank.lists.draws import Counters
 from directrank.system.errors import DirectrankError
 from losses_cases import DRAWN, LOSSES, random_lists, value_and_gradient
 
@@ -153,21 +155,32 @@ def test_lists_of_several_models_draw_what_each_would_draw_alone(name):
     mask[2:4, 9:] = False  # the lists of the second model are shorter than the others
     scores[0, :4] = 0.5  # ties, which twin_ndcg breaks at random
     loss, options = losses.get(name), LOSSES.get(name, {})
-    alone, streams = [], [torch.Generator().manual_seed(seed) for seed in range(3)]
-    for model, generator in enumerate(streams):
+    seeds, draw = torch.tensor([3, 4, 5]), accelerated(draws.uniform_by_document)
+
+    def counters(some: Tensor, step: int = 1) -> Counters:
+        return Counters.of_models(some, torch.tensor([step]), B // 3, draw)
+
+    alone = []
+    for model in range(3):
         own = slice(2 * model, 2 * model + 2)
         end = int(mask[own].any(0).nonzero()[-1]) + 1
-        alone.append(
-            loss(
-                scores[own, :end],
-                labels[own, :end],
-                mask[own, :end],
-                generator=generator,
-                **options,
-            )
-        )
-    states = [generator.get_state() for generator in streams]
-    streams = [torch.Generator().manual_seed(seed) for seed in range(3)]
-    together = loss(scores, labels, mask, generator=Streams(streams), **options)
+        lists = scores[own, :end], labels[own, :end], mask[own, :end]
+        alone.append(loss(*lists, generator=counters(seeds[model : model + 1]), **options))
+    together = loss(scores, labels, mask, generator=counters(seeds), **options)
     torch.testing.assert_close(together, torch.cat(alone))
-    assert all(map(torch.equal, [generator.get_state() for generator in streams], states))
+    other = loss(scores, labels, mask, generator=counters(seeds, step=2), **options)
+    assert name not in DRAWN or not torch.equal(together, other)
+
+
+@pytest.mark.parametrize("name", [*DRAWN, "twin_ndcg"])
+def test_numbers_of_the_kernel_are_those_of_the_formula(name):
+    lists, options = random_lists(B, L), LOSSES.get(name, {})
+    results = [
+        losses.get(name)(
+            *lists,
+            generator=Counters.of_models(torch.tensor([3, 4]), torch.tensor([9]), B // 2, draw),
+            **options,
+        )
+        for draw in (draws.uniform_by_document, accelerated(draws.uniform_by_document))
+    ]
+    assert torch.equal(*results)

@@ -469,12 +469,11 @@ def test_models_that_differ_in_temperature_share_a_call(name, option, values):
     lists = made(12, 3)
     scores = torch.from_numpy(lists.features[:, :4].T.copy()).double()
     settings = [{"name": name, option: value} for value in values]
-    generators = [torch.Generator() for _ in values]
-    objective = Objective(settings, "mean", generators)
+    objective = Objective(settings, "mean")
     together = objective(scores, layout(lists))
     assert len(objective._calls) == 1
     for model in range(4):
-        alone = Objective([settings[model]], "mean", [torch.Generator()])
+        alone = Objective([settings[model]], "mean")
         expected = alone(scores[model : model + 1], layout(lists))
         torch.testing.assert_close(together[model : model + 1], expected)
 

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from directrank import models
 from directrank.learners.neural.batches import Feeder
 from directrank.lists.packed import RankedLists
-from directrank.models.context_layers import Dropout, StackedLayerNorm
+from directrank.models.context_layers import StackedLayerNorm
+from directrank.models.dropout import Dropout
 from directrank.models.encoder import Encoder
 from directrank.system.errors import ConfigError
-from directrank.system.seeds import numpy_stream, torch_stream
+from directrank.system.seeds import torch_stream
+from scorer_steps import counters
 
 F = 5
 LENGTHS = np.array([3, 40, 1, 7, 40, 12, 2, 39])
@@ -70,7 +72,7 @@ def test_grouping_lists_by_length_changes_nothing_but_rounding(by_pytorch, monke
 
     def outcome() -> list[Tensor]:
         model = built(dropout=0.3).train()
-        scores = model(x, None, LENGTHS[None])[0]
+        scores = model(x, None, LENGTHS[None], counters(1, len(LENGTHS)))[0]
         (scores * weights).sum().backward()
         return [scores.detach(), *(p.grad.clone() for p in model.parameters())]
 
@@ -111,15 +113,17 @@ def test_a_stack_scores_and_learns_as_its_models_do_alone(training):
     x = documents(3, 50)
     rows = torch.arange(50) < torch.from_numpy(totals)[:, None]
     stack = built(3).train(training)
-    together = stack(torch.where(rows[..., None], x, 99.0), rows, lengths)
+    seen = torch.where(rows[..., None], x, 99.0)
+    together = stack(seen, rows, lengths, counters(3, 4))
     (together * rows).sin().sum().backward()
     for number, total in enumerate(totals):
         alone = built(1, number).train(training)
-        scores = alone(x[number : number + 1, :total], None, lengths[number : number + 1])
+        own, drawn = x[number : number + 1, :total], counters(1, 4, first=number)
+        scores = alone(own, None, lengths[number : number + 1], drawn)
         assert torch.allclose(scores[0], together[number, :total], atol=1e-5)
         scores.sin().sum().backward()
-        for own, shared in zip(alone.parameters(), stack.parameters(), strict=True):
-            assert torch.allclose(own.grad[0], shared.grad[number], atol=1e-4)
+        for single, shared in zip(alone.parameters(), stack.parameters(), strict=True):
+            assert torch.allclose(single.grad[0], shared.grad[number], atol=1e-4)
 
 
 @pytest.mark.usefixtures("each_way")
@@ -184,15 +188,16 @@ def test_it_is_pytorchs_pre_norm_encoder_between_two_linear_layers(training):
 def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(by_pytorch, monkeypatch):
     drawn = []
 
-    def factors(self, bits: Tensor) -> Tensor:
+    def factors(values: Tensor, *_: object) -> Tensor:
         stream = torch_stream("drawn", len(drawn))
-        drawn.append(torch.rand(bits.shape, generator=stream).round() * 2)
+        drawn.append(torch.rand(values.shape, generator=stream).round() * 2)
         return drawn[-1].clone()
 
-    monkeypatch.setattr(Dropout, "factors", factors)
+    monkeypatch.setattr("directrank.models.dropout._of_rows", factors)
+    monkeypatch.setattr("directrank.models.dropout._of_pairs", factors)
     model = built(blocks=1, heads=1, dropout=0.5).train()
     x = documents(1, 9)
-    result = model(x)[0]
+    result = model(x, counters=counters(1, 1))[0]
     gradients = torch.autograd.grad(result.sin().sum(), list(model.parameters()))
     (block,) = model.blocks
     attention, added, hidden, added_last = (each.view(1, 9, -1) for each in drawn)
@@ -211,25 +216,23 @@ def test_dropout_acts_on_attention_hidden_values_and_what_a_block_adds(by_pytorc
 
 def test_dropout_drops_the_share_asked_for_and_keeps_the_mean():
     for probability in (0.1, 0.5, 0.9):
-        dropout = Dropout(probability, streams(1))
-        factors = dropout.factors(dropout.drawn(0, 200_401))
+        dropout = Dropout(probability, counters(1, 1), np.array([[4001]]), 1, 4001)
+        factors = dropout.of_rows(torch.zeros(1, 4001, 50))
         assert (factors == 0).float().mean() == pytest.approx(probability, abs=5e-3)
         assert factors.mean() == pytest.approx(1, abs=0.02)
-        assert len(factors.unique()) == 2
+        assert factors.unique().tolist() == [0, np.float32(dropout.scale)]
 
 
 @pytest.mark.usefixtures("each_way")
-def test_dropout_goes_on_where_its_saved_state_left_off():
+def test_dropout_depends_on_the_step_and_on_nothing_before_it():
     x, lengths = documents(1, 20), np.array([[8, 12]])
     model = built().train()
-    model(x, None, lengths)
-    states = [generator.get_state() for generator in model.generators]
-    expected = model(x, None, lengths)
-    resumed = built().train()
-    for generator, state in zip(resumed.generators, states, strict=True):
-        generator.set_state(state)
-    assert torch.equal(resumed(x, None, lengths), expected)
-    assert not torch.equal(built().train()(x, None, lengths), expected)
+    model(x, None, lengths, counters(1, 2, step=1))
+    expected = model(x, None, lengths, counters(1, 2, step=2))
+    assert torch.equal(built().train()(x, None, lengths, counters(1, 2, step=2)), expected)
+    assert not torch.equal(model(x, None, lengths, counters(1, 2, step=1)), expected)
+    with pytest.raises(ValueError, match="counters"):
+        model(x, None, lengths)
 
 
 def test_the_layer_norm_has_the_unbiased_deviation_and_survives_equal_values():
@@ -274,8 +277,7 @@ def test_cut_lists_keep_a_relevant_document_where_there_is_one():
         query_ids=np.array([1, 2]),
     )
     feeder = Feeder(lists, torch.float32, torch.device("cpu"), 3, "random_relevant")
-    stream = numpy_stream("cut")
-    draws = [feeder.draw(np.array([[0, 1]]), [stream]) for _ in range(30)]
+    draws = [feeder.draw(np.array([[0, 1]]), [1], step) for step in range(30)]
     for batch in draws:
         assert batch.lengths.ravel().tolist() == [3, 3]
         assert 29 in batch.features[0, :3, 0]

@@ -10,6 +10,7 @@ from torch import nn
 from directrank import models
 from directrank.system.errors import ConfigError
 from directrank.system.seeds import torch_stream
+from scorer_steps import counters
 
 ARCHITECTURES = {
     "R5": {"activation": "relu", "output_activation": True},
@@ -119,13 +120,14 @@ def test_a_stack_trains_as_its_models_do_alone_whatever_the_padding(norm, output
     rows = torch.arange(15) < torch.from_numpy(totals)[:, None]
     x = torch.where(rows[..., None], documents(15, 3), 99.0)
     stack = build("R5", 3, **settings).train()
-    for _ in range(2):  # the second draws further along each stream
-        together = stack(x, rows, lengths)
+    for number in (1, 2):
+        together = stack(x, rows, lengths, counters(3, 3, step=number))
     for number in range(3):
         alone = build("R5", 1, number, **settings).train()
         own = x[number : number + 1, : totals[number]]
-        for _ in range(2):
-            scores = alone(own, None, lengths[number : number + 1])[0]
+        for taken in (1, 2):
+            drawn = counters(1, 3, step=taken, first=number)
+            scores = alone(own, None, lengths[number : number + 1], drawn)[0]
         assert torch.allclose(together[number, : totals[number]], scores, atol=1e-5)
         for name, value in alone.state_dict().items():
             assert torch.allclose(value[0], stack.state_dict()[name][number], atol=1e-5), name
@@ -167,7 +169,7 @@ def test_dropout_falls_before_the_second_to_fourth_layer_in_training_alone():
     seen = []
     for layer in model.layers:
         layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
-    model(documents(), None, QUERIES)
+    model(documents(), None, QUERIES, counters(1, QUERIES.shape[1]))
     # ReLU leaves half of the values at zero, dropout half of the rest.
     zeros = [float((x == 0).float().mean()) for x in seen]
     assert zeros[0] == 0

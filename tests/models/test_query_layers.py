@@ -14,7 +14,7 @@ from directrank.kernels import threads
 from directrank.kernels.compiling import compiled
 from directrank.kernels.numbers import expm1
 from directrank.lists.documents import Documents
-from directrank.models.query_layers import MOST_RUNS, WIDEST, QueryLayers
+from directrank.models.query_layers import MOST_CHUNKS, WIDEST, QueryLayers
 from directrank.system.seeds import torch_stream
 from scorer_steps import documents_seen, step
 
@@ -36,12 +36,12 @@ SETTINGS = (
     {"hidden": []},
 )
 
-#: Documents of each query of each model: one query, several, more than runs, several models of
+#: Documents of each query of each model: one query, several, more than chunks, several models of
 #: different numbers, queries of one document and of none.
 LENGTHS = (
     [[30]],
     [[5, 1, 9, 40]],
-    [[3 + number % 4 for number in range(2 * MOST_RUNS + 3)]],
+    [[3 + number % 4 for number in range(2 * MOST_CHUNKS + 3)]],
     [[5, 9], [14, 1], [2, 3]],
     [[0, 7, 0], [4, 0, 6]],
 )
@@ -187,9 +187,9 @@ def test_gradients_of_documents_wide_layers_and_half_precision_are_left_to_pytor
 
 
 def test_steps_are_known_to_be_compiled_loops():
-    assert build().in_loops(1)
-    assert not build(hidden=[WIDEST + 1]).in_loops(1e6)
-    assert not build().to(torch.bfloat16).in_loops(1)
+    assert build().compiled
+    assert not build(hidden=[WIDEST + 1]).compiled
+    assert not build().to(torch.bfloat16).compiled
 
 
 def test_more_documents_than_rows_are_refused():

@@ -128,7 +128,7 @@ def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):
     for other in ("losses/_listmle.py", "metrics/_err.py", "models/linear.py"):
         edit(copied_package / other)
     assert printed(copied_package, "provenance.run_digest(spec)", SPEC) == digest
-    for own in ("losses/_listnet.py", "metrics/packed.py", "kernels/optimisers.py"):
+    for own in ("losses/_listnet.py", "metrics/packed.py", "kernels/philox.py"):
         edit(copied_package / own)
         changed = printed(copied_package, "provenance.run_digest(spec)", SPEC)
         assert changed != digest, own

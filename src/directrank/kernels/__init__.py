@@ -22,7 +22,9 @@ def _under(relaxations: dict[tuple[str, str], str]) -> dict[Key, str]:
 
 
 _CPU: dict[Key, str] = {
-    "learners.neural.optimisers:Loops": "kernels.optimisers:move",
+    "lists.draws:factors_of_pairs": "kernels.philox:factors_of_pairs",
+    "lists.draws:factors_of_rows": "kernels.philox:factors_of_rows",
+    "lists.draws:uniform_by_document": "kernels.philox:uniform_by_document",
     "losses._k_song:hinged_dcg": "kernels.k_song:hinged_dcg",
     "losses._lambda_loss:lambda_loss": "kernels.lambda_loss:lambda_loss",
     "losses._lambdarank:lambdarank": "kernels.lambdarank:lambdarank",
@@ -33,7 +35,6 @@ _CPU: dict[Key, str] = {
     "losses._stochastic_rank:noisy_dcg": "kernels.stochastic_rank:noisy_dcg",
     "losses._xe_ndcg:cross_entropy": "kernels.xe_ndcg:cross_entropy",
     "losses._yeti_loss:costs_of_neighbours": "kernels.yeti_loss:costs_of_neighbours",
-    "models.blocks:relu_layers": "kernels.layers:forward",
     "models.encoder:Encoder": "kernels.encoder:forward",
     "models.query_layers:QueryLayers": "kernels.query_layers:forward",
     "relaxations.fast_soft_rank:projected_ranks": "kernels.soft_ranks:projected_ranks",
@@ -66,6 +67,9 @@ _CPU: dict[Key, str] = {
 _CUDA: dict[Key, str] = {
     "learners.neural.optimisers:Adagrad": "kernels.gpu.optimisers:adagrad",
     "learners.neural.optimisers:Adam": "kernels.gpu.optimisers:adam",
+    "lists.draws:factors_of_pairs": "kernels.gpu.draws:factors_of_pairs",
+    "lists.draws:factors_of_rows": "kernels.gpu.draws:factors_of_rows",
+    "lists.draws:uniform_by_document": "kernels.gpu.draws:uniform_by_document",
     "losses._compositions:gumbel_approx_ndcg": "kernels.gpu.gumbel:gumbel_approx_ndcg",
     "losses._k_song:k_song": "kernels.gpu.k_song:k_song",
     "losses._lambda_loss:lambda_loss": "kernels.gpu.logistic:lambda_loss",

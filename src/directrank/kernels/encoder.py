@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
-from directrank.kernels.layers import add_product, columns, pages
+from directrank.kernels.layers import add_product, columns, input_of, matrix, pages
 from directrank.kernels.numbers import exp, largest
-from directrank.kernels.query_layers import input_of, matrix
+from directrank.kernels.philox import Dropping, draw, halves
 
 #: The documents that a block has at most, unless a single list has more.
 BLOCK = 256
@@ -36,9 +36,9 @@ class Plan(NamedTuple):
     Attributes:
         items: int64 ``[blocks, 5]``: the model m, the first document and the one after the last,
             the first list and the one after the last. The blocks of a model are contiguous.
-        runs: int64 ``[runs, 2]``, the first of the contiguous blocks of a model that are processed
-            in turn, and the one after the last.
-        first: int64 ``[M + 1]``, each model's first run, and the number of runs.
+        chunks: int64 ``[chunks, 2]``, the first of the contiguous blocks of a model that are
+            processed in turn, and the one after the last.
+        first: int64 ``[M + 1]``, each model's first chunk, and the number of chunks.
         starts: int64 ``[M, B + 1]``, each list's first document.
         pairs: int64 ``[M, B + 1]``, how many pairs of documents of one list come before each list,
             among those of all models.
@@ -50,12 +50,11 @@ class Plan(NamedTuple):
         width, inner: of a document, and of the hidden layer of the feed-forward part.
         parameters: all parameters, one after the other, see :data:`OF_HALF`.
         before: int64, how many numbers of a model come before each parameter.
-        drawn: int16, the numbers drawn for dropout.
-        at_drawn: int64 ``[halves, 2, M]``, where those of a model begin, for what is between the
-            products of a half (the weights of the attention, or the hidden layer) and for its
-            result. Without dropout it is ``[0, 2, M]``, and all numbers are zero.
-        threshold, factor: a value with a number below the threshold is dropped; others are
-            multiplied by the factor.
+        dropping: the dropout of what is between the products of a half (the weights of the
+            attention, or the hidden layer) and of its result, which are drawn in this order.
+        at_bits: int64 ``[halves, 2]``, where the bits of both begin, document by document, or list
+            by list and head by head. Without dropout it is ``[0, 2]``, and all bits are zero.
+        of_pairs: int64 ``[M, B]``, where those of each list's pairs begin among those of all.
         kept: of each document what the gradient needs, see :func:`columns_of`; empty if no gradient
             is needed.
         weights: those of the attention, before dropout, of each layer for all pairs of documents of
@@ -65,7 +64,7 @@ class Plan(NamedTuple):
     """
 
     items: np.ndarray
-    runs: np.ndarray
+    chunks: np.ndarray
     first: np.ndarray
     starts: np.ndarray
     pairs: np.ndarray
@@ -77,10 +76,9 @@ class Plan(NamedTuple):
     inner: int
     parameters: np.ndarray
     before: np.ndarray
-    drawn: np.ndarray
-    at_drawn: np.ndarray
-    threshold: int
-    factor: float
+    dropping: Dropping
+    at_bits: np.ndarray
+    of_pairs: np.ndarray
     kept: np.ndarray
     weights: np.ndarray
     inverse: np.ndarray
@@ -88,22 +86,22 @@ class Plan(NamedTuple):
 
 
 @compiled
-def cut(lengths, most_runs):
-    """``items``, ``runs``, ``first``, ``starts`` and ``pairs`` of a :class:`Plan`.
+def cut(lengths, most_chunks):
+    """``items``, ``chunks``, ``first``, ``starts`` and ``pairs`` of a :class:`Plan`.
 
     Args:
         lengths: int64 ``[M, B]``.
-        most_runs: of a model; all have the same number of blocks except the last.
+        most_chunks: of a model; all have the same number of blocks except the last.
     """
     models, B = lengths.shape
     items = np.empty((models * B, 5), np.int64)
-    runs = np.empty((models * B, 2), np.int64)
+    chunks = np.empty((models * B, 2), np.int64)
     first = np.empty(models + 1, np.int64)
     starts = np.zeros((models, B + 1), np.int64)
     pairs = np.empty((models, B + 1), np.int64)
-    block, run, total = 0, 0, 0
+    block, chunk, total = 0, 0, 0
     for m in range(models):
-        first[m] = run
+        first[m] = chunk
         begin = block
         for b in range(B):
             n = lengths[m, b]
@@ -119,12 +117,12 @@ def cut(lengths, most_runs):
             items[block, 3], items[block, 4] = b, b + 1
             block += 1
         pairs[m, B] = total
-        step = max(1, -(-(block - begin) // most_runs))
+        step = max(1, -(-(block - begin) // most_chunks))
         for own in range(begin, block, step):
-            runs[run, 0], runs[run, 1] = own, min(own + step, block)
-            run += 1
-    first[models] = run
-    return items[:block].copy(), runs[:run].copy(), first, starts, pairs
+            chunks[chunk, 0], chunks[chunk, 1] = own, min(own + step, block)
+            chunk += 1
+    first[models] = chunk
+    return items[:block].copy(), chunks[:chunk].copy(), first, starts, pairs
 
 
 @inlined
@@ -161,9 +159,9 @@ def vector(plan, values, number, copies, m, width):
 
 @inlined
 def scratch_for(plan, begin, end):
-    """The most documents of a block and of a list of the runs from ``begin`` to ``end``."""
+    """The most documents of a block and of a list of the chunks from ``begin`` to ``end``."""
     most, longest = 0, 0
-    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+    for item in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
         m, first, last, first_list, last_list = plan.items[item]
         most = max(most, last - first)
         for b in range(first_list, last_list):
@@ -199,28 +197,32 @@ def scaled(standard, scale, shift, y):
 
 
 @inlined
-def numbers(plan, begin, height, width):
-    """Numbers drawn for dropout."""
-    return plan.drawn[begin : begin + height * width].reshape((height, width))
-
-
-@inlined
-def numbers_of(plan, half, which, m, first, height, width):
-    """Those of a block's documents, for what is between the products of a half or its result."""
+def bits_of(plan, half, which, m, first, height, width):
+    """Bits of a block's documents: of what is between the products of a half, or of its result."""
+    row = 2 * -(-width // 8)
     begin = 0
-    if len(plan.at_drawn) > 0:
-        begin = plan.at_drawn[half, which, m] + first * width
-    return numbers(plan, begin, height, width)
+    if len(plan.at_bits) > 0:
+        begin = plan.at_bits[half, which] + (m * plan.y.shape[1] + first) * row
+    return plan.dropping.bits[begin : begin + height * row]
 
 
 @inlined
-def numbers_of_pairs(plan, half, m, b, head, n):
+def bits_of_pairs(plan, half, m, b, head, n):
     """Those of the attention's weights of a list."""
-    begin = 0
-    if len(plan.at_drawn) > 0:
-        of_lists = plan.heads * (plan.pairs[m, b] - plan.pairs[m, 0])
-        begin = plan.at_drawn[half, 0, m] + of_lists + head * n * n
-    return numbers(plan, begin, n, n)
+    size = n * 2 * -(-n // 8)
+    begin = plan.at_bits[half, 0] + plan.of_pairs[m, b] + head * size
+    return plan.dropping.bits[begin : begin + size]
+
+
+@inlined
+def draw_rows(plan, half, which, item, width):
+    """Draw the bits of a block's documents, list by list."""
+    m, _, _, first_list, last_list = item
+    for b in range(first_list, last_list):
+        first, n = plan.starts[m, b], plan.starts[m, b + 1] - plan.starts[m, b]
+        bits = bits_of(plan, half, which, m, first, n, width)
+        number = m * (plan.starts.shape[1] - 1) + b
+        draw(plan.dropping, number, 2 * half + which, 0, n, width, bits)
 
 
 @inlined
@@ -230,39 +232,39 @@ def place_of_weights(plan, half, m, b):
 
 
 @inlined
-def dropped(value, number, threshold, factor):
+def after_dropout(value, number, dropped, factor):
     """A value, or its gradient, after dropout."""
-    return value * factor if number >= threshold else value * 0
+    return value * factor if number >= dropped else value * 0
 
 
 @inlined
 def drop(plan, values, drawn, result):
     """Dropout of some values."""
-    threshold, factor = np.int16(plan.threshold), result.dtype.type(plan.factor)
+    dropped, factor = np.uint16(plan.dropping.dropped), result.dtype.type(plan.dropping.scale)
     for i in range(result.shape[0]):
         for j in range(result.shape[1]):
-            result[i, j] = dropped(values[i, j], drawn[i, j], threshold, factor)
+            result[i, j] = after_dropout(values[i, j], drawn[i, j], dropped, factor)
 
 
 @inlined
 def add_dropped(plan, y, bias, drawn, x):
     """``x += Drop(y + bias)``."""
-    threshold, factor = np.int16(plan.threshold), x.dtype.type(plan.factor)
+    dropped, factor = np.uint16(plan.dropping.dropped), x.dtype.type(plan.dropping.scale)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
-            x[i, j] += dropped(y[i, j] + bias[j], drawn[i, j], threshold, factor)
+            x[i, j] += after_dropout(y[i, j] + bias[j], drawn[i, j], dropped, factor)
 
 
 @inlined
 def activate(plan, bias, drawn, h):
     """``h = Drop(max(h + bias, 0))``; NaN stays NaN."""
     zero = h.dtype.type(0)
-    threshold, factor = np.int16(plan.threshold), h.dtype.type(plan.factor)
+    dropped, factor = np.uint16(plan.dropping.dropped), h.dtype.type(plan.dropping.scale)
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             value = h[i, j] + bias[j]
             value = zero if value < zero else value
-            h[i, j] = dropped(value, drawn[i, j], threshold, factor)
+            h[i, j] = after_dropout(value, drawn[i, j], dropped, factor)
 
 
 @inlined
@@ -304,9 +306,12 @@ def attend(plan, half, m, b, parts, weights, of_pairs, of_head, result):
         own, attended = matrix(weights[head * n * n :], n, n), matrix(of_head, n, d)
         np.dot(parts[head], parts[heads + head].T, own)
         soft_max(own)
-        if len(plan.at_drawn) > 0:
+        if len(plan.at_bits) > 0:
             remaining = matrix(of_pairs, n, n)
-            drop(plan, own, numbers_of_pairs(plan, half, m, b, head, n), remaining)
+            bits = bits_of_pairs(plan, half, m, b, head, n)
+            number = m * (plan.starts.shape[1] - 1) + b
+            draw(plan.dropping, number, 2 * half, (1 + head) << 16, n, n, bits)
+            drop(plan, own, halves(bits, n), remaining)
             own = remaining
         np.dot(own, parts[2 * heads + head], attended)
         for i in range(n):
@@ -316,7 +321,7 @@ def attend(plan, half, m, b, parts, weights, of_pairs, of_head, result):
 
 @compiled
 def forward(begin, end, plan):
-    """The scores of the lists of the runs from ``begin`` to ``end``."""
+    """The scores of the lists of the chunks from ``begin`` to ``end``."""
     models, N = plan.y.shape
     W, inner, heads, F, dtype = plan.width, plan.inner, plan.heads, plan.x.shape[2], plan.y.dtype
     d = W // heads
@@ -332,7 +337,7 @@ def forward(begin, end, plan):
         kept = np.empty(size * (6 * W + inner), dtype)
         weights = np.empty(heads * longest * longest, dtype)
         inverse = np.empty(size, dtype)
-    for item in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+    for item in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
         m, first, last, first_list, last_list = plan.items[item]
         n = last - first
         row = m * N + first if keep else 0
@@ -377,10 +382,15 @@ def forward(begin, end, plan):
                     own_weights = weights[at_weights:]
                     attend(plan, half, m, b, parts, own_weights, of_pairs, of_head, result)
             else:
-                activate(plan, bias, numbers_of(plan, half, 0, m, first, n, inner), second)
+                if len(plan.at_bits) > 0:
+                    draw_rows(plan, half, 0, plan.items[item], inner)
+                bits = bits_of(plan, half, 0, m, first, n, inner)
+                activate(plan, bias, halves(bits, n), second)
             np.dot(second, parameter(plan, plan.parameters, number + 4, models, m, between, W), y)
             bias = vector(plan, plan.parameters, number + 5, models, m, W)
-            add_dropped(plan, y, bias, numbers_of(plan, half, 1, m, first, n, W), x)
+            if len(plan.at_bits) > 0:
+                draw_rows(plan, half, 1, plan.items[item], W)
+            add_dropped(plan, y, bias, halves(bits_of(plan, half, 1, m, first, n, W), n), x)
         number = 4 + OF_HALF * plan.halves
         weight = vector(plan, plan.parameters, number, models, m, W)
         bias = vector(plan, plan.parameters, number + 1, models, m, 1)
@@ -431,7 +441,7 @@ def through_norm(gradient, standard, inverse, scale, anew, to_scale, to_shift, t
 @inlined
 def through_relu(plan, h, gradient):
     """Back through a ReLU with dropout, in place; its output ``h`` says what has passed."""
-    zero, factor = h.dtype.type(0), h.dtype.type(plan.factor)
+    zero, factor = h.dtype.type(0), h.dtype.type(plan.dropping.scale)
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             gradient[i, j] = gradient[i, j] * factor if h[i, j] > zero else zero
@@ -441,11 +451,11 @@ def through_relu(plan, h, gradient):
 def through_softmax(plan, weights, drawn, gradient, remaining):
     """Back through dropout and softmax, in place; ``remaining`` gets the weights after dropout."""
     n, zero = len(weights), gradient.dtype.type(0)
-    threshold, factor = np.int16(plan.threshold), gradient.dtype.type(plan.factor)
+    dropped, factor = np.uint16(plan.dropping.dropped), gradient.dtype.type(plan.dropping.scale)
     for i in range(n):
         along = zero
         for j in range(n):
-            own = factor if drawn[i, j] >= threshold else zero
+            own = factor if drawn[i, j] >= dropped else zero
             remaining[i, j] = weights[i, j] * own
             gradient[i, j] *= own
             along += gradient[i, j] * weights[i, j]
@@ -466,8 +476,10 @@ def through_attention(plan, half, m, b, parts, weights, of_pairs, of_head, to_re
             for j in range(d):
                 to_attended[i, j] = to_result[i, head * d + j]
         np.dot(to_attended, parts[2 * heads + head].T, to_weights)
-        drawn = numbers_of_pairs(plan, half, m, b, head, n)
-        through_softmax(plan, own, drawn, to_weights, remaining)
+        bits = plan.dropping.bits[: n * 2 * -(-n // 8)]
+        if len(plan.at_bits) > 0:
+            bits = bits_of_pairs(plan, half, m, b, head, n)
+        through_softmax(plan, own, halves(bits, n), to_weights, remaining)
         for kind in range(3):
             factor = one
             if kind == 0:
@@ -484,24 +496,24 @@ def through_attention(plan, half, m, b, parts, weights, of_pairs, of_head, to_re
 
 
 @compiled
-def backward(begin, end, plan, of_runs):
-    """The share of each run from ``begin`` to ``end`` in the gradients of the parameters.
+def backward(begin, end, plan, of_chunks):
+    """The share of each chunk from ``begin`` to ``end`` in the gradients of the parameters.
 
-    ``of_runs`` has the form of the parameters of so many models.
+    ``of_chunks`` has the form of the parameters of so many models.
     """
     models, N = plan.y.shape
     W, inner, heads, F, dtype = plan.width, plan.inner, plan.heads, plan.x.shape[2], plan.y.dtype
-    d, size, runs = W // heads, models * N, len(plan.runs)
+    d, size, chunks = W // heads, models * N, len(plan.chunks)
     most, longest = scratch_for(plan, begin, end)
     scratch = np.empty((4, most * W), dtype)
     wide = np.empty(most * max(3 * W, inner, F), dtype)
     of_head = np.empty((2, longest * d), dtype)
     of_pairs = np.empty((2, longest * longest), dtype)
     part = np.empty(W * max(3 * W, inner, F), dtype)
-    for run in range(begin, end):
-        for item in range(plan.runs[run, 0], plan.runs[run, 1]):
+    for chunk in range(begin, end):
+        for item in range(plan.chunks[chunk, 0], plan.chunks[chunk, 1]):
             m, first, last, first_list, last_list = plan.items[item]
-            n, row, anew = last - first, m * N + first, item == plan.runs[run, 0]
+            n, row, anew = last - first, m * N + first, item == plan.chunks[chunk, 0]
             to_x, y = matrix(scratch[0], n, W), matrix(scratch[1], n, W)
             to_y, to_result = matrix(scratch[2], n, W), matrix(scratch[3], n, W)
             to_x[:] = 0
@@ -515,8 +527,8 @@ def backward(begin, end, plan, of_runs):
                 scaled(standard, scale, shift, y)
                 if half == plan.halves:
                     weight = vector(plan, plan.parameters, number + 2, models, m, W)
-                    to_weight = vector(plan, of_runs, number + 2, runs, run, W)
-                    to_bias = vector(plan, of_runs, number + 3, runs, run, 1)
+                    to_weight = vector(plan, of_chunks, number + 2, chunks, chunk, W)
+                    to_bias = vector(plan, of_chunks, number + 3, chunks, chunk, 1)
                     if anew:
                         to_weight[:] = 0
                         to_bias[:] = 0
@@ -528,10 +540,11 @@ def backward(begin, end, plan, of_runs):
                             to_y[i, j] = to_score * weight[j]
                 else:
                     width, between = (3 * W, W) if attends else (inner, inner)
-                    drop(plan, to_x, numbers_of(plan, half, 1, m, first, n, W), to_result)
-                    add_rows(to_result, anew, vector(plan, of_runs, number + 5, runs, run, W))
+                    bits = bits_of(plan, half, 1, m, first, n, W)
+                    drop(plan, to_x, halves(bits, n), to_result)
+                    add_rows(to_result, anew, vector(plan, of_chunks, number + 5, chunks, chunk, W))
                     second = region(plan.kept, at_second, between, size, row, n)
-                    to_weights = parameter(plan, of_runs, number + 4, runs, run, between, W)
+                    to_weights = parameter(plan, of_chunks, number + 4, chunks, chunk, between, W)
                     add_product(second, to_result, anew, matrix(part, between, W), to_weights)
                     weights = parameter(plan, plan.parameters, number + 4, models, m, between, W)
                     to_product = matrix(wide, n, width)
@@ -553,16 +566,16 @@ def backward(begin, end, plan, of_runs):
                             )  # fmt: skip
                     else:
                         through_relu(plan, second, to_product)
-                    to_bias = vector(plan, of_runs, number + 3, runs, run, width)
+                    to_bias = vector(plan, of_chunks, number + 3, chunks, chunk, width)
                     add_rows(to_product, anew, to_bias)
-                    to_weights = parameter(plan, of_runs, number + 2, runs, run, W, width)
+                    to_weights = parameter(plan, of_chunks, number + 2, chunks, chunk, W, width)
                     add_product(y, to_product, anew, matrix(part, W, width), to_weights)
                     weights = parameter(plan, plan.parameters, number + 2, models, m, W, width)
                     np.dot(to_product, weights.T, to_y)
-                to_scale = vector(plan, of_runs, number, runs, run, W)
-                to_shift = vector(plan, of_runs, number + 1, runs, run, W)
+                to_scale = vector(plan, of_chunks, number, chunks, chunk, W)
+                to_shift = vector(plan, of_chunks, number + 1, chunks, chunk, W)
                 through_norm(to_y, standard, inverse, scale, anew, to_scale, to_shift, to_x)
-            add_rows(to_x, anew, vector(plan, of_runs, 1, runs, run, W))
+            add_rows(to_x, anew, vector(plan, of_chunks, 1, chunks, chunk, W))
             features = input_of(plan, (m, first, last), wide)
-            to_weights = parameter(plan, of_runs, 0, runs, run, F, W)
+            to_weights = parameter(plan, of_chunks, 0, chunks, chunk, F, W)
             add_product(features, to_x, anew, matrix(part, F, W), to_weights)

@@ -31,16 +31,6 @@ def like(context, example, number):
 
 
 @intrinsic
-def multiply_add(context, x, y, z):
-    """``x · y + z``, rounded once."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fma(*arguments)
-
-    return z(z, z, z), generate
-
-
-@intrinsic
 def power_of_two(context, exponent):
     """``2^exponent`` for a whole number held as a float, within the range of the type."""
 

@@ -13,8 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from directrank.kernels.compiling import compiled, inlined
-from directrank.kernels.layers import add_product, columns, gather, moments, pages
+from directrank.kernels.layers import (
+    add,
+    add_product,
+    columns,
+    input_of,
+    matrix,
+    moments,
+    pages,
+)
 from directrank.kernels.numbers import expm1
+from directrank.kernels.philox import Dropping, draw, halves
 
 
 class Plan(NamedTuple):
@@ -22,13 +31,14 @@ class Plan(NamedTuple):
 
     Attributes:
         lists: int64 ``[lists, 3]``, see above; the lists of a model are contiguous.
-        runs: int64 ``[runs, 2]``, the first of the contiguous lists of a model that are processed
-            in turn, and the one after the last.
-        first: int64 ``[M + 1]``, each model's first run, and the number of runs.
-        layers: int64 ``[L, 7]``, of each layer: the widths of its input and of its output; how many
+        chunks: int64 ``[chunks, 2]``, the first of the contiguous lists of a model that are
+            processed in turn, and the one after the last.
+        first: int64 ``[M + 1]``, each model's first chunk, and the number of chunks.
+        layers: int64 ``[L, 8]``, of each layer: the widths of its input and of its output; how many
             of a model's numbers come before its weights, before the scale of its norm (-1 without a
             norm) and before its shift; how many columns of outputs come before its own; the
-            position of its input among those with dropout (-1 without).
+            position of its input among those with dropout (-1 without), and the room that the bits
+            of those before it take for each document.
         epsilon: added to variances.
         celu: whether the activation is CELU with α = 1; otherwise it is ReLU.
         active: the number of layers with an activation, which are the first.
@@ -36,9 +46,7 @@ class Plan(NamedTuple):
             ``[M, 0]``; otherwise ``x`` is ``[1, T, F]``, and ``rows`` ``[M, N]`` gives the row of
             each document.
         parameters: the parameters of all layers, one after the other.
-        drawn: int16 ``[inputs with dropout · M, numbers]``, the numbers drawn for dropout.
-        threshold, factor: an input with a number below the threshold is dropped; others are
-            multiplied by the factor.
+        dropping: the dropout of inputs, whose bits are stored input by input, ``M · N`` rows each.
         standard: the products of all layers, standardised, ``M · N`` for each column; empty if no
             gradient is needed.
         outputs: the outputs of all layers, in the same form.
@@ -47,7 +55,7 @@ class Plan(NamedTuple):
     """
 
     lists: np.ndarray
-    runs: np.ndarray
+    chunks: np.ndarray
     first: np.ndarray
     layers: np.ndarray
     epsilon: float
@@ -56,9 +64,7 @@ class Plan(NamedTuple):
     x: np.ndarray
     rows: np.ndarray
     parameters: np.ndarray
-    drawn: np.ndarray
-    threshold: int
-    factor: float
+    dropping: Dropping
     standard: np.ndarray
     outputs: np.ndarray
     inverse: np.ndarray
@@ -66,25 +72,25 @@ class Plan(NamedTuple):
 
 
 @compiled
-def cut(lengths, most_runs):
-    """``lists``, ``runs`` and ``first`` of a :class:`Plan` for ``lengths`` int64 ``[M, B]``.
+def cut(lengths, most_chunks):
+    """``lists``, ``chunks`` and ``first`` of a :class:`Plan` for ``lengths`` int64 ``[M, B]``.
 
-    A model has at most ``most_runs`` runs, all with the same number of lists except the last.
+    A model has at most ``most_chunks`` chunks, all with the same number of lists except the last.
     """
     models, B = lengths.shape
-    step = max(1, -(-B // most_runs))
+    step = max(1, -(-B // most_chunks))
     own = -(-B // step)
     lists = np.empty((models * B, 3), np.int64)
-    runs = np.empty((models * own, 2), np.int64)
+    chunks = np.empty((models * own, 2), np.int64)
     for m in range(models):
         end = 0
         for b in range(B):
             begin, end = end, end + lengths[m, b]
             lists[m * B + b, 0], lists[m * B + b, 1], lists[m * B + b, 2] = m, begin, end
-        for run in range(own):
-            runs[m * own + run, 0] = m * B + run * step
-            runs[m * own + run, 1] = m * B + min((run + 1) * step, B)
-    return lists, runs, np.arange(models + 1) * own
+        for chunk in range(own):
+            chunks[m * own + chunk, 0] = m * B + chunk * step
+            chunks[m * own + chunk, 1] = m * B + min((chunk + 1) * step, B)
+    return lists, chunks, np.arange(models + 1) * own
 
 
 @inlined
@@ -98,17 +104,11 @@ def widest(plan):
 
 @inlined
 def scratch_for(plan, begin, end, count):
-    """Room for ``count`` matrices of documents of the longest list of the runs."""
+    """Room for ``count`` matrices of documents of the longest list of the chunks."""
     longest = 0
-    for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+    for b in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
         longest = max(longest, plan.lists[b, 2] - plan.lists[b, 1])
     return np.empty((count, longest * widest(plan)), plan.y.dtype)
-
-
-@inlined
-def matrix(numbers, height, width):
-    """The first of some ``numbers`` as a matrix."""
-    return numbers[: height * width].reshape((height, width))
 
 
 @inlined
@@ -131,7 +131,7 @@ def of_layer(plan, values, layer, block):
 def parameters_of(plan, layer, m):
     """A model's weights ``[in, out]`` of a layer, and the scale and shift that follow."""
     models = len(plan.y)
-    width_in, width, at_weight, at_scale, at_shift, _, _ = plan.layers[layer]
+    width_in, width, at_weight, at_scale, at_shift, _, _, _ = plan.layers[layer]
     weight = pages(plan.parameters, at_weight, models, width_in, width)[m]
     shift = columns(plan.parameters, at_shift, models, width)[m]
     if at_scale < 0:
@@ -140,26 +140,25 @@ def parameters_of(plan, layer, m):
 
 
 @inlined
-def input_of(plan, block, into):
-    """The features of a list, copied ``into`` a matrix."""
+def bits_of(plan, layer, block, width):
+    """The bits drawn for the input of a layer and a list."""
     m, first, last = block
-    result = matrix(into, last - first, plan.x.shape[2])
-    source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)
-    gather((source, first, last), plan.x, plan.rows, result)
-    return result
+    models, N = plan.y.shape
+    row = 2 * -(-width // 8)
+    begin = models * N * plan.layers[layer, 7] + (m * N + first) * row
+    return plan.dropping.bits[begin : begin + (last - first) * row]
 
 
 @inlined
 def drop(plan, layer, block, a):
     """Dropout of the input of a layer, or of its gradient, in place."""
-    m, first, last = block
     n, W = a.shape
-    zero, factor, threshold = a.dtype.type(0), a.dtype.type(plan.factor), np.int16(plan.threshold)
-    drawn = plan.drawn[plan.layers[layer, 6] * len(plan.y) + m]
-    drawn = drawn[first * W : last * W].reshape((n, W))
+    zero, factor = a.dtype.type(0), a.dtype.type(plan.dropping.scale)
+    dropped = np.uint16(plan.dropping.dropped)
+    drawn = halves(bits_of(plan, layer, block, W), n)
     for i in range(n):
         for j in range(W):
-            a[i, j] *= factor if drawn[i, j] >= threshold else zero
+            a[i, j] *= factor if drawn[i, j] >= dropped else zero
 
 
 @inlined
@@ -197,11 +196,11 @@ def activate(standard, scale, shift, active, celu, a):
 
 @compiled
 def forward(begin, end, plan):
-    """The scores of the lists of the runs from ``begin`` to ``end``."""
+    """The scores of the lists of the chunks from ``begin`` to ``end``."""
     kept = len(plan.standard) > 0
     scratch = scratch_for(plan, begin, end, 4)
     mean = np.empty(widest(plan), plan.y.dtype)
-    for b in range(plan.runs[begin, 0], plan.runs[end - 1, 1]):
+    for b in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
         block = plan.lists[b]
         m, first, last = block
         n = last - first
@@ -209,11 +208,13 @@ def forward(begin, end, plan):
             continue
         x = input_of(plan, block, scratch[0])
         for layer in range(len(plan.layers)):
-            width_in, width, _, at_scale, _, before, dropped = plan.layers[layer]
+            width_in, width, _, at_scale, _, before, dropped, _ = plan.layers[layer]
             weight, scale, shift = parameters_of(plan, layer, m)
             if dropped >= 0:
                 own = matrix(scratch[1], n, width_in)
                 copy(x, own)
+                bits = bits_of(plan, layer, block, width_in)
+                draw(plan.dropping, b, dropped, 0, n, width_in, bits)
                 drop(plan, layer, block, own)
                 x = own
             z, a = matrix(scratch[2], n, width), matrix(scratch[3], n, width)
@@ -262,47 +263,42 @@ def through_norm(gradient, standard, scale, inverse, to_shift, to_scale):
             gradient[i, j] = centred * (scale[j] * inverse[j])
 
 
-@inlined
-def add(values, anew, total):
-    """Add ``values`` to ``total``, or store them there if ``anew``."""
-    for j in range(len(total)):
-        total[j] = values[j] if anew else total[j] + values[j]
-
-
 @compiled
-def backward(begin, end, plan, of_runs):
-    """The share of each run from ``begin`` to ``end`` in the gradients of the parameters.
+def backward(begin, end, plan, of_chunks):
+    """The share of each chunk from ``begin`` to ``end`` in the gradients of the parameters.
 
-    ``of_runs`` has the form of the parameters of so many models. It must be zero for a run that
+    ``of_chunks`` has the form of the parameters of so many models. It must be zero for a chunk that
     begins with a list without documents.
     """
-    runs = len(plan.runs)
+    chunks = len(plan.chunks)
     scratch = scratch_for(plan, begin, end, 3)
     most = widest(plan)
     sums = np.empty((2, most), plan.y.dtype)
     part = np.empty(most * most, plan.y.dtype)
-    for run in range(begin, end):
-        for b in range(plan.runs[run, 0], plan.runs[run, 1]):
+    for chunk in range(begin, end):
+        for b in range(plan.chunks[chunk, 0], plan.chunks[chunk, 1]):
             block = plan.lists[b]
             m, first, last = block
             n = last - first
             if n == 0:
                 continue
-            anew = b == plan.runs[run, 0]
+            anew = b == plan.chunks[chunk, 0]
             g = matrix(scratch[0], n, 1)
             for i in range(n):
                 g[i, 0] = plan.y[m, first + i]
             for layer in range(len(plan.layers) - 1, -1, -1):
-                width_in, width, at_weight, at_scale, at_shift, before, dropped = plan.layers[layer]
+                width_in, width, at_weight, at_scale, at_shift, before, dropped, _ = plan.layers[
+                    layer
+                ]
                 weight, scale, _ = parameters_of(plan, layer, m)
                 standard = of_layer(plan, plan.standard, layer, block)
                 a = of_layer(plan, plan.outputs, layer, block)
                 to_shift, to_scale = sums[0, :width], sums[1, :width]
                 active = layer < plan.active
                 through_activation(g, a, standard, active, plan.celu, to_shift, to_scale)
-                add(to_shift, anew, columns(of_runs, at_shift, runs, width)[run])
+                add(to_shift, anew, columns(of_chunks, at_shift, chunks, width)[chunk])
                 if at_scale >= 0:
-                    add(to_scale, anew, columns(of_runs, at_scale, runs, width)[run])
+                    add(to_scale, anew, columns(of_chunks, at_scale, chunks, width)[chunk])
                     inverse = plan.inverse[b, before : before + width]
                     through_norm(g, standard, scale, inverse, to_shift, to_scale)
                 x = matrix(scratch[1], n, width_in)
@@ -313,7 +309,7 @@ def backward(begin, end, plan, of_runs):
                 else:
                     copy(of_layer(plan, plan.outputs, layer - 1, block), x)
                     drop(plan, layer, block, x)
-                to_weight = pages(of_runs, at_weight, runs, width_in, width)[run]
+                to_weight = pages(of_chunks, at_weight, chunks, width_in, width)[chunk]
                 add_product(x, g, anew, matrix(part, width_in, width), to_weight)
                 if layer > 0:
                     result = matrix(scratch[2], n, width_in)
@@ -322,20 +318,3 @@ def backward(begin, end, plan, of_runs):
                     copy(result, g)
                     if dropped >= 0:
                         drop(plan, layer, block, g)
-
-
-@compiled
-def sum_of_runs(begin, end, sizes, first, of_runs, total):
-    """Sum the gradients of the parameters from ``begin`` to ``end`` over the runs of each model.
-
-    ``sizes`` is int64 ``[parameters, 2]``: how many numbers of a model come before those of the
-    parameter, and how many it has. ``first`` is as in a :class:`Plan`.
-    """
-    models = len(first) - 1
-    for number in range(begin, end):
-        before, size = sizes[number]
-        parts = columns(of_runs, before, first[models], size)
-        result = columns(total, before, models, size)
-        for m in range(models):
-            for run in range(first[m], first[m + 1]):
-                add(parts[run], run == first[m], result[m])

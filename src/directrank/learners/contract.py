@@ -47,7 +47,8 @@ class FitJob:
     """The run to which a fit belongs, and the settings of the fit.
 
     Attributes:
-        run: the run's name; random streams are ``derive_seed(run, trial, purpose)``.
+        streams: names the run's random numbers, which are ``derive_seed(streams, trial, purpose)``:
+            its data and fold, so that runs on the same data have them in common.
         trial: number of the repetition, from 0.
         selection: metric mapping for early stopping, e.g. ``{"name": "ndcg", "k": 5}``.
         threads: the number of threads that the fit may use.
@@ -55,7 +56,7 @@ class FitJob:
         progress: called as ``progress(done, total, text)`` during the fit.
     """
 
-    run: str
+    streams: str
     trial: int
     selection: Mapping[str, Any]
     threads: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,9 +17,6 @@ from torch import Tensor
 from directrank.lists.arrays import array_of
 from directrank.lists.devices import on_device
 from directrank.system.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from directrank.lists.draws import Counters
 
 
 class PaddingNeededError(Exception):
@@ -80,16 +77,11 @@ class DeviceFlat(Flat):
         spans: int64 ``[B, 2]``, where each list begins and ends, in ascending order.
         longest: no list has more documents.
         documents: the number of places, N.
-        counters: of random numbers for these lists.
     """
 
-    counters: Counters | None
-
-    def __init__(
-        self, spans: Tensor, longest: int, documents: int, counters: Counters | None = None
-    ) -> None:
+    def __init__(self, spans: Tensor, longest: int, documents: int) -> None:
         # A frozen dataclass keeps what is computed once in its dictionary.
-        known = {"device": spans.device, "spans": spans, "counters": counters}
+        known = {"device": spans.device, "spans": spans}
         self.__dict__.update(known, _longest=longest, _documents=documents)
 
     @property
@@ -247,7 +239,7 @@ def repeated(lists: Lists, times: int) -> Lists:
     if isinstance(lists, DeviceFlat):
         first = lists.documents * torch.arange(times, device=lists.device)
         spans = (lists.spans + first[:, None, None]).flatten(0, 1)
-        return DeviceFlat(spans, lists.longest, times * lists.documents, lists.counters)
+        return DeviceFlat(spans, lists.longest, times * lists.documents)
     if isinstance(lists, Flat):
         return Flat(np.tile(lists.lengths, times), lists.device)
     return lists.repeat(times, 1)

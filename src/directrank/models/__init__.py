@@ -1,16 +1,17 @@
 """Scorers, which compute a document's score from its features.
 
 A scorer is made by a function ``name(n_features, generators, **settings)`` and contains one model
-per generator; ``forward(features [M, N, F], rows bool [M, N] | None, lengths int [M, B] | None)``
-returns scores ``[M, N]``. ``rows`` marks real documents, and ``lengths`` (numpy) has the number of
-documents of each query of a model's batch, in order; a scorer that treats documents one by one
-ignores it. Documents of whole queries are passed, in training and in scoring.
+per generator, which draws the initial weights; ``forward(features [M, N, F], rows bool [M, N] |
+None, lengths int [M, B] | None, counters | None)`` returns scores ``[M, N]``. ``rows`` marks real
+documents, and ``lengths`` (numpy) has the number of documents of each query of a model's batch, in
+order; a scorer that treats documents one by one ignores it. Dropout draws from the ``counters``
+(:class:`directrank.lists.draws.Counters`) of a training step. Documents of whole queries are
+passed, in training and in scoring.
 
-A scorer may have a method ``in_loops(documents)``, which says whether training steps with so many
-documents per model are mostly compiled loops; it then accepts
-:class:`directrank.lists.documents.Documents` as features. ``shares_documents`` is true for one that
-computes models of the same documents in one product, and ``sees_lists`` for one in which a
-document's score depends on the other documents of its query.
+A scorer may have an attribute ``compiled``, which says whether compiled loops compute its training
+steps; it then accepts :class:`directrank.lists.documents.Documents` as features.
+``shares_documents`` is true for one that computes models of the same documents in one product, and
+``sees_lists`` for one in which a document's score depends on the other documents of its query.
 """
 
 from __future__ import annotations

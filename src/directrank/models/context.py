@@ -16,20 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents, copied
+from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
-from directrank.models.context_layers import (
-    AnyDropout,
-    AnyLists,
-    Block,
-    CountedDropout,
-    Dropout,
-    Lists,
-    ListsOnDevice,
-    StackedLayerNorm,
-)
+from directrank.models.compiled import CompiledPass
+from directrank.models.context_layers import Block, Lists, ListsOnDevice, StackedLayerNorm
+from directrank.models.dropout import Dropout, dropout_of
 from directrank.models.encoder import Encoder
 from directrank.models.outputs import output_activation
-from directrank.models.runs import Pass
 from directrank.models.stacked import StackedLinear, glorot_uniform
 from directrank.system.errors import ConfigError
 
@@ -38,12 +31,7 @@ Lengths: TypeAlias = np.ndarray | DeviceFlat | None
 
 
 class ContextRanker(nn.Module):
-    """A stack of context-aware rankers; see :func:`context` for the settings.
-
-    Attributes:
-        generators: each model's random stream for dropout, on the CPU. Their state is part of the
-            state of training.
-    """
+    """A stack of context-aware rankers; see :func:`context` for the settings."""
 
     def __init__(
         self,
@@ -53,7 +41,6 @@ class ContextRanker(nn.Module):
         output: StackedLinear,
         activation: Callable[[Tensor], Tensor],
         dropout: float,
-        generators: Sequence[torch.Generator],
     ) -> None:
         super().__init__()
         self.input = input_layer
@@ -62,7 +49,6 @@ class ContextRanker(nn.Module):
         self.output = output
         self.activation = activation
         self.dropout = dropout
-        self.generators = list(generators)
         self.encoder = Encoder(input_layer, blocks, norm, output)
 
     #: A training step may be captured in a CUDA graph.
@@ -71,31 +57,37 @@ class ContextRanker(nn.Module):
     #: A document's score depends on the other documents of its query.
     sees_lists = True
 
-    def in_loops(self, documents: float) -> bool:
-        """Whether training steps are mostly compiled loops."""
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled loops compute training steps."""
         return self.encoder.available
 
-    def begin_in_loops(self, features: Tensor | Documents, lengths: np.ndarray) -> Pass | None:
+    def compiled_pass(
+        self, features: Tensor | Documents, lengths: np.ndarray, counters: Counters | None
+    ) -> CompiledPass | None:
         """A pass from which gradients are had without autograd; None where loops cannot be used.
 
         Arguments are as in :meth:`forward`.
         """
         if not self.encoder.accept(features):
             return None
-        begun = self.encoder.begin(features, lengths, self._dropout())
-        return replace(begun, activation=self.activation)
+        dropout = self._dropout(counters, lengths, features.shape[1])
+        return replace(self.encoder.begin(features, lengths, dropout), activation=self.activation)
 
-    def _dropout(self) -> Dropout | None:
-        """Dropout of this pass; None if nothing is dropped."""
+    def _dropout(
+        self, counters: Counters | None, lengths: np.ndarray | DeviceFlat, rows: int
+    ) -> Dropout | None:
+        """Dropout of a pass; None if nothing is dropped."""
         if not (self.training and self.dropout):
             return None
-        return Dropout(self.dropout, self.generators, self.output.weight.device)
+        return dropout_of(self.dropout, counters, lengths, len(self.output.weight), rows)
 
     def forward(
         self,
         features: Tensor | Documents,
         rows: Tensor | None = None,
         lengths: Lengths = None,
+        counters: Counters | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
 
@@ -104,28 +96,28 @@ class ContextRanker(nn.Module):
             rows: bool ``[M, N]``, True for a real document; None if all are.
             lengths: int ``[M, B]`` or ``[1, B]``, documents per list; None if each model's
                 documents form one list; or the lists of a captured step.
+            counters: of the lists of all models, for dropout in training.
+
+        Raises:
+            ValueError: counters for dropout are missing.
         """
         n = features.shape[1]
         if lengths is None:
             lengths = (
                 np.full((1, 1), n) if rows is None else rows.sum(1, keepdim=True).cpu().numpy()
             )
-        device, dropout = self.output.weight.device, self._dropout()
+        dropout = self._dropout(counters, lengths, n)
         if isinstance(lengths, np.ndarray) and self.encoder.accept(features):
             return self.activation(self.encoder(features, lengths, dropout))
-        x = self.input(copied(features))
+        x, models = self.input(copied(features)), len(self.output.weight)
+        lists: Lists | ListsOnDevice
         if isinstance(lengths, DeviceFlat):
-            counted = None if dropout is None else CountedDropout(self.dropout, lengths)
-            x = self._through(x, ListsOnDevice(lengths, len(x), n), counted)
+            lists = ListsOnDevice(lengths, models, n)
         else:
-            x = self._through(x, Lists(lengths, len(x), n, device), dropout)
-        return self.activation(self.output(self.norm(x))).squeeze(-1)
-
-    def _through(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
-        """``x`` after all blocks."""
+            lists = Lists(lengths, models, n, x.device)
         for block in self.blocks:
             x = block(x, lists, dropout)
-        return x
+        return self.activation(self.output(self.norm(x))).squeeze(-1)
 
 
 def context(
@@ -144,7 +136,7 @@ def context(
     Args:
         n_features: F.
         generators: one random stream per model, for weights (Xavier-uniform; biases start at
-            zero) and dropout.
+            zero).
         width: the width to which a document's features are projected, without activation; 96 on
             Web30K and 128 on Istella.
         blocks: number of encoder blocks.
@@ -174,5 +166,4 @@ def context(
         last,
         output_activation(output),
         dropout,
-        generators,
     )

@@ -1,4 +1,4 @@
-"""Layers of the context-aware ranker: dropout with a stream per model, layer norm, and attention.
+"""Layers of the context-aware ranker: layer norm, and attention among the documents of a list.
 
 All layers contain M models, as in :mod:`directrank.models.stacked`, and work on packed documents
 ``[M, N, width]``. Lists are padded only inside attention, in groups of similar length.
@@ -7,8 +7,8 @@ All layers contain M models, as in :mod:`directrank.models.stacked`, and work on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -19,9 +19,8 @@ from directrank.lists.buckets import buckets
 from directrank.lists.devices import on_device
 from directrank.lists.flat import DeviceFlat
 from directrank.lists.gradient import once_differentiable
+from directrank.models.dropout import Dropout
 from directrank.models.stacked import StackedLinear, glorot_uniform
-
-CPU = torch.device("cpu")
 
 #: A group of lists with this many padded pairs takes less time than another group, on a CPU and on
 #: a GPU.
@@ -33,9 +32,7 @@ class Group:
     """Lists of similar length that are padded together, of all models of a stack.
 
     Attributes:
-        lengths: int64 numpy ``[lists]``.
-        pairs: where each list's pairs of documents begin among those of all lists, int64 numpy
-            ``[lists]``.
+        numbers: which of the lists of all models these are, int64 ``[lists]``.
         mask: bool ``[lists, longest]``, True at documents; None if there is no padding.
         source: int64 ``[lists × longest]``, the document in each place; padded places have the last
             of the list.
@@ -43,33 +40,11 @@ class Group:
         rows: int64, the documents in these places.
     """
 
-    lengths: np.ndarray
-    pairs: np.ndarray
+    numbers: Tensor
     mask: Tensor | None
     source: Tensor
     places: Tensor | None
     rows: Tensor
-    _of_pairs: dict[int, Tensor] = field(default_factory=dict, init=False)
-
-    def of_pairs(self, heads: int) -> Tensor:
-        """Where the value of each pair lies among those of all lists, int64.
-
-        ``[lists, heads, longest, longest]``; values are stored list by list, head by head, document
-        by document. Those of padded places have no meaning. All blocks share them.
-        """
-        if heads not in self._of_pairs:
-            self._of_pairs[heads] = self._index_of_pairs(heads)
-        return self._of_pairs[heads]
-
-    def _index_of_pairs(self, heads: int) -> Tensor:
-        device = self.source.device
-        n, first = on_device(np.stack([self.lengths, heads * self.pairs]), device)[
-            :, :, None, None, None
-        ]
-        place = torch.arange(len(self.source) // len(self.lengths), device=device)
-        head = torch.arange(heads, device=device)[:, None, None]
-        column = torch.minimum(place, n - 1)
-        return first + head * n * n + column.mT * n + column
 
 
 class Lists:
@@ -85,18 +60,13 @@ class Lists:
     def __init__(self, lengths: np.ndarray, models: int, rows: int, device: torch.device) -> None:
         own = np.broadcast_to(lengths, (models, lengths.shape[1]))
         starts = (own.cumsum(1) - own + rows * np.arange(models)[:, None]).ravel()
-        #: Documents of each model.
-        self.totals: list[int] = own.sum(1).tolist()
-        #: Pairs of documents of one list, of each model.
-        self.pairs: list[int] = (own**2).sum(1).tolist()
         self.shape = (models, rows)
         every = own.ravel()
-        pairs = (every**2).cumsum() - every**2
         known = np.flatnonzero(every)
         small = SMALL_GROUP if device.type == "cpu" else SMALL_GROUP_ON_GPU
         groups = buckets(every[known], small=small) if len(known) else []
         self.groups = [
-            _group(every[known[group]], starts[known[group]], pairs[known[group]], device)
+            _group(known[group], every[known[group]], starts[known[group]], device)
             for group in groups
         ]
 
@@ -104,7 +74,7 @@ class Lists:
         """Pad ``[M, N, width]`` to the lists of each group, ``[lists, longest, width]``."""
         padded = _Padded.apply(x.flatten(0, 1), self.groups)
         return tuple(
-            each.view(len(group.lengths), -1, x.shape[2])
+            each.view(len(group.numbers), -1, x.shape[2])
             for each, group in zip(padded, self.groups, strict=True)
         )
 
@@ -124,8 +94,6 @@ class ListsOnDevice:
         models: M.
         rows: documents per model, N.
     """
-
-    totals = None
 
     def __init__(self, flat: DeviceFlat, models: int, rows: int) -> None:
         self.shape = models, rows
@@ -157,9 +125,13 @@ class ListsOnDevice:
 
 @dataclass(frozen=True)
 class GroupOnDevice:
-    """As :class:`Group`, for what attention needs to know: ``mask`` ``[lists, longest]``."""
+    """As :class:`Group`, for what attention needs to know: ``mask`` ``[lists, longest]``.
+
+    These are all lists.
+    """
 
     mask: Tensor
+    numbers = None
 
 
 class _Moved(torch.autograd.Function):
@@ -189,18 +161,17 @@ class _Moved(torch.autograd.Function):
 
 
 def _group(
-    lengths: np.ndarray, starts: np.ndarray, pairs: np.ndarray, device: torch.device
+    numbers: np.ndarray, lengths: np.ndarray, starts: np.ndarray, device: torch.device
 ) -> Group:
     place = np.arange(lengths.max())
     source = (starts[:, None] + np.minimum(place, lengths[:, None] - 1)).ravel()
     real = place < lengths[:, None]
-    everywhere = on_device(source, device)
+    everywhere, which = on_device(source, device), on_device(numbers, device)
     if real.all():
-        return Group(lengths, pairs, None, everywhere, None, everywhere)
+        return Group(which, None, everywhere, None, everywhere)
     places = np.flatnonzero(real)
     return Group(
-        lengths,
-        pairs,
+        which,
         on_device(real, device),
         everywhere,
         on_device(places, device),
@@ -252,110 +223,7 @@ def _in_rows(rows: int, groups: Sequence[Group], padded: Sequence[Tensor]) -> Te
     return result
 
 
-class Dropout:
-    """Inverted dropout, each model from a random stream of its own.
-
-    Args:
-        probability: the probability of dropping a value. It is rounded to a multiple of 2⁻¹⁶, so
-            that one draw of 64 bits serves four values, because draws dominate the cost of dropout
-            on a CPU.
-        generators: one random stream per model, on the CPU.
-        device: the device of the values; other than on a CPU, each draw is seeded from the stream,
-            so that the streams are the whole state of dropout.
-    """
-
-    def __init__(
-        self,
-        probability: float,
-        generators: Sequence[torch.Generator],
-        device: torch.device = CPU,
-    ) -> None:
-        dropped = round(probability * 2**16)
-        self.generators = generators
-        self.device = device
-        self.threshold = dropped - 2**15
-        self.scale = 2**16 / (2**16 - dropped)
-
-    def drawn(self, model: int, count: int) -> Tensor:
-        """Uniform int16 ``[count]`` from the stream of ``model``."""
-        generator = self.generators[model]
-        if self.device.type != "cpu":
-            seed = int(torch.randint(2**62, (), generator=generator))
-            generator = torch.Generator(self.device).manual_seed(seed)
-        bits = torch.empty(-(-count // 4), dtype=torch.int64, device=self.device)
-        return bits.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
-
-    def draw(self, model: int, into: Tensor) -> None:
-        """What :meth:`drawn` returns, on the CPU, ``into`` an int16 tensor of :meth:`room`."""
-        into.view(torch.int64).random_(-(2**63), None, generator=self.generators[model])
-
-    @staticmethod
-    def room(counts: np.ndarray) -> np.ndarray:
-        """The room for so many drawn numbers, in whole draws."""
-        return counts + -counts % 4
-
-    def factors(self, drawn: Tensor) -> Tensor:
-        """The factors of values, float32: 0 or, for those kept, 1 / their share."""
-        return drawn.float().ge_(self.threshold).mul_(self.scale)
-
-    def of_rows(self, totals: Any, rows: int, width: int) -> Tensor:
-        """:meth:`factors` of all models, ``[M, rows, width]``; 0 beyond each one's ``totals``."""
-        if len(totals) == 1 and totals[0] == rows:
-            return self.factors(self.drawn(0, rows * width)).view(1, rows, width)
-        every = torch.full(
-            (len(totals), rows * width), -(2**15), dtype=torch.int16, device=self.device
-        )
-        for model, total in enumerate(totals):
-            every[model, : total * width] = self.drawn(model, total * width)
-        return self.factors(every).view(-1, rows, width)
-
-    def of_pairs(self, lists: Any, heads: int) -> list[Tensor]:
-        """:meth:`factors` of the pairs of documents of the lists of each group.
-
-        ``[lists, heads, longest, longest]``. The factors of a list depend on its model's stream and
-        the lists before it, not on the grouping of lists.
-        """
-        drawn = [self.drawn(model, heads * pairs) for model, pairs in enumerate(lists.pairs)]
-        every = torch.cat(drawn)
-        results = []
-        for group in lists.groups:
-            index = group.of_pairs(heads)
-            own = every.index_select(0, index.flatten())
-            results.append(self.factors(own).view(index.shape))
-        return results
-
-
-class CountedDropout:
-    """Dropout in a captured step, by counters; otherwise as :class:`Dropout`.
-
-    Args:
-        probability: the probability of dropping a value.
-        lists: those of the step, with its counters.
-    """
-
-    def __init__(self, probability: float, lists: DeviceFlat) -> None:
-        assert lists.counters is not None
-        self.kept = 1 - probability
-        self.scale = 1 / self.kept
-        self.flat = lists
-        self.counters = lists.counters
-
-    def of_rows(self, totals: Any, rows: int, width: int) -> Tensor:
-        """The factors of all models' documents, ``[M, rows, width]``; at padding they are any."""
-        from directrank.kernels.gpu import draws  # only with Triton
-
-        return draws.factors_of_rows(self.counters, self.flat, rows, width, self.kept)
-
-    def of_pairs(self, lists: Any, heads: int) -> list[Tensor]:
-        """The factors of pairs of documents, ``[lists, heads, longest, longest]``, in a list."""
-        from directrank.kernels.gpu import draws  # only with Triton
-
-        count, L = self.flat.count, self.flat.longest
-        return [draws.factors_of_pairs(self.counters, count, heads, L, self.kept)]
-
-
 AnyLists: TypeAlias = Lists | ListsOnDevice
-AnyDropout: TypeAlias = Dropout | CountedDropout
 
 
 class _DroppedReLU(torch.autograd.Function):
@@ -425,7 +293,7 @@ class SelfAttention(nn.Module):
         self.output = StackedLinear(glorot_uniform(generators, width, width))
         self.heads = heads
 
-    def forward(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
+    def forward(self, x: Tensor, lists: AnyLists, dropout: Dropout | None) -> Tensor:
         """``[M, N, width]`` to the same shape; documents that are in no list get zeros.
 
         Args:
@@ -433,38 +301,36 @@ class SelfAttention(nn.Module):
             lists: the positions of their lists.
             dropout: dropout of the weights; None for no dropout.
         """
-        factors = (
-            [None] * len(lists.groups) if dropout is None else dropout.of_pairs(lists, self.heads)
-        )
-        scale = 1.0 if dropout is None else dropout.scale
+        call = 0 if dropout is None else dropout.counters.next()
         groups: Sequence[Group | GroupOnDevice] = lists.groups
         attended = [
-            self._attend(group, padded, own, scale)
-            for group, padded, own in zip(groups, lists.pad(self.project(x)), factors, strict=True)
+            self._attend(group, padded, dropout, call)
+            for group, padded in zip(groups, lists.pad(self.project(x)), strict=True)
         ]
         return self.output(lists.pack(attended))
 
     def _attend(
-        self, group: Group | GroupOnDevice, projected: Tensor, factors: Tensor | None, scale: float
+        self, group: Group | GroupOnDevice, projected: Tensor, dropout: Dropout | None, call: int
     ) -> Tensor:
         """Attention within the padded lists of a group, ``[lists, longest, width]``.
 
-        ``factors`` are those of dropout, which multiplies the values that it keeps by ``scale``.
+        ``call`` is the number of the draw of dropout.
         """
         count, longest = projected.shape[:2]
         # lists × (query, key, value) × heads × documents × width of a head
         parts = projected.view(count, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         query, key, value = parts.unbind(0)
         known = None if group.mask is None else group.mask[:, None, None, :]
-        if factors is None:
+        if dropout is None:
             result = functional.scaled_dot_product_attention(query, key, value, attn_mask=known)
         else:
-            # PyTorch's own attention does not accept a random stream for dropout.
+            # PyTorch's own attention would draw its own numbers for dropout.
             logits = torch.matmul(query * query.shape[-1] ** -0.5, key.transpose(2, 3))
             if known is not None:
                 logits = logits.masked_fill(~known, float("-inf"))
             weights = torch.softmax(logits, 3)
-            result = torch.matmul(_DroppedReLU.apply(weights, factors, scale), value)
+            factors = dropout.of_pairs(weights, group.numbers, call)
+            result = torch.matmul(_DroppedReLU.apply(weights, factors, dropout.scale), value)
         return result.transpose(1, 2).flatten(2)
 
 
@@ -490,20 +356,17 @@ class Block(nn.Module):
         self.widen = StackedLinear(glorot_uniform(generators, width, inner))
         self.narrow = StackedLinear(glorot_uniform(generators, inner, width))
 
-    def forward(self, x: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
+    def forward(self, x: Tensor, lists: AnyLists, dropout: Dropout | None) -> Tensor:
         """``[M, N, width]`` to the same shape."""
         attended = self.attention(self.attention_norm(x), lists, dropout)
-        x = _added(x, attended, lists, dropout)
+        x = _added(x, attended, dropout)
         hidden = self.widen(self.norm(x))
         if dropout is None:
             return x + self.narrow(hidden.relu_())
-        factors = dropout.of_rows(lists.totals, *hidden.shape[1:])
-        hidden = _DroppedReLU.apply(hidden, factors, dropout.scale)
-        return _added(x, self.narrow(hidden), lists, dropout)
+        hidden = _DroppedReLU.apply(hidden, dropout.of_rows(hidden), dropout.scale)
+        return _added(x, self.narrow(hidden), dropout)
 
 
-def _added(x: Tensor, y: Tensor, lists: AnyLists, dropout: AnyDropout | None) -> Tensor:
+def _added(x: Tensor, y: Tensor, dropout: Dropout | None) -> Tensor:
     """``x + Drop(y)``."""
-    if dropout is None:
-        return x + y
-    return torch.addcmul(x, y, dropout.of_rows(lists.totals, *y.shape[1:]))
+    return x + y if dropout is None else torch.addcmul(x, y, dropout.of_rows(y))

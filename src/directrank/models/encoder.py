@@ -14,11 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.kernels.philox import bits_for
 from directrank.lists.documents import Documents
-from directrank.models.context_layers import Block, Dropout, StackedLayerNorm
-from directrank.models.plans import flattened, lengths_of_models, table_and_rows
+from directrank.lists.draws import FACTORS
+from directrank.models.compiled import (
+    CompiledLayers,
+    CompiledPass,
+    dropping_of,
+    flattened,
+    lengths_of_models,
+    table_and_rows,
+)
+from directrank.models.context_layers import Block, StackedLayerNorm
+from directrank.models.dropout import Dropout
 from directrank.models.query_norm import documents_of
-from directrank.models.runs import LayersInLoops, Pass
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -28,11 +37,11 @@ if TYPE_CHECKING:
 #: the products of wider ones among threads.
 WIDEST = 1024
 
-#: The most runs into which a model's lists are divided. Each has its own gradient.
-MOST_RUNS = 16
+#: The most chunks into which a model's lists are divided. Each has its own gradient.
+MOST_CHUNKS = 16
 
 
-class Encoder(LayersInLoops):
+class Encoder(CompiledLayers):
     """All layers of context-aware rankers up to the score.
 
     Args:
@@ -62,14 +71,16 @@ class Encoder(LayersInLoops):
         # In the order of directrank.kernels.encoder.OF_HALF.
         super().__init__(modules, max(self.width, self.inner) <= WIDEST)
 
-    def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
-        """See :meth:`.LayersInLoops.begin`; documents that are in no list get zeros."""
+    def begin(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> CompiledPass:
+        """See :meth:`.CompiledLayers.begin`; documents that are in no list get zeros."""
         from directrank.kernels import encoder as kernels
 
         plan = self._plan(x, lengths, dropout)
         complete = bool((plan.first[:-1] < plan.first[1:]).all())
         work = plan.y.size * max(3 * self.width, self.inner)
-        return Pass(kernels, plan, self.sizes, work, complete)
+        return CompiledPass(kernels, plan, self.sizes, work, complete)
 
     def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
         """A step in the form that kernels take, with room for their results."""
@@ -78,22 +89,17 @@ class Encoder(LayersInLoops):
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
         lengths = lengths_of_models(lengths, models)
-        documents = documents_of(lengths, N)
+        documents_of(lengths, N)
         features, rows = table_and_rows(x, models)
         gradient_needed = torch.is_grad_enabled()
-        items, runs, first, starts, pairs = cut(
-            lengths, MOST_RUNS if gradient_needed else lengths.size
+        items, chunks, first, starts, pairs = cut(
+            lengths, MOST_CHUNKS if gradient_needed else lengths.size
         )
         kept = models * N if gradient_needed else 0
-        if dropout is not None:
-            drawn, at_drawn = self._drawn(dropout, documents, pairs)
-        else:
-            most = max(BLOCK, int(lengths.max(initial=0)))
-            drawn = np.zeros(most * max(most, self.width, self.inner), np.int16)
-            at_drawn = np.empty((0, 2, models), np.int64)
+        of_pairs, at_bits, room = self._bits(lengths, N, BLOCK, dropout is not None)
         return Plan(
             items=items,
-            runs=runs,
+            chunks=chunks,
             first=first,
             starts=starts,
             pairs=pairs,
@@ -105,10 +111,9 @@ class Encoder(LayersInLoops):
             inner=self.inner,
             parameters=parameters,
             before=self.sizes[:, 0],
-            drawn=drawn,
-            at_drawn=at_drawn,
-            threshold=0 if dropout is None else dropout.threshold,
-            factor=1.0 if dropout is None else dropout.scale,
+            dropping=dropping_of(dropout, 4 * self.layers, room),
+            at_bits=at_bits,
+            of_pairs=of_pairs,
             kept=np.empty(kept * (self.layers * (6 * self.width + self.inner) + self.width), dtype),
             weights=np.empty(
                 int(pairs[-1, -1]) * self.heads * self.layers if gradient_needed else 0, dtype
@@ -117,18 +122,22 @@ class Encoder(LayersInLoops):
             y=np.zeros((models, N), dtype),
         )
 
-    def _drawn(
-        self, dropout: Dropout, documents: np.ndarray, pairs: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers drawn for dropout, layer by layer, and where those of each model begin."""
-        of_lists = self.heads * (pairs[:, -1] - pairs[:, 0])
-        result, hidden = self.width * documents, self.inner * documents
-        counts = np.tile(np.stack([of_lists, result, hidden, result]), (self.layers, 1))
-        room = dropout.room(counts)
-        ends = room.cumsum().reshape(counts.shape)
-        drawn = np.empty(int(room.sum()), np.int16)
-        starts = ends - room
-        for row, model in np.ndindex(counts.shape):
-            own = drawn[starts[row, model] : ends[row, model]]
-            dropout.draw(model, torch.from_numpy(own))
-        return drawn, starts.reshape(-1, 2, len(documents))
+    def _bits(
+        self, lengths: np.ndarray, N: int, block: int, drops: bool
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """``of_pairs`` and ``at_bits`` of a plan, and the room of all bits.
+
+        Without dropout there is room for those of a single block or list.
+        """
+        of_lists = self.heads * lengths * 2 * -(-lengths // FACTORS)
+        ends = of_lists.cumsum()
+        of_pairs = ends.reshape(lengths.shape) - of_lists
+        if not drops:
+            most, longest = max(block, int(lengths.max(initial=0))), of_lists.max(initial=0)
+            room = most * bits_for(max(self.width, self.inner))
+            return of_pairs, np.empty((0, 2), np.int64), max(room, int(longest))
+        result, hidden = (len(lengths) * N * bits_for(width) for width in (self.width, self.inner))
+        sizes = np.tile([[int(ends[-1]) if ends.size else 0, result], [hidden, result]],
+                        (self.layers, 1))  # fmt: skip
+        after = sizes.cumsum().reshape(sizes.shape)
+        return of_pairs, after - sizes, int(sizes.sum())

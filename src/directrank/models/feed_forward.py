@@ -8,19 +8,19 @@ printed description are separate settings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.lists.documents import Documents
+from directrank.lists.documents import Documents, copied
+from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
-from directrank.models.blocks import in_blocks, relu_layers
-from directrank.models.context_layers import CPU, CountedDropout, Dropout
+from directrank.models.compiled import CompiledPass
+from directrank.models.dropout import Dropout, dropout_of
 from directrank.models.query_layers import QueryLayers
 from directrank.models.query_norm import QueryNorm, Segments
-from directrank.models.runs import Pass
 from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
@@ -30,12 +30,7 @@ NORMS = ("query", "batch")
 
 
 class FeedForward(nn.Module):
-    """A stack of feed-forward scorers; see :func:`feed_forward` for the settings.
-
-    Attributes:
-        generators: each model's random stream for dropout, on the CPU. Their state is part of the
-            state of training.
-    """
+    """A stack of feed-forward scorers; see :func:`feed_forward` for the settings."""
 
     def __init__(
         self,
@@ -44,13 +39,11 @@ class FeedForward(nn.Module):
         activation: str,
         output_activation: bool,
         dropout: float,
-        generators: Sequence[torch.Generator],
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.norms = nn.ModuleList(norms)
         self.dropout = dropout
-        self.generators = list(generators)
         self.activation = ACTIVATIONS[activation]
         self.output_activation = output_activation
         #: All layers, if their norms take the statistics of each query.
@@ -58,13 +51,6 @@ class FeedForward(nn.Module):
         of_queries = [norm for norm in norms if isinstance(norm, QueryNorm)]
         if of_queries:
             self.by_query = QueryLayers(layers, of_queries, activation == "celu", output_activation)
-        #: The first layers with their norms, if only batch norm and ReLU follow.
-        self.plain: list[tuple[StackedLinear, StackedBatchNorm]] = []
-        if activation == "relu" and not dropout:
-            followed = layers if output_activation else layers[:-1]
-            for layer, norm in zip(followed, norms, strict=False):
-                if isinstance(norm, StackedBatchNorm):
-                    self.plain.append((layer, norm))
 
     #: A training step may be captured in a CUDA graph.
     capturable = True
@@ -74,32 +60,40 @@ class FeedForward(nn.Module):
         """Whether a document's score depends on the other documents of its query."""
         return self.by_query is not None
 
-    def in_loops(self, documents: float) -> bool:
-        """Whether training steps with this many documents per model are mostly compiled loops."""
-        if self.by_query is not None:
-            return self.by_query.available
-        return in_blocks(self.plain, documents)
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled loops compute training steps."""
+        return self.by_query is not None and self.by_query.available
 
-    def begin_in_loops(self, features: Tensor | Documents, lengths: np.ndarray) -> Pass | None:
+    def compiled_pass(
+        self, features: Tensor | Documents, lengths: np.ndarray, counters: Counters | None
+    ) -> CompiledPass | None:
         """A pass from which gradients are had without autograd; None where loops cannot be used.
 
         Arguments are as in :meth:`forward`.
         """
         if self.by_query is None or not self.by_query.accept(features):
             return None
-        return self.by_query.begin(features, lengths, self._dropout(CPU))
+        dropout = self._dropout(counters, lengths, features.shape[1])
+        return self.by_query.begin(features, lengths, dropout)
 
-    def _dropout(self, device: torch.device) -> Dropout | None:
-        """Dropout of a pass on this device; None if nothing is dropped."""
+    def _dropout(
+        self, counters: Counters | None, lengths: np.ndarray | DeviceFlat | None, rows: int
+    ) -> Dropout | None:
+        """Dropout of a pass; None if nothing is dropped."""
         if not (self.training and self.dropout):
             return None
-        return Dropout(self.dropout, self.generators, device)
+        if lengths is None:
+            lengths = np.full((1, 1), rows)
+        models = len(next(self.parameters()))
+        return dropout_of(self.dropout, counters, lengths, models, rows)
 
     def forward(
         self,
         features: Tensor | Documents,
         rows: Tensor | None = None,
         lengths: np.ndarray | DeviceFlat | None = None,
+        counters: Counters | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``.
 
@@ -107,9 +101,11 @@ class FeedForward(nn.Module):
             features: documents of whole queries, in their order.
             rows: bool ``[M, N]``, True for a real document; None if all are.
             lengths: int ``[M, B]`` or ``[1, B]``, documents per query.
+            counters: of the queries of all models, for dropout in training.
 
         Raises:
-            ValueError: ``lengths`` are missing although queries have their own statistics.
+            ValueError: ``lengths`` are missing although queries have their own statistics, or
+                counters for dropout.
         """
         segments: Segments | DeviceFlat | None = None
         weight = next(self.parameters())
@@ -117,20 +113,17 @@ class FeedForward(nn.Module):
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
             if isinstance(lengths, np.ndarray) and self.by_query.accept(features):
-                return self.by_query(features, lengths, self._dropout(CPU))
+                dropout = self._dropout(counters, lengths, features.shape[1])
+                return self.by_query(features, lengths, dropout)
             if isinstance(lengths, DeviceFlat):
                 segments = lengths
             else:
                 segments = Segments.of(lengths, len(weight), features.shape[1], weight.device)
-        known = lengths if isinstance(lengths, np.ndarray) else None
-        dropout: Dropout | CountedDropout | None
-        x, dropout = relu_layers(features, rows, known, self.plain), self._dropout(weight.device)
-        if dropout is not None and isinstance(lengths, DeviceFlat):
-            dropout = CountedDropout(self.dropout, lengths)
-        first, last = len(self.plain), len(self.layers) - 1
-        for number, layer in enumerate(islice(self.layers, first, None), first):
+        dropout = self._dropout(counters, lengths, features.shape[1])
+        x, last = copied(features), len(self.layers) - 1
+        for number, layer in enumerate(self.layers):
             if dropout is not None and 0 < number < last:
-                x = _dropped(x, rows, known, dropout)
+                x = x * dropout.of_rows(x).to(x.dtype)
             x = layer(x)
             if number < len(self.norms):
                 norm = self.norms[number]
@@ -138,20 +131,6 @@ class FeedForward(nn.Module):
             if number < last or self.output_activation:
                 x = self.activation(x)
         return x.squeeze(-1)
-
-
-def _dropped(
-    x: Tensor, rows: Tensor | None, lengths: np.ndarray | None, dropout: Dropout | CountedDropout
-) -> Tensor:
-    if isinstance(dropout, CountedDropout):
-        return x * dropout.of_rows(None, *x.shape[1:]).to(x.dtype)
-    # A model of a stack draws the same numbers as it would alone, so none for padding.
-    models, n, width = x.shape
-    totals = [n] * models
-    if rows is not None:
-        own = rows if lengths is None else np.broadcast_to(lengths, (models, lengths.shape[1]))
-        totals = own.sum(1).tolist()
-    return x * dropout.of_rows(totals, n, width).to(x.dtype)
 
 
 def feed_forward(
@@ -174,7 +153,7 @@ def feed_forward(
     Args:
         n_features: F.
         generators: one random stream per model, for weights (Glorot-normal, as in the released
-            code; biases start at zero) and dropout.
+            code; biases start at zero).
         activation: ``relu`` or ``celu`` (α = 1).
         output_activation: whether the activation also follows the last layer.
         hidden: widths of the hidden layers.
@@ -210,7 +189,7 @@ def feed_forward(
         else StackedBatchNorm(models, width, decay, epsilon)
         for width in normed
     ]
-    return FeedForward(layers, norms, activation, output_activation, dropout, generators)
+    return FeedForward(layers, norms, activation, output_activation, dropout)
 
 
 def _glorot_normal(generators: Sequence[torch.Generator], fan_in: int, fan_out: int) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.lists.draws import Counters
 from directrank.models.stacked import StackedLinear, glorot_uniform, uniform
 
 
@@ -29,6 +30,7 @@ class Linear(nn.Module):
         features: Tensor,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
+        counters: Counters | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[G, N, F]``."""
         return self.layer(features).squeeze(-1)

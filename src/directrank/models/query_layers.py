@@ -14,11 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.kernels.philox import bits_for
 from directrank.lists.documents import Documents
-from directrank.models.context_layers import Dropout
-from directrank.models.plans import flattened, lengths_of_models, table_and_rows
+from directrank.models.compiled import (
+    CompiledLayers,
+    CompiledPass,
+    dropping_of,
+    flattened,
+    lengths_of_models,
+    table_and_rows,
+)
+from directrank.models.dropout import Dropout
 from directrank.models.query_norm import QueryNorm, documents_of
-from directrank.models.runs import LayersInLoops, Pass
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
@@ -28,11 +35,11 @@ if TYPE_CHECKING:
 #: products of a single list among threads.
 WIDEST = 512
 
-#: The most runs into which a model's lists are divided. Each has its own gradient.
-MOST_RUNS = 16
+#: The most chunks into which a model's lists are divided. Each has its own gradient.
+MOST_CHUNKS = 16
 
 
-class QueryLayers(LayersInLoops):
+class QueryLayers(CompiledLayers):
     """Layers of dense, norm per query and activation, the last of which has one output.
 
     Args:
@@ -52,34 +59,37 @@ class QueryLayers(LayersInLoops):
         narrow = max(layer.weight.shape[2] for layer in layers) <= WIDEST
         super().__init__((*layers, *norms), narrow)
         place = dict(zip(map(id, self.parameters), self.sizes[:, 0].tolist(), strict=True))
-        rows, columns = [], 0
+        rows, columns, bits = [], 0, 0
         for number, layer in enumerate(layers):
             _, width_in, width = layer.weight.shape
             norm = norms[number] if number < len(norms) else None
             scale, shift = (-1, layer.bias) if norm is None else (place[id(norm.weight)], norm.bias)
             dropped = number - 1 if 0 < number < len(layers) - 1 else -1
             at_weight, at_shift = place[id(layer.weight)], place[id(shift)]
-            rows.append([width_in, width, at_weight, scale, at_shift, columns, dropped])
+            rows.append([width_in, width, at_weight, scale, at_shift, columns, dropped, bits])
             columns += width
+            bits += bits_for(width_in) if dropped >= 0 else 0
         #: See :class:`directrank.kernels.query_layers.Plan`.
         self.layers = np.array(rows, np.int64)
         self.layers_without_dropout = self.layers.copy()
         self.layers_without_dropout[:, 6] = -1
-        self.columns = columns
+        self.columns, self.bits = columns, bits
         self.widest = int(self.layers[:, :2].max())
         self.epsilon = norms[0].epsilon
         self.celu = celu
         self.active = len(layers) if output_activation else len(layers) - 1
 
-    def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
-        """See :meth:`.LayersInLoops.begin`; dropout is that of the inputs of all layers but the
+    def begin(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> CompiledPass:
+        """See :meth:`.CompiledLayers.begin`; dropout is that of the inputs of all layers but the
         first and the last."""
         from directrank.kernels import query_layers as kernels
 
         plan = self._plan(x, lengths, dropout)
         complete = bool((plan.lists[:, 1] < plan.lists[:, 2]).all())
         work = plan.y.size * self.widest
-        return Pass(kernels, plan, self.sizes, work, complete)
+        return CompiledPass(kernels, plan, self.sizes, work, complete)
 
     def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
         """A step in the form that kernels take, with room for their results."""
@@ -88,17 +98,15 @@ class QueryLayers(LayersInLoops):
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
         lengths = lengths_of_models(lengths, models)
-        documents = documents_of(lengths, N)
+        documents_of(lengths, N)
         features, rows = table_and_rows(x, models)
         gradient_needed = torch.is_grad_enabled()
-        lists, runs, first = cut(lengths, MOST_RUNS if gradient_needed else lengths.shape[1])
+        lists, chunks, first = cut(lengths, MOST_CHUNKS if gradient_needed else lengths.shape[1])
         kept = models * N * self.columns if gradient_needed else 0
-        drawn = np.empty((0, 0), np.int16)
-        if dropout is not None:
-            drawn = self._drawn(dropout, documents)
+        drawn = dropping_of(dropout, max(len(self.layers) - 2, 0), models * N * self.bits)
         return Plan(
             lists=lists,
-            runs=runs,
+            chunks=chunks,
             first=first,
             layers=self.layers_without_dropout if dropout is None else self.layers,
             epsilon=self.epsilon,
@@ -107,23 +115,9 @@ class QueryLayers(LayersInLoops):
             x=features,
             rows=rows,
             parameters=parameters,
-            drawn=drawn,
-            threshold=0 if dropout is None else dropout.threshold,
-            factor=1.0 if dropout is None else dropout.scale,
+            dropping=drawn,
             standard=np.empty(kept, dtype),
             outputs=np.empty(kept, dtype),
-            inverse=np.empty((len(lists) if gradient_needed else len(runs), self.columns), dtype),
+            inverse=np.empty((len(lists) if gradient_needed else len(chunks), self.columns), dtype),
             y=np.zeros((models, N), dtype),
         )
-
-    def _drawn(self, dropout: Dropout, documents: np.ndarray) -> np.ndarray:
-        """The numbers drawn for the inputs of each model's ``documents``, layer by layer."""
-        widths = self.layers[self.layers[:, 6] >= 0, 0]
-        counts = dropout.room(np.outer(widths, documents).ravel())
-        drawn = torch.empty(len(counts), int(counts.max(initial=0)), dtype=torch.int16)
-        if len(documents) == 1 and drawn.numel() and (counts == drawn.shape[1]).all():
-            dropout.draw(0, drawn)  # the same numbers as row by row
-            return drawn.numpy()
-        for row, count in enumerate(counts.tolist()):
-            dropout.draw(row % len(documents), drawn[row, :count])
-        return drawn.numpy()

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from directrank.lists.documents import Documents
-from directrank.models.blocks import in_blocks, relu_layers
+from directrank.lists.draws import Counters
 from directrank.models.outputs import output_activation
 from directrank.models.stacked import StackedBatchNorm, StackedLinear, glorot_uniform
 
@@ -35,21 +34,18 @@ class Tower(nn.Module):
         self.norms = nn.ModuleList(norms)
         self.output = output
         self.activation = activation
-        #: The layers with their norms; nothing but batch norm and ReLU follows each.
-        self.plain = list(zip(hidden, norms, strict=True))
-
-    def in_loops(self, documents: float) -> bool:
-        """Whether training steps with this many documents per model are mostly compiled loops."""
-        return in_blocks(self.plain, documents)
 
     def forward(
         self,
-        features: Tensor | Documents,
+        features: Tensor,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
+        counters: Counters | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]``; ``rows`` marks the real documents."""
-        x = relu_layers(features, rows, lengths, self.plain, self.input_norm)
+        x = features if self.input_norm is None else self.input_norm(features, rows)
+        for layer, norm in zip(self.hidden, self.norms, strict=True):
+            x = torch.relu(norm(layer(x), rows))
         return self.activation(self.output(x)).squeeze(-1)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from directrank.lists.draws import Counters
 from directrank.models.stacked import StackedLinear, glorot_uniform
 
 
@@ -27,6 +28,7 @@ class TwoLayer(nn.Module):
         features: Tensor,
         rows: Tensor | None = None,
         lengths: np.ndarray | None = None,
+        counters: Counters | None = None,
     ) -> Tensor:
         """Scores ``[M, N]`` of ``features`` ``[M, N, F]`` or ``[1, N, F]``."""
         return self.output(torch.tanh(self.hidden(features))).squeeze(-1)

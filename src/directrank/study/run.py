@@ -23,7 +23,13 @@ from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.study.provenance import environment, run_digest, versions
 from directrank.study.results import MODELS, write_run
-from directrank.study.specification import candidate_settings, candidates, run_name, validate
+from directrank.study.specification import (
+    candidate_settings,
+    candidates,
+    run_name,
+    streams_of,
+    validate,
+)
 from directrank.system import blas
 from directrank.system.io import atomic_path, digest_of
 
@@ -93,7 +99,7 @@ def execute(
     )
 
     def job(trial: int, report: Progress) -> FitJob:
-        return FitJob(name, trial, spec["selection"], threads, device, report)
+        return FitJob(streams_of(spec), trial, spec["selection"], threads, device, report)
 
     learner = learners.get(spec["learner"])
     fit = learner.load()
@@ -111,7 +117,7 @@ def execute(
         "spec": dict(spec),
         "data": origin,
         "code": run_digest(spec),
-        "seeds": "directrank.system.seeds.derive_seed of the run's name, the trial and the purpose",
+        "seeds": f"directrank.system.seeds.derive_seed of '{streams_of(spec)}', trial and purpose",
         "environment": environment(),
         "threads": threads,
         "device": device,

@@ -118,6 +118,18 @@ def run_name(spec: Mapping[str, Any]) -> str:
     return f"{spec['data']['name']}{fold}-{what}-{digest_of(spec)[:8]}"
 
 
+def streams_of(spec: Mapping[str, Any]) -> str:
+    """The name of a run's random numbers: ``<data set>[-f<fold>][-repeat<number>]``.
+
+    Runs on the same data share it, so that in each trial they see the queries in the same order and
+    the same documents of long lists, and those with the same scorer start from the same weights:
+    their differences are then those of what they differ in.
+    """
+    fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
+    repeat = f"-repeat{spec['repeat']}" if "repeat" in spec else ""
+    return f"{spec['data']['name']}{fold}{repeat}"
+
+
 def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError if a choice would use queries to which the model is fitted."""
     training = spec.get("training", {})

@@ -130,7 +130,7 @@ def test_only_the_networks_own_products_are_narrow(data, monkeypatch):
     seen = []
     plain = Objective.__call__
     monkeypatch.setattr(
-        Objective, "__call__", lambda self, s, b: seen.append(s.dtype) or plain(self, s, b)
+        Objective, "__call__", lambda self, s, *of: seen.append(s.dtype) or plain(self, s, *of)
     )
     fitted = fit(data, precision="bfloat16", max_epochs=1)[0]
     assert set(seen) == {torch.float32}
@@ -148,8 +148,8 @@ def test_bfloat16_is_refused_where_it_cannot_be_had(monkeypatch):
 def test_padding_is_passed_to_the_network_as_rows_of_zeros_where_asked():
     lists = made(6, 4)
     queries = np.array([[0, 3, 1], [5, 2, 4]])
-    plain = Feeder(lists, torch.float32, CPU).draw(queries, [])
-    padded = Feeder(lists, torch.float32, CPU, padded=True).draw(queries, [])
+    plain = Feeder(lists, torch.float32, CPU).draw(queries)
+    padded = Feeder(lists, torch.float32, CPU, padded=True).draw(queries)
     for row in range(2):
         longest = int(lists.lengths[queries[row]].max())
         assert (padded.spans[row] == longest).all()
@@ -168,7 +168,7 @@ def test_batch_norm_over_padding_takes_its_statistics_with_the_zeros(data):
     from directrank import models
 
     lists = data.train
-    batch = Feeder(lists, torch.float64, CPU, padded=True).draw(np.arange(8)[None], [])
+    batch = Feeder(lists, torch.float64, CPU, padded=True).draw(np.arange(8)[None])
     model = models.build({**TOWER, "decay": 0.0}, 5, [torch_stream("padded")]).double()
     model.train()(batch.features, batch.rows, batch.spans)
     widest = int(lists.lengths[:8].max())
@@ -205,13 +205,12 @@ def test_the_share_of_padding_among_pairs_is_reported(data):
 
 
 def test_models_whose_losses_have_the_same_settings_share_a_call():
-    streams = [torch.Generator() for _ in range(4)]
-    still = Objective([{"name": "neural_ndcg", "tau": 0.5}] * 4, "mean", streams)
-    noisy = Objective([{"name": "neural_ndcg", "samples": 2}] * 4, "mean", streams)
+    still = Objective([{"name": "neural_ndcg", "tau": 0.5}] * 4, "mean")
+    noisy = Objective([{"name": "neural_ndcg", "samples": 2}] * 4, "mean")
     mixed = [{"name": "neural_ndcg", "tau": tau} for tau in (0.5, 1.0, 0.5, 1.0)]
     assert len(still._calls) == 1
     assert len(noisy._calls) == 1
-    assert [list(call.models) for call in Objective(mixed, "mean", streams)._calls] == [
+    assert [list(call.models) for call in Objective(mixed, "mean")._calls] == [
         [0, 2],
         [1, 3],
     ]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from directrank import models
 from directrank.learners.neural.forward import forward
 from directrank.system.seeds import torch_stream
+from scorer_steps import counters
 
 QUERY_LAYERS = {
     "name": "feed_forward",
@@ -37,10 +38,12 @@ def test_gradients_without_autograd_are_those_that_it_gives_in_the_order_of_para
 ):
     x = torch.randn(stack, 14, 5, generator=torch_stream("documents"))
     model, same = build(settings, stack), build(settings, stack)
-    passed = forward(model, list(model.parameters()), x, None, LENGTHS[stack], torch.float32)
-    assert passed.in_loops is not None
+    lengths = LENGTHS[stack]
+    drawn = counters(stack, 3)
+    passed = forward(model, list(model.parameters()), x, None, lengths, drawn, torch.float32)
+    assert passed.compiled is not None
     (found,) = passed.gradients(objective(passed.scores))
-    scores = same(x, None, LENGTHS[stack])
+    scores = same(x, None, lengths, counters(stack, 3))
     expected = torch.autograd.grad(objective(scores).sum(), list(same.parameters()))
     assert torch.equal(passed.scores, scores)
     assert torch.equal(found, torch.cat([gradient.flatten() for gradient in expected]))
@@ -49,8 +52,9 @@ def test_gradients_without_autograd_are_those_that_it_gives_in_the_order_of_para
 def test_a_scorer_without_loops_leaves_gradients_to_autograd():
     model = build({"name": "linear"}, 2)
     x = torch.randn(2, 14, 5, generator=torch_stream("documents"))
-    passed = forward(model, list(model.parameters()), x, None, LENGTHS[1], torch.float32)
-    assert passed.in_loops is None
+    drawn = counters(len(next(model.parameters())), 3)
+    passed = forward(model, list(model.parameters()), x, None, LENGTHS[1], drawn, torch.float32)
+    assert passed.compiled is None
     found = passed.gradients(objective(passed.scores))
     assert [gradient.shape for gradient in found] == [p.shape for p in model.parameters()]
     assert any(gradient.any() for gradient in found)
@@ -60,6 +64,7 @@ def test_a_scorer_without_loops_leaves_gradients_to_autograd():
 def test_values_that_do_not_depend_on_the_scores_have_gradients_of_zero(settings):
     model = build(settings, 1)
     x = torch.randn(1, 14, 5, generator=torch_stream("documents"))
-    passed = forward(model, list(model.parameters()), x, None, LENGTHS[1], torch.float32)
+    drawn = counters(len(next(model.parameters())), 3)
+    passed = forward(model, list(model.parameters()), x, None, LENGTHS[1], drawn, torch.float32)
     for gradient in passed.gradients(torch.zeros(1)):
         assert not gradient.any()

@@ -1,12 +1,9 @@
 """Learning rates of their own, that change, and weights that are drawn anew."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 import torch
 
-from directrank import kernels
 from directrank.learners.neural import optimisers
 from directrank.learners.neural.fit import fit_many
 from directrank.learners.neural.schedules import Pace
@@ -79,45 +76,6 @@ def test_each_model_is_updated_as_torch_would_update_it_alone(name, decay):
             theirs[model].grad = gradient[model]
             alone[model].step()
     assert torch.allclose(ours, torch.stack([p.detach() for p in theirs]), rtol=1e-10)
-
-
-SHAPES = [
-    [(1, 7, 3), (1, 1, 1)],
-    [(4, 1, 1)],
-    [(10, 137, 64), (10, 1, 64), (10, 64, 1), (10, 1, 1)],
-    [(3, 200, 180), (3, 1, 180)],
-]
-
-
-@pytest.mark.parametrize("name", ["adagrad", "adam"])
-@pytest.mark.parametrize("decay", [0.0, 0.001])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_compiled_updates_are_those_of_pytorchs_operations(name, decay, dtype, shapes):
-    # To the last bit where PyTorch's vectors are those of portable arithmetic.
-    portable = torch.backends.cpu.get_cpu_capability() == "AVX2"
-    within = {"rtol": 0.0, "atol": 0.0} if portable else {"rtol": 1e-5, "atol": 1e-5}
-    stream = torch.Generator().manual_seed(4)
-
-    def numbers(shape):
-        sizes = torch.randint(-9, 4, shape, generator=stream)
-        return torch.randn(shape, generator=stream, dtype=dtype) * 10.0**sizes
-
-    settings = {"name": name, "lr": 9.0, "weight_decay": decay}
-    ours = [numbers(shape) for shape in shapes]
-    plain = [values.clone() for values in ours]
-    optimiser = optimisers.build(settings, ours)
-    with mock.patch.dict(kernels.KERNELS, clear=True):
-        without_loops = optimisers.build(settings, plain)
-    assert optimiser.loops is not None
-    assert without_loops.loops is None
-    rates = torch.rand(shapes[0][0], generator=stream, dtype=dtype)
-    for step in range(6):
-        gradients = [numbers(shape) * (step != 4) for shape in shapes]
-        optimiser.step(rates, gradients)
-        without_loops.step(rates, gradients)
-    torch.testing.assert_close(ours, plain, **within)
-    torch.testing.assert_close(optimiser.memory(), without_loops.memory(), **within)
 
 
 @pytest.mark.parametrize("name", ["adagrad", "adam"])

@@ -53,6 +53,33 @@ def test_models_trained_together_are_the_models_trained_alone(data, model, loss,
             assert np.isclose(a["vali_metric"], b["vali_metric"])
 
 
+def test_losses_are_compared_on_the_same_queries_from_the_same_weights(data):
+    seen = []
+
+    class Watched(Stack):
+        def _step(self, queries, number):
+            if number == 1 and self.epoch == 0:
+                seen.append([p.detach().clone() for p in self.parameters])
+            seen.append(queries.copy())
+            return super()._step(queries, number)
+
+    courses = []
+    for name, trial in (("listnet", 0), ("ranknet", 0), ("ranknet", 1)):
+        seen.clear()
+        settings = {"model": TOWER, "loss": {"name": name}, "training": TRAINING}
+        fit_many(data, [settings], [job(trial)], kind=Watched)
+        courses.append((seen[0], np.concatenate(seen[1:], axis=1)))
+    (weights, order), (same_weights, same_order), (others, other_order) = courses
+    assert all(map(torch.equal, weights, same_weights))
+    assert np.array_equal(order, same_order)
+    assert not np.array_equal(order, other_order)
+    assert not any(torch.equal(one, other) for one, other in zip(weights, others, strict=True)
+                   if one.unique().numel() > 1)  # fmt: skip
+    epochs = order.reshape(TRAINING["max_epochs"], -1)
+    assert (np.sort(epochs) == np.arange(data.train.n_queries)).all()
+    assert not np.array_equal(epochs[0], epochs[1])
+
+
 def test_the_best_validation_epoch_is_kept(data):
     fitted = fit(data, max_epochs=12)[0]
     best = max(row["vali_metric"] for row in fitted.history)
@@ -61,8 +88,9 @@ def test_the_best_validation_epoch_is_kept(data):
 
 
 def test_an_epoch_chosen_on_the_test_part_is_the_best_there(data):
-    honest = fit(data, max_epochs=8)[0]
-    leaked = fit(data, max_epochs=8, select_on="test")[0]
+    training = {"max_epochs": 8, "optimizer": {"name": "adam", "lr": 0.01}}
+    honest = fit(data, **training)[0]
+    leaked = fit(data, **training, select_on="test")[0]
     on_test = [row.pop("test_metric") for row in leaked.history]
     assert [row["vali_metric"] for row in leaked.history] == [
         row["vali_metric"] for row in honest.history
@@ -74,9 +102,10 @@ def test_an_epoch_chosen_on_the_test_part_is_the_best_there(data):
 
 
 def test_patience_waits_for_the_part_that_chooses_the_epoch(data):
-    fitted = fit(data, max_epochs=60, patience=2, select_on="test")[0]
+    training = {"max_epochs": 60, "patience": 2, "optimizer": {"name": "adam", "lr": 0.01}}
+    fitted = fit(data, **training, select_on="test")[0]
     best = int(np.argmax([row["test_metric"] for row in fitted.history])) + 1
-    assert len(fitted.history) == best + 2 != len(fit(data, max_epochs=60, patience=2)[0].history)
+    assert len(fitted.history) == best + 2 != len(fit(data, **training)[0].history)
 
 
 def test_keeping_the_last_epoch_keeps_it(data):
@@ -113,9 +142,9 @@ def test_the_restart_with_the_lowest_training_loss_is_kept(data):
 def test_a_mean_over_queries_leaves_empty_ones_out(data):
     lists = data.train
     scores = torch.zeros(lists.n_documents)
-    objective = Objective([LOSS], "mean", [torch.Generator()])
+    objective = Objective([LOSS], "mean")
     mean = objective(scores[None], layout(lists))
-    total = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
+    total = Objective([LOSS], "sum")(scores[None], layout(lists))
     assert torch.allclose(mean * (lists.relevant_counts() > 0).sum(), total)
 
 
@@ -137,7 +166,7 @@ def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
     labels = torch.from_numpy(lists.labels).double()
     mask, index = padded_positions(torch.from_numpy(lists.lengths))
     whole = losses.approx_ndcg(pad(scores, mask, index), pad(labels, mask, index), mask, alpha=5.0)
-    summed = Objective([LOSS], "sum", [torch.Generator()])(scores[None], layout(lists))
+    summed = Objective([LOSS], "sum")(scores[None], layout(lists))
     assert torch.allclose(summed, whole.sum())
 
 
@@ -145,7 +174,7 @@ def test_the_objective_in_buckets_is_the_objective_in_one_padded_batch(data):
 @pytest.mark.parametrize("queries", [[[4, 0, 2], [1, 3, 3]], [[3], [1]]], ids=["three", "one"])
 def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries, kind):
     lists = made(5, 9, longest=50)
-    batch = Feeder(lists, kind, torch.device("cpu")).draw(np.array(queries), [])
+    batch = Feeder(lists, kind, torch.device("cpu")).draw(np.array(queries))
     assert isinstance(batch.documents, Documents)  # they stay where they are
     assert batch.features.dtype == kind
     for row, drawn in enumerate(queries):
@@ -159,8 +188,7 @@ def test_a_batch_holds_the_documents_of_its_queries_one_after_the_other(queries,
 def test_long_lists_are_cut_to_random_documents_that_differ_between_draws():
     lists = made(3, 9, longest=50)
     feeder = Feeder(lists, torch.float32, torch.device("cpu"), max_documents=4)
-    stream = numpy_stream("cut")
-    draws = [feeder.draw(np.array([[0, 1, 2]]), [stream]) for _ in range(2)]
+    draws = [feeder.draw(np.array([[0, 1, 2]]), [1], step) for step in range(2)]
     for draw in draws:
         assert (draw.lengths == np.minimum(lists.lengths, 4)).all()
         assert draw.features.shape == (1, draw.lengths.sum(), 5)
@@ -177,7 +205,7 @@ def test_a_batch_counts_its_queries_with_a_relevant_document(queries, longest, p
     lists = replace(lists, labels=labels)
     feeder = Feeder(lists, torch.float32, torch.device("cpu"), longest, padded=padded)
     drawn = stream.permutation(40)[: 2 * queries].reshape(2, queries)
-    batch = feeder.draw(drawn, [stream, stream])
+    batch = feeder.draw(drawn, [1, 2])
     expected = [
         sum(bool((row[first : first + n] > 0).any()) for first, n in zip(*of_row, strict=True))
         for row, *of_row in zip(batch.labels, batch.starts, batch.lengths, strict=True)
@@ -221,11 +249,11 @@ def test_candidates_that_differ_in_steepness_share_a_call_and_differ_in_their_va
     settings = [{"name": "approx_ndcg", "alpha": alpha} for alpha in (1.0, 5.0, 20.0)]
     lists = data.train
     scores = torch.from_numpy(np.tile(lists.features[:, 1], (3, 1))).double()
-    together = Objective(settings, "mean", [torch.Generator()] * 3)
+    together = Objective(settings, "mean")
     assert len(together._calls) == 1
     values = together(scores, layout(lists))
     for number, setting in enumerate(settings):
-        alone = Objective([setting], "mean", [torch.Generator()])
+        alone = Objective([setting], "mean")
         assert torch.allclose(values[number], alone(scores[:1], layout(lists))[0])
 
 
@@ -242,9 +270,9 @@ def test_models_of_different_losses_get_their_own_objectives_in_their_own_order(
     stream = torch.Generator().manual_seed(1)
     scores = torch.randn(6, lists.n_documents, generator=stream, dtype=torch.float64)
     for reduction in ("mean", "sum"):
-        values = Objective(settings, reduction, [stream] * 6)(scores, layout(lists))
+        values = Objective(settings, reduction)(scores, layout(lists))
         for model, setting in enumerate(settings):
-            alone = Objective([setting], reduction, [stream])
+            alone = Objective([setting], reduction)
             expected = alone(scores[model : model + 1], layout(lists))[0]
             assert torch.allclose(values[model], expected)
 
@@ -270,7 +298,7 @@ def test_flat_lists_train_to_the_bytes_of_padded_ones(name, dtype, monkeypatch):
     for flat in (True, False):
         needs = replace(losses.needs_of(name), flat=flat)
         monkeypatch.setattr(losses, "needs_of", lambda _, needs=needs: needs)
-        objective = Objective(settings, "mean", [stream] * 4)
+        objective = Objective(settings, "mean")
         scores = drawn.clone().requires_grad_()
         values = objective(scores, layout_of(labels, starts, lengths))
         (gradient,) = torch.autograd.grad(values.sum(), scores)
@@ -295,13 +323,11 @@ def test_however_lists_are_grouped_each_model_gets_its_own(monkeypatch, small, q
             labels = torch.randint(0, 3, (rows, width), generator=stream).double()
             scores = torch.randn(4, width, generator=stream, dtype=torch.float64)
             starts = lengths.cumsum(1) - lengths
-            values = Objective(settings, "mean", [stream] * 4)(
-                scores, layout_of(labels, starts, lengths)
-            )
+            values = Objective(settings, "mean")(scores, layout_of(labels, starts, lengths))
             for model, setting in enumerate(settings):
                 row = slice(model * rows // 4, model * rows // 4 + 1)
                 own = layout_of(labels[row], starts[row], lengths[row])
-                alone = Objective([setting], "mean", [stream])(scores[model : model + 1], own)
+                alone = Objective([setting], "mean")(scores[model : model + 1], own)
                 assert torch.allclose(values[model], alone[0])
 
 
@@ -337,9 +363,9 @@ def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
     in_training = []
 
     class Watched(Stack):
-        def _forward(self, batch):
+        def _forward(self, batch, step):
             in_training.append(len(self.active))
-            return super()._forward(batch)
+            return super()._forward(batch, step)
 
     training = {
         **TRAINING,
@@ -356,7 +382,7 @@ def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
             "loss": {"name": "approx_ndcg", "alpha": alpha},
             "training": {**training, "optimizer": {**training["optimizer"], "lr": rate}},
         }
-        for rate, alpha in ((1e-5, 1.0), (0.03, 1.0), (0.01, 5.0))
+        for rate, alpha in ((1e-5, 1.0), (0.03, 1.0), (0.003, 5.0))
     ]
     together = fit_many(data, settings, [job()] * 3, kind=Watched)
     alone = [fit_many(data, [setting], [job()])[0] for setting in settings]
@@ -368,9 +394,9 @@ def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
         assert np.allclose(one.predict(data.test), other.predict(data.test), rtol=0, atol=near)
 
 
-@pytest.mark.parametrize(("models", "threads"), [(1, 2), (2, 1)])
-def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
-    data, monkeypatch, models, threads
+@pytest.mark.parametrize(("model", "threads"), [(TOWER, 2), (CONTEXT, 1)])
+def test_pytorch_has_one_thread_in_steps_whose_layers_are_compiled_loops(
+    data, monkeypatch, model, threads
 ):
     seen = set()
 
@@ -382,8 +408,7 @@ def test_pytorch_has_one_thread_in_steps_whose_layers_are_worked_in_blocks(
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        settings = {"model": TOWER, "loss": LOSS, "training": {**TRAINING, "stack": 0}}
-        fit_many(data, [settings] * models, [job(trial) for trial in range(models)])
+        fit(data, model=model)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,9 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from directrank.kernels.dispatch import accelerated
+from directrank.lists import draws
 from directrank.lists.devices import on_device
 from directrank.lists.documents import Documents, copied
+from directrank.lists.draws import Counters
+from directrank.lists.flat import Flat
 from directrank.lists.packed import RankedLists, concatenated_ranges
+
+CPU = torch.device("cpu")
+
+uniform_by_document: Callable[..., Tensor] = accelerated(draws.uniform_by_document)
 
 #: How long training lists are truncated: to random documents, or to random documents that are
 #: redrawn until one is relevant if the list has any (Pobrotyn2021's released code).
@@ -133,15 +141,18 @@ class Feeder:
         """Whether each query has a relevant document, bool ``[Q]``."""
         return have_relevant(self.relevant, self.starts, self.lengths)
 
-    def draw(self, queries: np.ndarray, streams: Sequence[np.random.Generator]) -> Batch:
+    def draw(self, queries: np.ndarray, seeds: Sequence[int] = (), step: int = 0) -> Batch:
         """The batch of the queries at positions ``queries``, int ``[G, B]``.
 
-        ``streams`` has each row's random stream for truncating long lists.
+        Args:
+            queries: the positions.
+            seeds: of each row, for the documents of long lists; of no use if lists stay whole.
+            step: the number of the step, for the same.
         """
         lengths = self.lengths[queries]
         if queries.shape[1] == 1 and not self.padded and self._stay_whole(lengths):
             return self._one_each(queries, lengths)
-        rows, lengths = self.drawn(queries, streams)
+        rows, lengths = self.drawn(queries, seeds, step)
         spans = lengths
         if self.padded:
             spans = np.broadcast_to(lengths.max(1, keepdims=True), lengths.shape)
@@ -200,7 +211,7 @@ class Feeder:
         return features.view(*rows.shape, -1), labels
 
     def drawn(
-        self, queries: np.ndarray, streams: Sequence[np.random.Generator]
+        self, queries: np.ndarray, seeds: Sequence[int], step: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """The documents of queries, concatenated, and the number of each query ``[G, B]``.
 
@@ -211,7 +222,7 @@ class Feeder:
         if self._stay_whole(lengths):
             return rows, lengths
         required = self.relevant[rows] if self.cut == "random_relevant" else None
-        return _cut(rows, lengths, self.max_documents, streams, required)
+        return _cut(rows, lengths, self.max_documents, seeds, step, required)
 
     @property
     def resident(self) -> bool:
@@ -253,24 +264,35 @@ def _cut(
     rows: np.ndarray,
     lengths: np.ndarray,
     limit: int,
-    streams: Sequence[np.random.Generator],
+    seeds: Sequence[int],
+    step: int,
     required: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """At most ``limit`` of the documents ``rows`` of each list of ``lengths`` ``[G, B]``.
 
-    If documents of a list are ``required``, the draw is repeated until it contains one of them.
+    Of a longer list those with the smallest random numbers are kept. If documents of a list are
+    ``required``, numbers are drawn until one of them is kept.
     """
-    flat = lengths.ravel()
+    flat, B = lengths.ravel(), lengths.shape[1]
     starts = np.cumsum(flat) - flat
     kept = np.ones(len(rows), dtype=bool)
-    for query in np.flatnonzero(flat > limit):
-        stream = streams[query // lengths.shape[1]]
-        begin, length = starts[query], flat[query]
-        order = stream.permutation(length)
-        if required is not None and (own := required[begin : begin + length]).any():
-            while not own[order[:limit]].any():
-                order = stream.permutation(length)
-        kept[begin + order[limit:]] = False
+    waiting = np.flatnonzero(flat > limit)
+    known, steps = torch.tensor(seeds), torch.tensor([step])
+    calls = 0
+    while len(waiting):
+        own = Flat(flat[waiting], CPU)
+        counters = Counters(known[waiting // B], torch.from_numpy(waiting % B), steps, calls=calls)
+        numbers = uniform_by_document(torch.empty(int(own.lengths.sum())), own, counters).numpy()
+        again = []
+        for query, start, length in zip(waiting, own.starts, own.lengths, strict=True):
+            begin = starts[query]
+            order = np.argsort(numbers[start : start + length], kind="stable")
+            relevant = np.zeros(0, bool) if required is None else required[begin : begin + length]
+            if relevant.any() and not relevant[order[:limit]].any():
+                again.append(query)
+            else:
+                kept[begin + order[limit:]] = False
+        waiting, calls = np.array(again, dtype=np.int64), counters.calls
     return rows[kept], np.minimum(lengths, limit)
 
 

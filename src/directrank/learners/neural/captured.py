@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from directrank.learners.neural.batches import Feeder
-from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
 
 #: Steps between two looks at the objectives.
@@ -54,16 +53,16 @@ class Inputs:
         places = torch.arange(self.index.shape[1], device=self.index.device)
         return places < self.spans[:, -1, 1:]
 
-    def lists(self, rows: Tensor, counters: Counters | None = None) -> DeviceFlat:
+    def lists(self, rows: Tensor) -> DeviceFlat:
         """The lists of models that are in these ``rows`` ``[M]``, in their scores ``[M × N]``."""
         N = self.index.shape[1]
         first = N * torch.arange(len(rows), device=rows.device)
         spans = self.spans.index_select(0, rows) + first[:, None, None]
-        return DeviceFlat(spans.flatten(0, 1), self.longest, len(rows) * N, counters)
+        return DeviceFlat(spans.flatten(0, 1), self.longest, len(rows) * N)
 
 
-#: Gives the documents of queries ``[G, B]``, as :meth:`Feeder.drawn` does.
-Draw = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+#: Gives the documents of queries ``[G, B]`` in a step, as :meth:`Feeder.drawn` does.
+Draw = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
 class Step(Protocol):
@@ -122,7 +121,7 @@ class CapturedSteps:
         """
         self._place.zero_()
         for number, own in enumerate(queries, first):
-            self._take(number, own, *draw(own))
+            self._take(number, own, *draw(own, number))
         return self._objectives[: len(queries)].cpu().numpy()
 
     def _take(

@@ -90,7 +90,7 @@ def _stacks(
         shape = digest_of([setting["model"], same])
         _, _, members = shapes.setdefault(shape, (setting["model"], training, []))
         members += [
-            Member(number, job.run, job.trial, restart, setting["loss"], rate)
+            Member(number, job.streams, job.trial, restart, setting["loss"], rate)
             for restart in range(training["restarts"])
         ]
     stacks = []

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from directrank.lists.documents import Documents
+from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
-from directrank.models.runs import Pass
+from directrank.models.compiled import CompiledPass
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,12 @@ class Forward:
         scores: ``[M, N]``.
         leaves: the tensors at which autograd ends: the parameters or, after compiled loops, the
             scores that these gave.
-        in_loops: the pass in compiled loops; None if autograd recorded all of it.
+        compiled: the pass in compiled loops; None if autograd recorded all of it.
     """
 
     scores: Tensor
     leaves: Sequence[Tensor]
-    in_loops: Pass | None
+    compiled: CompiledPass | None
 
     def gradients(self, values: Tensor) -> list[Tensor]:
         """The gradients by the parameters, in their order, of the ``values`` ``[M]`` of models.
@@ -41,9 +42,9 @@ class Forward:
             )
         else:
             found = tuple(torch.zeros_like(leaf) for leaf in self.leaves)
-        if self.in_loops is None:
+        if self.compiled is None:
             return list(found)
-        return [self.in_loops.gradient(found[0])]
+        return [self.compiled.gradient(found[0])]
 
 
 def forward(
@@ -52,6 +53,7 @@ def forward(
     documents: Tensor | Documents,
     rows: Tensor | None,
     lengths: np.ndarray | DeviceFlat,
+    counters: Counters,
     dtype: torch.dtype,
 ) -> Forward:
     """The pass of a model with these ``parameters``, and scores of type ``dtype``.
@@ -59,11 +61,11 @@ def forward(
     Autograd is spared where compiled loops compute the layers, because it takes a fifth of a step
     with one query. The other arguments are those of the model.
     """
-    begin = getattr(model, "begin_in_loops", None)
-    in_loops = None
+    begin = getattr(model, "compiled_pass", None)
+    compiled = None
     if begin is not None and isinstance(lengths, np.ndarray):
-        in_loops = begin(documents, lengths)
-    if in_loops is None:
-        return Forward(model(documents, rows, lengths).to(dtype), parameters, None)
-    leaf = in_loops.scores().requires_grad_()
-    return Forward(in_loops.activation(leaf).to(dtype), (leaf,), in_loops)
+        compiled = begin(documents, lengths, counters)
+    if compiled is None:
+        return Forward(model(documents, rows, lengths, counters).to(dtype), parameters, None)
+    leaf = compiled.scores().requires_grad_()
+    return Forward(compiled.activation(leaf).to(dtype), (leaf,), compiled)

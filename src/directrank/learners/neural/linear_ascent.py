@@ -187,16 +187,22 @@ def _trained(queries: Queries, plan: Mapping[str, Any], job: FitJob) -> Iterator
     training, loss = plan["training"], plan["loss"]
     rate = training["optimizer"]["lr"]
     for restart in range(training["restarts"]):
-        member = Member(0, job.run, job.trial, restart, loss, rate)
+        member = Member(0, job.streams, job.trial, restart, loss, rate)
         scorer = _scorer(plan, queries.features.shape[1], torch_stream(*member.names("init")))
         weights = next(scorer.parameters()).detach().numpy().ravel().copy()
-        shuffle = numpy_stream(*member.names("shuffle"))
         start, epoch = Start(restart), 0
         began, since = time.perf_counter(), 0
         while not start.met and epoch < training["max_epochs"]:
             wanted = min(_next_row(training, epoch), training["max_epochs"])
             count = min(CALL, wanted - epoch)
-            orders = np.stack([shuffle.permutation(len(queries.starts)) for _ in range(count)])
+            orders = np.stack(
+                [
+                    numpy_stream(*member.names("shuffle"), epoch + number).permutation(
+                        len(queries.starts)
+                    )
+                    for number in range(count)
+                ]
+            )
             done, start.met, objective = queries.passes(
                 orders, loss, rate, training["tolerance"], weights
             )

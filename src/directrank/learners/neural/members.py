@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from directrank.learners.neural.schedules import Pace
+from directrank.system.seeds import derive_seed
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,14 @@ class Member:
 
     Attributes:
         job: position of the candidate in the call.
-        run, trial, restart: the names from which its random streams are derived.
+        streams, trial, restart: the names from which its random numbers are derived; see
+            :class:`directrank.learners.contract.FitJob`.
         loss: the name and hyper-parameters of its loss.
         rate: its learning rate before any schedule.
     """
 
     job: int
-    run: str
+    streams: str
     trial: int
     restart: int
     loss: Mapping[str, Any]
@@ -32,15 +34,19 @@ class Member:
 
     @property
     def drawing(self) -> tuple[str | int, ...]:
-        """The names of its random streams, without the purpose.
+        """The names of its random numbers, without the purpose.
 
-        Candidates of one trial share their streams, so that they differ only in their settings.
+        Candidates of one trial share them, so that they differ only in their settings.
         """
-        return (self.run, self.trial, self.restart)
+        return (self.streams, self.trial, self.restart)
 
     def names(self, purpose: str) -> tuple[str | int, ...]:
-        """The names from which its random stream for ``purpose`` is derived."""
+        """The names from which its random numbers for ``purpose`` are derived."""
         return (*self.drawing, purpose)
+
+    def seed(self, purpose: str) -> int:
+        """The seed of its random numbers by counters for ``purpose``."""
+        return derive_seed(*self.names(purpose))
 
 
 @dataclass

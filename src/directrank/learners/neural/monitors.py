@@ -6,7 +6,6 @@ Values on the test set are only recorded; training does not use them.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -18,12 +17,14 @@ from torch import Tensor
 from directrank import losses, metrics
 from directrank.learners.contract import Splits
 from directrank.learners.neural import QUANTITIES
+from directrank.learners.neural.batches import uniform_by_document
 from directrank.lists.buckets import buckets
+from directrank.lists.draws import Counters
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.lists.padding import pad, padded_positions
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.registry import look_up
-from directrank.system.seeds import torch_stream
+from directrank.system.seeds import derive_seed
 
 #: The splits on which a quantity may be measured; the training set is the default.
 SPLITS = ("train", "vali", "test")
@@ -80,7 +81,7 @@ def monitor(
             left out, unless the metric says otherwise.
         scores: packed scores ``[M, N]`` of all documents of ``lists``.
         lists: the queries of that split.
-        loss_settings: the loss of each model; one that draws uses the same stream each time.
+        loss_settings: the loss of each model; one that draws has the same numbers each time.
 
     Returns:
         Column of the history → float64 ``[M]``.
@@ -126,8 +127,12 @@ def loss_per_query(
         for model, settings in enumerate(loss_settings):
             options = dict(settings)
             loss = losses.get(options.pop("name"))
-            if "generator" in inspect.signature(loss).parameters:
-                options["generator"] = torch_stream("monitor", model)
+            if losses.needs_of(settings["name"]).random(settings):
+                seeds = torch.full((len(group),), derive_seed("monitor"))
+                numbers = torch.from_numpy(group)
+                options["generator"] = Counters(
+                    seeds, numbers, torch.zeros(1, dtype=torch.int64), uniform_by_document
+                )
             with torch.no_grad():
                 value = loss(pad(scores[model, rows], mask, index), padded_labels, mask, **options)
             result[model, group] = value.double().numpy()

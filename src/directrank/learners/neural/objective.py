@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,13 +13,17 @@ import torch
 from torch import Tensor
 
 from directrank import losses
+from directrank.kernels.dispatch import accelerated
 from directrank.learners.neural.batches import Layout
 from directrank.learners.neural.captured import Inputs
+from directrank.lists import draws
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
-from directrank.lists.draws import Counters, Streams
+from directrank.lists.draws import Counters
 from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
+
+_uniform: Callable[..., Tensor] = accelerated(draws.uniform_by_document)
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,11 @@ class Objective:
     Attributes:
         settings: one loss mapping per model (``name`` and hyper-parameters).
         reduction: ``"mean"`` over the queries with a relevant document, or ``"sum"``.
-        generators: one random stream per model, for losses that draw.
         pairs: the number of pairs of documents within lists in all calls so far, without and with
             padding; float64 ``[2]``.
         rows: the row of the layout that each model's documents are in, int ``[M]``; None if the
             models are spread evenly over the rows, in their order.
-        seeds: of each model, for losses that draw in captured steps.
+        seeds: of each model, for losses that draw.
 
     The first call examines settings and labels, as every loss does; the others are of the same data
     and do not.
@@ -77,24 +80,26 @@ class Objective:
 
     settings: Sequence[Mapping[str, Any]]
     reduction: str
-    generators: Sequence[torch.Generator]
     pairs: np.ndarray = field(default_factory=lambda: np.zeros(2))
     rows: np.ndarray | None = None
     seeds: Sequence[int] = ()
     _examined: bool = field(default=False, init=False)
     _on_device: list[_OnDevice] = field(default_factory=list, init=False)
 
-    def __call__(self, scores: Tensor, layout: Layout) -> Tensor:
-        """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``."""
+    def __call__(self, scores: Tensor, layout: Layout, step: int = 0) -> Tensor:
+        """The objective of each model, ``[M]``, for its ``scores`` ``[M, N]`` in ``layout``.
+
+        Losses that draw have other numbers in each ``step``.
+        """
         with examined_before() if self._examined else nullcontext():
-            parts = [self._values(call, scores, layout) for call in self._calls]
+            parts = [self._values(call, scores, layout, step) for call in self._calls]
         self._examined = True
         if len(parts) == 1:
             return parts[0]
         order = np.argsort(np.concatenate([call.models for call in self._calls]))
         return torch.cat(parts)[on_device(order, scores.device)]
 
-    def _values(self, call: Call, scores: Tensor, layout: Layout) -> Tensor:
+    def _values(self, call: Call, scores: Tensor, layout: Layout, step: int) -> Tensor:
         """The objective of the models of one call."""
         rows = self.rows
         if rows is None:
@@ -103,20 +108,20 @@ class Objective:
         # A single list per model has the layout of padded lists.
         flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
         groups = lists.all_together() if flat else lists.groups()
-        if call.draws and len(groups) > 1 and lists.models > 1:
-            # A stream per model requires lists that are stored model by model.
-            each = (replace(call, models=model) for model in np.split(call.models, lists.models))
-            return torch.cat([self._values(one, scores, layout) for one in each])
-        streams = {"generator": self._source(call)} if call.draws else {}
+        counters = self._counters(call, lists, step) if call.draws else None
         values, order = [], []
         for group in groups:
             lengths = lists.lengths[group]
-            varied = {name: _of_lists(value, group, lists) for name, value in call.varied.items()}
+            varied: dict[str, Any] = {
+                name: _of_lists(value, group, lists) for name, value in call.varied.items()
+            }
             weights = lists.weights(group)
             if flat:
                 values.append(call.loss(*lists.flat(), lengths=lengths, weights=weights, **varied))
             else:
-                values.append(call.loss(*lists.padded(group), weights=weights, **varied, **streams))
+                if counters is not None:
+                    varied["generator"] = counters.of(on_device(group, scores.device))
+                values.append(call.loss(*lists.padded(group), weights=weights, **varied))
             pairs = lengths @ lengths
             self.pairs += pairs, pairs if flat else len(group) * int(lengths.max()) ** 2
             order.append(group)
@@ -159,9 +164,7 @@ class Objective:
             for name, value in known.varied.items()
         }
         if call.draws:
-            from directrank.kernels.gpu.draws import drawn  # only with Triton
-
-            varied["generator"] = Counters(known.seeds, inputs.number, B, drawn)
+            varied["generator"] = Counters.of_models(known.seeds, inputs.number, B, _uniform)
         labels = labels.index_select(0, known.rows).flatten()
         values = call.loss(scores.flatten(), labels, inputs.lists(known.rows), **varied)
         total = values.view(-1, B).sum(1)
@@ -175,14 +178,21 @@ class Objective:
         return _OnDevice(
             on_device(call.models, device),
             on_device(rows[call.models], device),
-            torch.tensor([self.seeds[model] for model in call.models], device=device),
+            self._seeds(call, device),
             {name: value.to(device) for name, value in call.varied.items()},
         )
 
-    def _source(self, call: Call) -> torch.Generator | Streams:
-        """The random streams of a loss."""
-        generators = [self.generators[model] for model in call.models]
-        return generators[0] if len(generators) == 1 else Streams(generators)
+    def _counters(self, call: Call, lists: _Lists, step: int) -> Counters:
+        """The random numbers of the lists of a call."""
+        device = lists.scores.device
+        seeds = self._seeds(call, device)
+        count = len(lists.lengths) // lists.models
+        return Counters.of_models(seeds, torch.tensor([step], device=device), count, _uniform)
+
+    def _seeds(self, call: Call, device: torch.device) -> Tensor:
+        """The seeds of the models of a call, int64 ``[C]``."""
+        seeds = np.array([self.seeds[model] for model in call.models], np.int64)
+        return on_device(seeds, device)
 
     @cached_property
     def _calls(self) -> list[Call]:

@@ -2,22 +2,18 @@
 
 Every parameter has a leading dimension M, and so has an optimiser's state: a model of a stack is
 updated as `torch.optim` would update it alone. All parameters are in one vector, so that an update
-takes few operations, because calls dominate the cost of a step of a small network. On a CPU
-compiled loops pass over the vector once or twice, with the numbers of PyTorch's operations.
+takes few operations, because calls dominate the cost of a step of a small network.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.kernels.batch import array
 from directrank.kernels.dispatch import find
 from directrank.lists.devices import on_device
 from directrank.system.errors import ConfigError
@@ -115,14 +111,8 @@ class Adagrad(SGD):
         super().__init__(parameters, weight_decay=weight_decay)
         self.start = initial_accumulator_value
         self.sums = torch.full_like(self.weights, self.start)
-        self.loops = Loops.over(self.weights, self.shapes, [self.sums])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
-        if self.loops is not None:
-            self.loops.add_squares(gradient)
-            numbers = rates.tolist(), [1.0] * len(rates)
-            self.loops.move(gradient, self.sums.sqrt(), *numbers, self.EPSILON)
-            return
         kernel = find(Adagrad, self.weights)
         if kernel is not None:
             rates = self._on_device(rates)
@@ -158,20 +148,10 @@ class Adam(SGD):
         self.squares = torch.zeros_like(self.weights)
         device = self.weights.device
         self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64, device=device)
-        self.loops = Loops.over(self.weights, self.shapes, [self.means, self.squares])
 
     def _move(self, gradient: Tensor, rates: Tensor) -> None:
         keep, keep_square = self.BETAS
         factors = 1 - keep, keep_square, 1 - keep_square
-        if self.loops is not None:
-            # Python's numbers, because operations on small tensors take longer.
-            self.steps.numpy()[:] += 1
-            taken = self.steps.tolist()
-            moves = [rate / (1 - keep**t) for rate, t in zip(rates.tolist(), taken, strict=True)]
-            roots = [math.sqrt(1 - keep_square**t) for t in taken]
-            self.loops.average(gradient, factors)
-            self.loops.move(self.means, self.squares.sqrt(), moves, roots, self.EPSILON)
-            return
         self.steps += 1
         move = (self._on_device(rates) / (1 - torch.pow(keep, self.steps))).to(gradient.dtype)
         root = (1 - torch.pow(keep_square, self.steps)).sqrt().to(gradient.dtype)
@@ -197,63 +177,6 @@ class Adam(SGD):
         """See :meth:`SGD.forget`."""
         for value in self.memory().values():
             value[model] = 0
-
-
-class Loops:
-    """Compiled loops over the vector of all parameters; :mod:`directrank.kernels.optimisers`.
-
-    Args:
-        weights: the vector.
-        shapes: of the parameters.
-        state: the optimiser's vectors, in the order in which a kernel takes them.
-    """
-
-    def __init__(
-        self, weights: Tensor, shapes: Sequence[torch.Size], state: Sequence[Tensor]
-    ) -> None:
-        from directrank.kernels import optimisers as kernels
-
-        self.kernels = kernels
-        self.weights = weights.numpy()
-        self.state = [values.numpy() for values in state]
-        self.ends = np.cumsum(
-            [shape.numel() // shape[0] for shape in shapes for _ in range(shape[0])]
-        )
-        self.models = np.concatenate([np.arange(shape[0]) for shape in shapes])
-
-    @classmethod
-    def over(
-        cls, weights: Tensor, shapes: Sequence[torch.Size], state: Sequence[Tensor]
-    ) -> Loops | None:
-        """Loops over these vectors; None where PyTorch has to update them."""
-        if not find(cls, weights) or weights.dtype not in (torch.float32, torch.float64):
-            return None
-        return cls(weights, shapes, state)
-
-    def add_squares(self, gradient: Tensor) -> None:
-        """See :func:`directrank.kernels.optimisers.add_squares`."""
-        self.kernels.over_weights(self.kernels.add_squares, *self.state, array(gradient))
-
-    def average(self, gradient: Tensor, factors: Sequence[float]) -> None:
-        """See :func:`directrank.kernels.optimisers.average`."""
-        numbers = np.array(factors, self.weights.dtype)
-        self.kernels.over_weights(self.kernels.average, *self.state, array(gradient), numbers)
-
-    def move(
-        self,
-        directions: Tensor,
-        sizes: Tensor,
-        rates: Sequence[float],
-        roots: Sequence[float],
-        epsilon: float,
-    ) -> None:
-        """See :func:`directrank.kernels.optimisers.move`."""
-        kind = self.weights.dtype
-        of_models = np.array(rates, kind), np.array(roots, kind)
-        vectors = array(directions), sizes.numpy()
-        where = self.weights, self.ends, self.models
-        arguments = *where, *vectors, *of_models, kind.type(epsilon)
-        self.kernels.over_weights(self.kernels.move, *arguments)
 
 
 def _concatenated(values: Sequence[Tensor]) -> Tensor:

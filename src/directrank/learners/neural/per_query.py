@@ -133,12 +133,13 @@ class PerQueryStack(Stack):
         began = time.perf_counter()
         step_done()  # between epochs the stack can be saved
         queries = self.data.train.n_queries
-        order = np.stack([stream.permutation(queries) for stream in self.shuffles])
+        order = self._order()
         costs = np.zeros(len(self.active))
         self.pass_seconds = 0.0
         for row in range(len(self.rows)):  # each is drawn alone, because its documents are copied
             models = slice(*np.searchsorted(self.row_of, (row, row + 1)))
-            batch = self.feeder.draw(order[row : row + 1], self.cuts[row : row + 1])
+            seeds = self.cut_seeds[row : row + 1]
+            batch = self.feeder.draw(order[row : row + 1], seeds, self.epoch + 1)
             offsets = np.concatenate([[0], np.cumsum(batch.lengths[0])]).astype(np.int64)
             features, labels = batch.features[0].numpy(), batch.labels[0].numpy()
             self._pass(models, features, labels, offsets, costs[models])

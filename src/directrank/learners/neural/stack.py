@@ -32,7 +32,7 @@ from directrank.lists.draws import Counters
 from directrank.lists.flat import PaddingNeededError
 from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
-from directrank.system.seeds import derive_seed, numpy_stream, torch_stream
+from directrank.system.seeds import numpy_stream, torch_stream
 
 #: Splits that may choose the epoch, in words.
 SPLITS = {"vali": "validation", "test": "test"}
@@ -45,7 +45,8 @@ class UnderWay:
     """An epoch that has begun.
 
     Attributes:
-        order: int ``[G, Q]``, the queries of each row of the batches.
+        order: int ``[G, Q]``, the queries of each row of the batches; it follows from the number of
+            the epoch.
         step: steps done.
         total: float64 ``[M]``, sum of the objectives of those steps.
         before: the weights at its beginning, ``[M, P]``; None where no tolerance is set.
@@ -110,15 +111,9 @@ class Stack:
             )
             for split in sorted({"vali", training["select_on"]}, reverse=True)
         }
-        first = [members[row[0]] for row in self.rows]
-        self.shuffles = [numpy_stream(*member.names("shuffle")) for member in first]
-        self.cuts = [numpy_stream(*member.names("cut")) for member in first]
-        self.init_streams = [torch_stream(*member.names("init")) for member in members]
-        self.loss_streams = [
-            torch_stream(*member.names("loss"), device=device) for member in members
-        ]
         self.pairs = np.zeros(2)
-        self._set_up(models.build(model_settings, data.train.n_features, self.init_streams))
+        streams = [torch_stream(*member.names("init")) for member in members]
+        self._set_up(models.build(model_settings, data.train.n_features, streams))
 
     @property
     def active(self) -> list[int]:
@@ -150,10 +145,6 @@ class Stack:
             tensors |= {f"model.{name}": value for name, value in self.model.state_dict().items()}
             memory = self.optimiser.memory()
             tensors |= {f"memory.{name}": value for name, value in memory.items()}
-        for model, (init, loss) in enumerate(
-            zip(self.init_streams, self.loss_streams, strict=True)
-        ):
-            tensors |= {f"init.{model}": init.get_state(), f"loss.{model}": loss.get_state()}
         results = []
         for number, result in enumerate(self.results):
             tensors |= {f"kept.{number}.{name}": value for name, value in result.state.items()}
@@ -164,13 +155,10 @@ class Stack:
             "rows": self.rows,
             "results": results,
             "pairs": self.pairs,
-            "shuffles": [stream.bit_generator.state for stream in self.shuffles],
-            "cuts": [stream.bit_generator.state for stream in self.cuts],
             "under_way": None,
         }
         now = self.under_way
         if now is not None:
-            tensors["order"] = torch.from_numpy(now.order)
             if now.before is not None:
                 tensors["before"] = now.before
             record["under_way"] = {"step": now.step, "total": now.total, "seconds": now.seconds}
@@ -187,17 +175,11 @@ class Stack:
             result.pace = Pace(**entry["pace"])
             result.state = {name: tensors[f"kept.{number}.{name}"] for name in entry["state"]}
         self.pairs[:] = record["pairs"]
-        self.shuffles = [_numpy_stream_at(state) for state in record["shuffles"]]
-        self.cuts = [_numpy_stream_at(state) for state in record["cuts"]]
-        self.init_streams, self.loss_streams = [], []
-        for model in range(len(self.active)):
-            self.init_streams.append(_torch_stream_at(tensors[f"init.{model}"], "cpu"))
-            self.loss_streams.append(_torch_stream_at(tensors[f"loss.{model}"], self.device))
         if self.rows:
             self._rebuild(_below("model.", tensors), _below("memory.", tensors))
         now = record["under_way"]
         self.under_way = now and UnderWay(
-            tensors["order"].numpy(),
+            self._order(),
             now["step"],
             np.array(now["total"]),
             tensors["before"].to(self.device) if "before" in tensors else None,
@@ -226,15 +208,16 @@ class Stack:
         #: The row of each model, int ``[M]``.
         self.row_of = np.repeat(np.arange(len(self.rows)), [len(row) for row in self.rows])
         self._rows_on_device = on_device(self.row_of, self.device)
-        seeds = [derive_seed(*member.names("dropout")) for member in members]
+        #: Of each row, for cutting long lists.
+        self.cut_seeds = [self.results[row[0]].member.seed("cut") for row in self.rows]
+        seeds = [member.seed("dropout") for member in members]
         self._dropout_seeds = torch.tensor(seeds, device=self.device)
         self.objective = Objective(
             [member.loss for member in members],
             self.training["reduction"],
-            self.loss_streams,
             self.pairs,
             self.row_of,
-            [derive_seed(*member.names("loss")) for member in members],
+            [member.seed("loss") for member in members],
         )
         self.captured = self._steps_to_capture()
         self._set_rates()
@@ -248,9 +231,8 @@ class Stack:
         size = self.training["batch_queries"]
         n_queries = self.data.train.n_queries
         if self.under_way is None:
-            order = np.stack([stream.permutation(n_queries) for stream in self.shuffles])
             before = _flat(self.parameters) if self.training["tolerance"] else None
-            self.under_way = UnderWay(order, 0, np.zeros(len(self.active)), before)
+            self.under_way = UnderWay(self._order(), 0, np.zeros(len(self.active)), before)
         now = self.under_way
         steps = -(-n_queries // size)
         self.model.train()
@@ -269,6 +251,16 @@ class Stack:
                 step_done()
         return now.total / steps
 
+    def _order(self) -> np.ndarray:
+        """The queries of each row in the order of the epoch that begins or is under way."""
+        members = [self.results[row[0]].member for row in self.rows]
+        streams = [numpy_stream(*member.names("shuffle"), self.epoch) for member in members]
+        return np.stack([stream.permutation(self.data.train.n_queries) for stream in streams])
+
+    def _number(self, step: int) -> int:
+        """The number of a step of this epoch among those of all, from 1."""
+        return self.epoch * -(-self.data.train.n_queries // self.training["batch_queries"]) + step
+
     @property
     def _shared(self) -> bool:
         """Whether the models of a row are computed in one product, so that they leave together."""
@@ -276,11 +268,14 @@ class Stack:
 
     def _threads(self) -> AbstractContextManager[None]:
         """Within it PyTorch keeps to one thread where compiled loops do most of a step."""
-        train, in_loops = self.data.train, getattr(self.model, "in_loops", None)
-        documents = train.n_documents / train.n_queries * self.training["batch_queries"]
-        if in_loops and self.training["precision"] == "float32" and in_loops(documents):
+        if self._compiled and self.training["precision"] == "float32":
             return steps_in_loops()
         return nullcontext()
+
+    @property
+    def _compiled(self) -> bool:
+        """Whether compiled loops compute the layers of the scorer."""
+        return getattr(self.model, "compiled", False)
 
     def _steps(self, queries: Sequence[np.ndarray], first: int) -> Iterable[np.ndarray]:
         """Steps with ``queries`` ``[G, B]`` each, and the models' objectives in each of them.
@@ -291,10 +286,9 @@ class Stack:
         if self.captured is not None:
             before = self._copied_state()
             try:
-                begun = self.epoch * -(-self.data.train.n_queries // self.training["batch_queries"])
                 doing = f"training on batches of {queries[0].size} queries"
                 with naming_memory(doing, MEMORY_REMEDY):
-                    objectives = self.captured.run(queries, begun + first, self._drawn)
+                    objectives = self.captured.run(queries, self._number(first), self._drawn)
                 if np.isfinite(objectives).all():
                     return objectives
             except PaddingNeededError:  # a loss has no kernel for flat lists on this device
@@ -302,9 +296,9 @@ class Stack:
             self._return_to(before)
         return (self._step(own, number) for number, own in enumerate(queries, first))
 
-    def _drawn(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _drawn(self, queries: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The documents of queries, see :meth:`Feeder.drawn`."""
-        documents, lengths = self.feeder.drawn(queries, self.cuts)
+        documents, lengths = self.feeder.drawn(queries, self.cut_seeds, step)
         self.pairs += np.square(lengths).sum(1)[self.row_of].sum()
         return documents, lengths
 
@@ -313,18 +307,15 @@ class Stack:
         """The tensors that a step changes."""
         return [*self.model.state_dict().values(), *self.optimiser.memory().values()]
 
-    def _copied_state(self) -> tuple[list[Tensor], np.ndarray, list[Any]]:
+    def _copied_state(self) -> tuple[list[Tensor], np.ndarray]:
         """Copies of all that a step changes."""
-        streams = [stream.bit_generator.state for stream in self.cuts]
-        return [value.clone() for value in self._state], self.pairs.copy(), streams
+        return [value.clone() for value in self._state], self.pairs.copy()
 
-    def _return_to(self, copied: tuple[list[Tensor], np.ndarray, list[Any]]) -> None:
+    def _return_to(self, copied: tuple[list[Tensor], np.ndarray]) -> None:
         """Go back to the state that was copied."""
         for value, before in zip(self._state, copied[0], strict=True):
             value.copy_(before)
         self.pairs[:] = copied[1]
-        for stream, place in zip(self.cuts, copied[2], strict=True):
-            stream.bit_generator.state = place
 
     def _steps_to_capture(self) -> CapturedSteps | None:
         """The steps as CUDA graphs; None where they cannot be captured."""
@@ -354,9 +345,16 @@ class Stack:
             if not self._shared:
                 documents = documents.index_select(0, own)
         with precision.products(self.training["precision"], self.device):
-            counters = Counters(self._dropout_seeds, inputs.number, inputs.spans.shape[1])
-            lists = inputs.lists(own, counters)
-            passed = forward(self.model, self.parameters, documents, real, lists, self.dtype)
+            counters = Counters.of_models(self._dropout_seeds, inputs.number, inputs.spans.shape[1])
+            passed = forward(
+                self.model,
+                self.parameters,
+                documents,
+                real,
+                inputs.lists(own),
+                counters,
+                self.dtype,
+            )
         scores = passed.scores.masked_fill(~real, 0.0)
         values = self.objective.captured(scores, labels, inputs)
         with precision.products(self.training["precision"], self.device, backward=True):
@@ -366,11 +364,12 @@ class Stack:
 
     def _step(self, queries: np.ndarray, number: int) -> np.ndarray:
         """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
-        batch = self.feeder.draw(queries, self.cuts)
+        among_all = self._number(number)
+        batch = self.feeder.draw(queries, self.cut_seeds, among_all)
         doing = f"training on {int(batch.lengths.sum())} documents of {queries.size} queries"
         with naming_memory(doing, MEMORY_REMEDY):
-            passed = self._forward(batch)
-            values = self.objective(passed.scores, batch)
+            passed = self._forward(batch, among_all)
+            values = self.objective(passed.scores, batch, among_all)
             read = reading(values.detach().double())
             with precision.products(self.training["precision"], self.device, backward=True):
                 gradients = passed.gradients(values)  # a GPU still computes the values meanwhile
@@ -379,11 +378,11 @@ class Stack:
             self.optimiser.step(self.rates, gradients)
         return objectives
 
-    def _forward(self, batch: Batch) -> Forward:
+    def _forward(self, batch: Batch, step: int) -> Forward:
         """The scores ``[M, N]`` of a batch, for differentiation."""
         rows, spans = batch.rows, batch.spans
         # Compiled loops read documents from their table; a copy would pass memory twice.
-        documents = batch.documents if hasattr(self.model, "in_loops") else batch.features
+        documents = batch.documents if self._compiled else batch.features
         if len(self.row_of) > len(self.rows) and not self._shared:
             own = on_device(self.row_of, self.device)
             if isinstance(documents, Documents):
@@ -392,8 +391,12 @@ class Stack:
                 documents = documents.index_select(0, own)
             rows = None if rows is None else rows.index_select(0, own)
             spans = spans[self.row_of]
+        number = torch.tensor([step], device=self.device)
+        counters = Counters.of_models(self._dropout_seeds, number, spans.shape[1])
         with precision.products(self.training["precision"], self.device):
-            return forward(self.model, self.parameters, documents, rows, spans, self.dtype)
+            return forward(
+                self.model, self.parameters, documents, rows, spans, counters, self.dtype
+            )
 
     def _close_epoch(self, losses: np.ndarray) -> None:
         """Validate, record, keep weights, change learning rates, draw weights anew, stop."""
@@ -495,11 +498,6 @@ class Stack:
     def _leave(self, before: Sequence[int]) -> None:
         """Take models out that are no longer active; ``before`` names those of the epoch before."""
         kept = [model for model, number in enumerate(before) if number in set(self.active)]
-        rows = [self.row_of[before.index(row[0])] for row in self.rows]  # those of that epoch
-        self.shuffles = [self.shuffles[row] for row in rows]
-        self.cuts = [self.cuts[row] for row in rows]
-        self.init_streams = [self.init_streams[model] for model in kept]
-        self.loss_streams = [self.loss_streams[model] for model in kept]
         if not kept:
             return
         state = {name: value[kept] for name, value in self.model.state_dict().items()}
@@ -507,14 +505,9 @@ class Stack:
         self._rebuild(state, memory)
 
     def _rebuild(self, state: Mapping[str, Tensor], memory: Mapping[str, Tensor]) -> None:
-        """A model of the active members alone, with these weights and past gradients.
-
-        Streams that the scorer draws from in training go on where they were.
-        """
-        places = [stream.get_state() for stream in self.init_streams]
-        model = models.build(self.model_settings, self.data.train.n_features, self.init_streams)
-        for stream, place in zip(self.init_streams, places, strict=True):
-            stream.set_state(place)
+        """A model of the active members alone, with these weights and past gradients."""
+        streams = [torch.Generator() for _ in self.active]
+        model = models.build(self.model_settings, self.data.train.n_features, streams)
         model.to(self.dtype).load_state_dict(dict(state))
         self._set_up(model)
         for name, value in self.optimiser.memory().items():
@@ -532,8 +525,8 @@ class Stack:
         scores = score(model, self.data.train, self.dtype, self.device)
         with torch.no_grad():
             for number, result in enumerate(self.results):
-                stream = torch_stream(*result.member.names("objective"))
-                alone = Objective([result.member.loss], "mean", [stream])
+                seeds = [result.member.seed("objective")]
+                alone = Objective([result.member.loss], "mean", seeds=seeds)
                 result.objective = float(alone(scores[number : number + 1], layout))
 
     def _check_finite(
@@ -581,18 +574,6 @@ def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         for name, value in tensors.items()
         if name.startswith(prefix)
     }
-
-
-def _numpy_stream_at(state: Any) -> np.random.Generator:
-    generator = np.random.PCG64()
-    generator.state = state
-    return np.random.Generator(generator)
-
-
-def _torch_stream_at(state: Tensor, device: str | torch.device) -> torch.Generator:
-    stream = torch.Generator(device=device)
-    stream.set_state(state)
-    return stream
 
 
 def _state_of(model: nn.Module, number: int) -> dict[str, Tensor]:

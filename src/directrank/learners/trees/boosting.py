@@ -169,7 +169,7 @@ def reason_of(error: Exception) -> str:
 
 def seed(job: FitJob, name: str) -> int:
     """The seed of the learner ``name`` for a trial, of 31 bits, which the libraries accept."""
-    return derive_seed(job.run, job.trial, name) % 2**31
+    return derive_seed(job.streams, job.trial, name) % 2**31
 
 
 def no_split(data: Splits, remedy: str) -> TrainingError:

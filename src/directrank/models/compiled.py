@@ -1,7 +1,4 @@
-"""Layers in compiled loops: when they can be used, and their scores and gradients.
-
-The lists of a model are divided into runs, each of which has its own gradient of the parameters.
-"""
+"""Layers that compiled loops compute on a CPU: when they can be used, scores and gradients."""
 
 from __future__ import annotations
 
@@ -17,14 +14,18 @@ from torch import Tensor, nn
 
 from directrank.kernels.batch import array
 from directrank.kernels.dispatch import find
+from directrank.kernels.philox import Dropping, dropping
 from directrank.kernels.threads import blas_on_one_thread, over_lists
-from directrank.lists.documents import Documents
+from directrank.lists.documents import Documents, copied
 from directrank.lists.gradient import once_differentiable
-from directrank.models.context_layers import Dropout
+from directrank.models.dropout import Dropout
 
 
-class LayersInLoops(ABC):
+class CompiledLayers(ABC):
     """Layers that compiled loops can compute together.
+
+    The lists of a model are divided into chunks, each of which has its own gradient of the
+    parameters.
 
     Args:
         modules: the layers, in the order in which kernels take their parameters.
@@ -36,7 +37,7 @@ class LayersInLoops(ABC):
         self.narrow = narrow
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         counts = [parameter[0].numel() for parameter in self.parameters]
-        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
+        #: int64 ``[parameters, 2]``, see :func:`directrank.kernels.layers.sum_of_chunks`.
         self.sizes = np.stack([np.cumsum([0, *counts])[:-1], counts], 1)
 
     def __call__(
@@ -46,10 +47,12 @@ class LayersInLoops(ABC):
 
         Arguments and errors are those of :meth:`begin`.
         """
-        return ScoresOfPass.apply(self.begin(x, lengths, dropout), *self.parameters)
+        return _Scores.apply(self.begin(x, lengths, dropout), *self.parameters)
 
     @abstractmethod
-    def begin(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Pass:
+    def begin(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> CompiledPass:
         """A pass over documents, which allots room for a gradient if PyTorch records one.
 
         Args:
@@ -81,23 +84,33 @@ class LayersInLoops(ABC):
         )
 
 
+def dropping_of(dropout: Dropout | None, draws: int, room: int) -> Dropping:
+    """The dropout of a pass, as kernels take it, with ``draws`` draws and ``room`` for their bits.
+
+    Without dropout the room is filled with zeros.
+    """
+    if dropout is None:
+        return dropping(None, draws, 0, 1.0, room)
+    return dropping(dropout.counters, draws, dropout.dropped, dropout.scale, room)
+
+
 def unchanged(scores: Tensor) -> Tensor:
     """The scores themselves."""
     return scores
 
 
 @dataclass(frozen=True)
-class Pass:
+class CompiledPass:
     """A pass of a stack of models over the documents of a batch.
 
     Attributes:
         kernels: a module with ``forward(begin, end, plan)`` and ``backward(begin, end, plan,
-            of_runs)``, as :mod:`directrank.kernels.query_layers` has them.
-        plan: with attributes ``runs``, ``first``, ``parameters`` and ``y``, see
+            of_chunks)``, as :mod:`directrank.kernels.query_layers` has them.
+        plan: with attributes ``chunks``, ``first``, ``parameters`` and ``y``, see
             :class:`directrank.kernels.query_layers.Plan`.
-        sizes: int64 ``[parameters, 2]``, see :func:`directrank.kernels.query_layers.sum_of_runs`.
+        sizes: int64 ``[parameters, 2]``, see :func:`directrank.kernels.layers.sum_of_chunks`.
         work: for :func:`directrank.kernels.threads.over_lists`.
-        complete: whether each run gives a gradient of each parameter, and each model has a run.
+        complete: whether each chunk gives a gradient of each parameter, and each model has a chunk.
         activation: of the scores, after the loops.
     """
 
@@ -111,32 +124,32 @@ class Pass:
     def scores(self) -> Tensor:
         """The scores ``[M, N]`` before the activation, without a graph for autograd."""
         with blas_on_one_thread():
-            over_lists(self.kernels.forward, self.work, len(self.plan.runs), self.plan)
+            over_lists(self.kernels.forward, self.work, len(self.plan.chunks), self.plan)
         return torch.from_numpy(self.plan.y)
 
     def gradient(self, of_scores: Tensor) -> Tensor:
         """The gradients of all parameters, one after the other, from that of the scores."""
-        from directrank.kernels.query_layers import sum_of_runs
+        from directrank.kernels.layers import sum_of_chunks
 
         plan = self.plan._replace(y=array(of_scores))
-        models, runs, dtype = len(plan.y), len(plan.runs), plan.parameters.dtype
+        models, chunks, dtype = len(plan.y), len(plan.chunks), plan.parameters.dtype
         room = np.empty if self.complete else np.zeros
-        of_runs = room(len(plan.parameters) // models * runs, dtype)
+        of_chunks = room(len(plan.parameters) // models * chunks, dtype)
         with blas_on_one_thread():
-            over_lists(self.kernels.backward, self.work, runs, plan, of_runs)
-        if runs == models and self.complete:
-            return torch.from_numpy(of_runs)
+            over_lists(self.kernels.backward, self.work, chunks, plan, of_chunks)
+        if chunks == models and self.complete:
+            return torch.from_numpy(of_chunks)
         gradients = room(len(plan.parameters), dtype)
-        arguments = self.sizes, plan.first, of_runs, gradients
-        over_lists(sum_of_runs, len(of_runs), len(self.sizes), *arguments)
+        arguments = self.sizes, plan.first, of_chunks, gradients
+        over_lists(sum_of_chunks, len(of_chunks), len(self.sizes), *arguments)
         return torch.from_numpy(gradients)
 
 
-class ScoresOfPass(torch.autograd.Function):
-    """The scores ``[M, N]`` of a :class:`Pass`, and the gradients of its parameters."""
+class _Scores(torch.autograd.Function):
+    """The scores ``[M, N]`` of a :class:`CompiledPass`, and the gradients of its parameters."""
 
     @staticmethod
-    def forward(ctx, passed: Pass, *parameters: Tensor) -> Tensor:
+    def forward(ctx, passed: CompiledPass, *parameters: Tensor) -> Tensor:
         ctx.passed = passed
         ctx.shapes = [parameter.shape for parameter in parameters]
         return passed.scores()
@@ -147,3 +160,36 @@ class ScoresOfPass(torch.autograd.Function):
         counts = [shape.numel() for shape in ctx.shapes]
         parts = ctx.passed.gradient(gradient).split(counts)
         return None, *(part.view(shape) for part, shape in zip(parts, ctx.shapes, strict=True))
+
+
+def table_and_rows(x: Tensor | Documents, models: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features, and which rows of them a stack of M ``models`` reads.
+
+    They are ``[1, T, F]`` and int64 ``[M, N]`` if ``x`` are documents of a table of their own type.
+    Others are copied here, so that kernels need not be compiled for two types; features are then
+    ``[M, N, F]``, or ``[1, N, F]`` for all models, and rows ``[M, 0]``.
+    """
+    if isinstance(x, Documents) and x.table.dtype == x.dtype:
+        return array(x.table)[None], x.rows
+    return array(copied(x)), np.empty((models, 0), np.int64)
+
+
+def lengths_of_models(lengths: np.ndarray, models: int) -> np.ndarray:
+    """The lengths of each model's lists, int64 ``[M, B]``, from ``[M, B]`` or ``[1, B]``.
+
+    They are in one layout, so that kernels need not be compiled for several.
+    """
+    if len(lengths) == models and lengths.flags.carray and lengths.dtype == np.int64:
+        return lengths
+    return np.broadcast_to(lengths, (models, lengths.shape[1])).copy()
+
+
+def flattened(values: Sequence[Tensor]) -> np.ndarray:
+    """The numbers of parameters in one array, without a copy if they adjoin in memory."""
+    first, place = values[0], values[0].storage_offset()
+    memory = first.untyped_storage().data_ptr()
+    for value in values:
+        if value.untyped_storage().data_ptr() != memory or value.storage_offset() != place:
+            return np.concatenate([array(value).reshape(-1) for value in values])
+        place += value.numel()
+    return first.detach().as_strided((place - first.storage_offset(),), (1,)).numpy()
