@@ -114,6 +114,7 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
             result.pop(section, None)
         if not learners.get(change["learner"]).neural:
             result.pop("tune", None)
+            result.pop("grow", None)
     for key, value in change.items():
         old = result.get(key)
         renamed = (

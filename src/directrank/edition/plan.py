@@ -268,6 +268,7 @@ def _with_last_candidate(spec: dict[str, Any]) -> dict[str, Any]:
     """``spec`` with only the last value of each tuned setting."""
     if "tune" not in spec:
         return spec
+    spec = {key: value for key, value in spec.items() if key != "grow"}
     return {**spec, "tune": {path: values[-1:] for path, values in spec["tune"].items()}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
+from directrank.study.growth import Grid, Settings
 from directrank.study.provenance import environment, run_digest, versions
 from directrank.study.results import MODELS, write_run
 from directrank.study.specification import (
@@ -29,6 +31,7 @@ from directrank.study.specification import (
     run_name,
     streams_of,
     validate,
+    with_settings,
 )
 from directrank.system import blas
 from directrank.system.io import atomic_path, digest_of
@@ -105,7 +108,10 @@ def execute(
     fit = learner.load()
     blas.libraries().limit(limits=threads)
     try:
-        trials = list(_trials(spec, splits, learner.neural, fit, job, checkpoints, progress))
+        if learner.neural:
+            trials, grids = _together(spec, splits, fit, job, checkpoints, progress)
+        else:
+            trials, grids = list(_trials(spec, splits, fit, job, checkpoints, progress)), {}
     except NotFiniteError as error:
         raise error.written_to(out / "not_finite.safetensors") from error
     for number, trial in enumerate(trials):
@@ -124,6 +130,11 @@ def execute(
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": time.time() - began,
     }
+    if grids:
+        record["grids"] = grids
+    if spec.get("training", {}).get("patience") is not None:
+        chosen = [row for trial in trials for row in trial.rows if row["selected"]]
+        record["at_max_epochs"] = sum(not row["stopped_early"] for row in chosen)
     per_query = [
         _per_query(trial.values[split], getattr(splits, split), split, number)
         for number, trial in enumerate(trials)
@@ -170,29 +181,65 @@ def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: st
     return digest_of([spec, data, threads, device, versions(), run_digest(spec)])
 
 
+def _together(
+    spec: Mapping[str, Any],
+    splits: Splits,
+    fit: Callable[..., list[Fitted]],
+    job: Callable[[int, Progress], FitJob],
+    checkpoints: Checkpoints,
+    progress: Progress,
+) -> tuple[list[Trial], dict[str, Any]]:
+    """Fit all trials and candidates of the run in one call, and one more each time a grid grows.
+
+    Returns:
+        The trials, and of each setting that grows what the record has of its grid.
+    """
+    grid = Grid(spec.get("grow", {}), [])
+    base = {key: spec[key] for key in ("model", "loss", "training")}
+    fitted: list[list[Fitted]] = [[] for _ in range(spec["trials"])]
+    on_vali: list[list[float]] = [[] for _ in range(spec["trials"])]
+
+    def train(some: Sequence[Settings], part: Checkpoints) -> None:
+        jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in some]
+        settings = [with_settings(base, own) for _ in range(spec["trials"]) for own in some]
+        every = fit(splits, settings, jobs, part)
+        for trial in range(spec["trials"]):
+            own = every[trial * len(some) : (trial + 1) * len(some)]
+            fitted[trial] += own
+            on_vali[trial] += [_vali_metric(spec, one, splits.vali) for one in own]
+        grid.tried += some
+
+    train(candidate_settings(spec), checkpoints)
+    for number in itertools.count(1):
+        means = np.mean(on_vali, axis=0).tolist()
+        further = grid.further(means)
+        if not further:
+            break
+        try:
+            train(further, checkpoints.of(f"growth-{number:02d}"))
+        except NotFiniteError as error:
+            grid.close(means, further, error.what)
+    trials = [
+        _evaluated(spec, splits, trial, fitted[trial], on_vali[trial], grid.tried)
+        for trial in range(spec["trials"])
+    ]
+    if grid.limits:
+        for trial in trials:
+            for row, settings in zip(trial.rows, grid.tried, strict=True):
+                row["inside"] = grid.inside(settings)
+    return trials, grid.record(means)
+
+
 def _trials(
     spec: Mapping[str, Any],
     splits: Splits,
-    together: bool,
-    fit: Callable[..., Any],
+    fit: Callable[..., Fitted],
     job: Callable[[int, Progress], FitJob],
     checkpoints: Checkpoints,
     progress: Progress,
 ) -> Iterator[Trial]:
-    """Fit and evaluate every trial of the run, each with all tuning candidates."""
+    """Fit and evaluate every trial of the run, one candidate after the other."""
     plan = list(candidates(spec))
-    if together:
-        jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in plan]
-        settings = [
-            {key: candidate[key] for key in ("model", "loss", "training")}
-            for _ in range(spec["trials"])
-            for candidate in plan
-        ]
-        fitted = fit(splits, settings, jobs, checkpoints)
-        for trial in range(spec["trials"]):
-            of_trial = fitted[trial * len(plan) : (trial + 1) * len(plan)]
-            yield _evaluated(spec, splits, trial, of_trial)
-        return
     total = spec["trials"] * len(plan)
     for trial in range(spec["trials"]):
         part = f"trial-{trial:03d}"
@@ -208,23 +255,28 @@ def _trials(
                     progress(number * of + done, total * of, text)
 
                 fitted.append(fit(splits, candidate["model"], job(trial, report)))
-            saved = _to_saved(_evaluated(spec, splits, trial, fitted))
+            on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
+            tuned = candidate_settings(spec)
+            saved = _to_saved(_evaluated(spec, splits, trial, fitted, on_vali, tuned))
             checkpoints.save(part, saved.tensors, saved.record)
             checkpoints.end_if_asked(f"after trial {trial + 1} of {spec['trials']}")
         yield _from_saved(saved)
 
 
 def _evaluated(
-    spec: Mapping[str, Any], splits: Splits, trial: int, fitted: Sequence[Fitted]
+    spec: Mapping[str, Any],
+    splits: Splits,
+    trial: int,
+    fitted: Sequence[Fitted],
+    on_vali: Sequence[float],
+    tuned: Sequence[Settings],
 ) -> Trial:
-    """Choose among the candidates of a trial, and evaluate the chosen one."""
-    on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
+    """Choose among the candidates of a trial by ``on_vali``, and evaluate the chosen one."""
     chosen = int(np.argmax(on_vali)) if len(fitted) > 1 else 0
     values, history, rows = {}, [], []
     for split in EVALUATED:
         lists = getattr(splits, split)
         values[split] = metrics_per_query(fitted[chosen].predict(lists), lists, spec["evaluation"])
-    tuned = candidate_settings(spec)
     for number, fit in enumerate(fitted):
         history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
         rows.append(

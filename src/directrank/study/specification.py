@@ -11,6 +11,7 @@ from typing import Any
 
 from directrank import learners, losses, metrics
 from directrank.data import normalise
+from directrank.study import growth
 from directrank.system import sources
 from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of
@@ -50,6 +51,12 @@ def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = Fal
                 f"{where}: both 'sample' and '{key}' set the number of queries",
                 "use only one of the two",
             )
+    growth.check(spec, where)
+    if "grow" in spec and not learner.neural:
+        raise ConfigError(
+            f"{where}: the grid of learner '{spec['learner']}' cannot grow",
+            "list all values in 'tune'",
+        )
     if spec.get("train_on") == "train_and_vali":
         _check_nothing_is_chosen(spec, where)
     for candidate in candidates(spec):
@@ -64,7 +71,7 @@ def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = Fal
 def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The run's specification once per point of its tuning grid, without the grid."""
     grid = spec.get("tune", {})
-    base = {key: value for key, value in spec.items() if key != "tune"}
+    base = {key: value for key, value in spec.items() if key not in ("tune", "grow")}
     for values in itertools.product(*grid.values()):
         yield with_settings(base, dict(zip(grid, values, strict=True)))
 

@@ -9,6 +9,7 @@ another specification or code, is recognised and set aside.
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import shutil
@@ -74,7 +75,14 @@ class Checkpoints:
         self.minutes = minutes
         self.stop = stop
         self.say = say
+        self.prefix = ""
         self._saved = time.monotonic()
+
+    def of(self, prefix: str) -> Checkpoints:
+        """The same folder for further work, whose parts' names begin with ``prefix``."""
+        further = copy.copy(self)
+        further.prefix = f"{prefix}-"
+        return further
 
     def due(self) -> bool:
         """Whether unfinished work should be saved now."""
@@ -116,7 +124,7 @@ class Checkpoints:
             shutil.rmtree(self.folder)
 
     def _path(self, part: str) -> Path:
-        return self.folder / f"{part}.safetensors"
+        return self.folder / f"{self.prefix}{part}.safetensors"
 
     def _read(self, path: Path) -> Saved:
         content = path.read_bytes()
