@@ -165,7 +165,7 @@ def test_the_same_run_and_trial_give_the_same_bytes(data, tmp_path):
 @pytest.mark.parametrize("sampling", [{"feature_fraction": 0.5}, {"bagging_fraction": 0.5}])
 def test_trials_and_runs_draw_their_own_samples(data, tmp_path, sampling):
     settings = SMALL | {"feature_fraction": 1.0} | sampling
-    jobs = [job(trial=0), job(trial=1), job(trial=0, run="another-run")]
+    jobs = [job(trial=0), job(trial=1), job(trial=0, streams="other-data")]
     models = {trees_of(saved(learner.fit(data, settings, each), tmp_path)) for each in jobs}
     assert len(models) == 3
 

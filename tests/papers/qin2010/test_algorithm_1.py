@@ -9,9 +9,9 @@ compared at α = 50, the steps of the first passes at every α.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -82,14 +82,18 @@ def through_positions(
 
 
 def algorithm_1(
-    queries: list[Query], loss: str, alpha: float, start: np.ndarray, shuffle: np.random.Generator
+    queries: list[Query],
+    loss: str,
+    alpha: float,
+    start: np.ndarray,
+    order: Callable[[int], np.ndarray],
 ) -> Iterator[np.ndarray]:
     """The weights after every pass, until one moves them by no more than δ."""
     step = {NDCG: ndcg_step, AP: ap_step}[loss]
     weights = start.copy()
-    while True:
+    for epoch in count():
         before = weights.copy()
-        for number in shuffle.permutation(len(queries)):
+        for number in order(epoch):
             weights = weights + RATE * step(queries[number], weights, alpha)
         yield weights
         if np.linalg.norm(weights - before) <= TOLERANCE:
@@ -145,8 +149,12 @@ def by_hand(data: Splits, loss: str, alpha: float, restart: int) -> Iterator[np.
     stream = torch_stream(RUN, 0, restart, "init")
     scorer = models.build({"name": "linear", "init_bound": 1.0}, data.train.n_features, [stream])
     start = next(scorer.parameters()).detach().numpy().ravel().astype(np.float64)
-    shuffle = numpy_stream(RUN, 0, restart, "shuffle")
-    return algorithm_1(queries_of(data.train), loss, alpha, start, shuffle)
+    queries = queries_of(data.train)
+
+    def order(epoch: int) -> np.ndarray:
+        return numpy_stream(RUN, 0, restart, "shuffle", epoch).permutation(len(queries))
+
+    return algorithm_1(queries, loss, alpha, start, order)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.errors import ConfigError, TrainingError
 from directrank.system.io import atomic_path
-from directrank.system.seeds import numpy_stream, torch_stream
+from directrank.system.seeds import torch_stream
 
 #: Training settings that Algorithm 1 determines.
 FIXED: dict[str, Any] = {
@@ -196,12 +196,7 @@ def _trained(queries: Queries, plan: Mapping[str, Any], job: FitJob) -> Iterator
             wanted = min(_next_row(training, epoch), training["max_epochs"])
             count = min(CALL, wanted - epoch)
             orders = np.stack(
-                [
-                    numpy_stream(*member.names("shuffle"), epoch + number).permutation(
-                        len(queries.starts)
-                    )
-                    for number in range(count)
-                ]
+                [member.order(epoch + next_, len(queries.starts)) for next_ in range(count)]
             )
             done, start.met, objective = queries.passes(
                 orders, loss, rate, training["tolerance"], weights

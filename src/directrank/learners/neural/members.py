@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from directrank.learners.neural.schedules import Pace
-from directrank.system.seeds import derive_seed
+from directrank.system.seeds import derive_seed, numpy_stream
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Member:
     def seed(self, purpose: str) -> int:
         """The seed of its random numbers by counters for ``purpose``."""
         return derive_seed(*self.names(purpose))
+
+    def order(self, epoch: int, queries: int) -> np.ndarray:
+        """The queries in the order of an epoch, from 0: int64 ``[queries]``."""
+        return numpy_stream(*self.names("shuffle"), epoch).permutation(queries)
 
 
 @dataclass

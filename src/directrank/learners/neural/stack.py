@@ -32,7 +32,7 @@ from directrank.lists.draws import Counters
 from directrank.lists.flat import PaddingNeededError
 from directrank.lists.packed import concatenated_ranges
 from directrank.metrics.packed import Evaluator
-from directrank.system.seeds import numpy_stream, torch_stream
+from directrank.system.seeds import torch_stream
 
 #: Splits that may choose the epoch, in words.
 SPLITS = {"vali": "validation", "test": "test"}
@@ -254,8 +254,8 @@ class Stack:
     def _order(self) -> np.ndarray:
         """The queries of each row in the order of the epoch that begins or is under way."""
         members = [self.results[row[0]].member for row in self.rows]
-        streams = [numpy_stream(*member.names("shuffle"), self.epoch) for member in members]
-        return np.stack([stream.permutation(self.data.train.n_queries) for stream in streams])
+        queries = self.data.train.n_queries
+        return np.stack([member.order(self.epoch, queries) for member in members])
 
     def _number(self, step: int) -> int:
         """The number of a step of this epoch among those of all, from 1."""
