@@ -104,6 +104,7 @@ def make_run(
             "fold": fold,
             "trials": trials,
             "learner": "neural",
+            "model": {},
         }
         | dict(spec or {}),
         "data": {
@@ -217,7 +218,11 @@ def table1_runs(
 
 
 def ohsumed_runs(
-    folder: Path, methods: Mapping[str, float], dataset: str = "ohsumed", queries: int = 21
+    folder: Path,
+    methods: Mapping[str, float],
+    dataset: str = "ohsumed",
+    queries: int = 21,
+    trials: int = 1,
 ) -> list[dict[str, Any]]:
     """One run per method and fold, with Table 4's metrics in both discounts."""
     labels = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "ndcg"]
@@ -234,7 +239,7 @@ def ohsumed_runs(
                 means,
                 dataset=dataset,
                 fold=fold,
-                trials=1,
+                trials=trials,
                 queries=queries + (fold == 1),
                 empty=0,
                 first_query=100 * fold,

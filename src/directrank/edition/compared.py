@@ -8,6 +8,7 @@ from typing import Any
 
 from directrank.data import catalog
 from directrank.edition.plan import Study
+from directrank.papers.one_protocol.controls import is_again
 
 #: Folds that LETOR's rotation trains on, of five.
 TRAINED_SHARE = 3 / 5
@@ -21,7 +22,8 @@ def compared(study: Study) -> dict[str, Any]:
         specs = [study.runs[cell["run"]] for cell in cells]
         collections.append(_collection(catalog.get(name), specs[0]))
         for cell, spec in zip(cells, specs, strict=True):
-            methods[cell["settings"]["method"]] = spec["loss"]["name"]
+            if not is_again(cell["settings"]["method"]):
+                methods[cell["settings"]["method"]] = spec["loss"]["name"]
     named = [{"name": name, "loss": loss} for name, loss in methods.items()]
     return {"edition": study.edition, "collections": collections, "methods": named}
 

@@ -18,14 +18,14 @@ class Learner:
     ``target`` is ``module:function``; a neural learner reads the sections ``model``, ``loss`` and
     ``training`` of a run and trains many models in one call; other learners read ``model`` and
     train one. ``external`` means that it runs a program that may not be installed, and that its
-    module has ``available(settings)``; ``deterministic`` that it draws nothing at random, so that
-    another training gives the same scorer.
+    module has ``available(settings)``. With the settings ``fixed`` it draws nothing at random, so
+    that another training gives the same scorer; None if it always does.
     """
 
     target: str
     neural: bool = False
     external: bool = False
-    deterministic: bool = False
+    fixed: Mapping[str, Any] | None = None
 
     @property
     def module(self) -> str:
@@ -57,6 +57,13 @@ class Learner:
         if open_to_others and (by_library or settings.keys() - self.settings["properties"].keys()):
             import_module(self.module).check(settings, where)
 
+    def is_deterministic(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it draws nothing at random with the section ``model`` of a run."""
+        if self.fixed is None:
+            return False
+        whole = schema.complete(settings, self.settings, "model")
+        return all(whole[name] == value for name, value in self.fixed.items())
+
     def load(self) -> Callable[..., Any]:
         """The learner's function."""
         return getattr(import_module(self.module), self.target.split(":")[1])
@@ -80,12 +87,15 @@ REGISTRY: dict[str, Learner] = {
     "ranknet_v2_stored": Learner("directrank.learners.neural.per_query:fit_v2_stored", neural=True),
     "linear_ascent": Learner("directrank.learners.neural.linear_ascent:fit_many", neural=True),
     "catboost": Learner("directrank.learners.trees.catboost:fit"),
-    "lightgbm": Learner("directrank.learners.trees.lightgbm:fit"),
+    "lightgbm": Learner(
+        "directrank.learners.trees.lightgbm:fit",
+        fixed={"objective": "lambdarank", "feature_fraction": 1.0, "bagging_fraction": 1.0},
+    ),
     "ranklib": Learner("directrank.learners.trees.ranklib:fit", external=True),
     "xgboost": Learner("directrank.learners.trees.xgboost:fit"),
-    "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit", deterministic=True),
-    "adarank": Learner("directrank.learners.linear.adarank:fit", deterministic=True),
-    "svmmap": Learner("directrank.learners.linear.svm_map:fit", deterministic=True),
+    "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit", fixed={}),
+    "adarank": Learner("directrank.learners.linear.adarank:fit", fixed={}),
+    "svmmap": Learner("directrank.learners.linear.svm_map:fit", fixed={}),
 }
 
 

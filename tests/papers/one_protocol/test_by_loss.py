@@ -93,7 +93,7 @@ def test_what_is_shown_to_be_as_good_depends_on_the_margin(
 
 
 def test_the_controls_show_how_far_apart_equals_are(tmp_path: Path) -> None:
-    levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456, "RMSE, again": 0.402}
+    levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456, "RMSE again": 0.402}
     losses = read_losses(write_published(tmp_path, "ohsumed", levels, spread=0.001))
     assert losses.distance == pytest.approx(0.006, abs=1e-6)
     assert Together([losses]).distance == pytest.approx(0.006, abs=1e-6)

@@ -185,7 +185,7 @@ def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
 
 def test_real_data_that_are_not_the_papers_are_another_group(tmp_path: Path) -> None:
     levels = {"Ranking SVM": 0.7, "ListNet": 0.7, "AdaRank.MAP": 0.5, "SVMmap": 0.5}
-    entries = ohsumed_runs(tmp_path / "runs", levels)
+    entries = ohsumed_runs(tmp_path / "runs", levels, trials=3)
     for entry in entries:
         folder = tmp_path / "runs" / entry["run"]
         values = pd.read_parquet(folder / "per_query.parquet")

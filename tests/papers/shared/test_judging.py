@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -280,15 +280,21 @@ def test_methods_of_other_queries_are_refused_whatever_the_claim(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("trials", "learner", "tested"),
-    [(3, "neural", True), (1, "neural", False), (1, "ranking_svm", True)],
+    ("trials", "learner", "model", "tested"),
+    [
+        (3, "neural", {}, True),
+        (1, "neural", {}, False),
+        (1, "ranking_svm", {}, True),
+        (1, "lightgbm", {}, False),
+        (1, "lightgbm", {"feature_fraction": 1.0}, True),
+    ],
 )
 def test_a_single_training_tells_nothing_of_others_unless_nothing_is_random(
-    tmp_path: Path, trials: int, learner: str, tested: bool
+    tmp_path: Path, trials: int, learner: str, model: Mapping[str, float], tested: bool
 ) -> None:
     entries = []
     for name, level in (("one", 0.5), ("other", 0.3)):
-        spec = {"learner": learner}
+        spec = {"learner": learner, "model": model}
         make_run(tmp_path / "runs", name, {"ndcg@5": level}, trials=trials, spec=spec)
         entries.append({"run": name, "settings": {"method": name}})
     plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": entries})

@@ -17,13 +17,7 @@ from directrank.papers.shared.cells import DIFFERENCES, JOINT_BRACKETS, differen
 from directrank.papers.shared.evidence import Evidence, data_sentence
 from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead, near_print
-from directrank.papers.shared.methods import (
-    Method,
-    by_method,
-    paired_groups,
-    paired_test,
-    paired_values,
-)
+from directrank.papers.shared.methods import Method, by_method, compared
 from directrank.papers.shared.methods_table import (
     MethodsTable,
     Row,
@@ -129,19 +123,16 @@ SIGNIFICANT = 0.05
 
 
 def _against_base(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
-    """Means over trials, and differences from the base of each setting over the test queries."""
+    """Means over trials, and differences from the base of each setting."""
     rows = percent_over_trials(methods, metric)
     for name, method in methods.items():
         base = next((methods.get(base) for base in BASES if name.startswith(base)), None)
         if base is not None and base is not method:
-            ours, theirs = paired_values([method, base], metric)
-            stream = ("bruch2019", "choices", name, metric)
-            groups = paired_groups([method], ours)
-            paired = paired_test(100 * ours, 100 * theirs, stream, groups=groups)
+            gap = compared(method, base, metric)
             rows[name] |= {
-                "difference": paired.difference.mean,
-                "difference_half_width": paired.difference.half_width,
-                "p_value": paired.p_value,
+                "difference": 100 * gap.mean,
+                "difference_half_width": 100 * gap.interval().half_width,
+                "p_value": gap.p_differs(),
             }
     return rows
 
@@ -172,14 +163,12 @@ def table_choices(evidence: Evidence) -> TableResult:
     families = [data[data["setting"].str.startswith(base)] for base in BASES]
     data = pd.concat(families, ignore_index=True)
     first = next(iter(methods.values()))
-    by_group = (
-        "" if first.query_groups().is_unique else ", both computed over groups of related queries"
-    )
+    queries = "queries" if first.query_groups().is_unique else "groups of related queries"
     caption = (
         f"NDCG in per cent on the test set: the mean over {CHOICES.trials(data)} ± the half width "
         "of its 95% t interval over trials. “diff.” is the difference of these means from the "
-        "first row of the group ± the half width of its 95% interval over test queries, and p is "
-        f"that of a paired randomisation test{by_group}. Neither intervals nor p values are "
+        f"first row of the group ± the half width of its 95% interval for other {queries} and "
+        "other trainings, and p is that of the t test. Neither intervals nor p values are "
         "corrected for multiple comparisons. Queries without a relevant document are left out. "
         f"{evidence.sources(first.runs)}"
     )

@@ -45,7 +45,9 @@ _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
 )
 
 #: The experiments on a collection.
-_NEEDS = tuple(f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees"))
+_NEEDS = tuple(
+    f"{{collection}}_{scorer}" for scorer in ("linear", "tower", "context", "trees", "untrained")
+)
 
 #: The product with the published values of a collection.
 VALUES = "per_query_{collection}"

@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from directrank.papers.one_protocol.by_loss import Together
+from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.differences import draw_gaps, gaps_of
 from directrank.papers.one_protocol.methods import (
     NEURAL,
@@ -236,7 +237,7 @@ def figure_wins(evidence: Evidence) -> FigureResult:
     names = [
         name
         for name in dict.fromkeys(name for some in of_scorers.values() for name in some)
-        if all(name in some for some in of_scorers.values() if some)
+        if all(name in some for some in of_scorers.values() if some) and not is_again(name)
     ]
     means = study.together.means.to_numpy()
     near = np.array([one.distance for one in study.studies])

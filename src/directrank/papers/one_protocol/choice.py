@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
+from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.settings import movements
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.
@@ -264,7 +265,9 @@ def answer(results: Results, situation: Situation) -> Answer | None:
     if not there:
         return None
     together = results.together(one.name for one in there)
-    among = set(together.labels) & (set(results.cheap) if situation.cheap else set(together.labels))
+    among = {name for name in together.labels if not is_again(name)}
+    if situation.cheap:
+        among &= set(results.cheap)
     if not among:
         return None
     order = [name for name in together.mean.sort_values(ascending=False).index if name in among]

@@ -1,7 +1,8 @@
 """The controls of the comparison: methods that hardly differ, and methods that learn nothing.
 
 The largest difference of two methods that hardly differ shows what is noise: queries, trainings and
-the choice of a configuration together. Nothing nearer than that is ranked.
+the choice of a configuration together. Nothing nearer than that is ranked. What the best single
+feature reaches shows how much of a metric is due to learning.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import pandas as pd
 
 #: The end of the name of a method that is trained a second time, with other seeds.
-AGAIN = ", again"
+AGAIN = " again"
 
 #: Losses that are nearly the same function (``docs/neural_ndcg_transpose.md``).
 ALIKE = (("NeuralNDCG", "NeuralNDCGᵀ"),)
 
-#: Methods that are not trained: a ranking by the feature that ranks the training queries best, and
-#: a random order.
-SINGLE_FEATURE, RANDOM_ORDER = "best single feature", "random order"
-UNTRAINED = (SINGLE_FEATURE, RANDOM_ORDER)
+
+def is_again(method: str) -> bool:
+    """Whether a method is another one that is trained a second time."""
+    return method.endswith(AGAIN)
 
 
 def control_pairs(names: pd.DataFrame) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from directrank.papers.one_protocol import LEAST_RANKED
 from directrank.papers.one_protocol.methods import (
+    ALONE,
     NEURAL,
     PRIMARY,
     SCORERS,
@@ -36,6 +37,7 @@ LOOKS = {
     "tower": {"color": figures.ORANGE, "marker": "s"},
     "context": {"color": figures.GREEN, "marker": "^"},
     "trees": {"color": figures.BLACK, "marker": "D"},
+    "untrained": {"color": figures.PURPLE, "marker": "X"},
 }
 
 #: The panel of all methods, where no scorer has enough to compare.
@@ -374,4 +376,4 @@ def _settled(study: Comparison, data: pd.DataFrame) -> str:
 
 
 def _label(name: str, scorer: str) -> str:
-    return name if scorer == SCORERS["trees"] else f"{name} ({scorer})"
+    return name if scorer in [SCORERS[one] for one in ALONE] else f"{name} ({scorer})"

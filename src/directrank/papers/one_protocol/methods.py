@@ -25,7 +25,13 @@ from directrank.stats.estimates import Estimate
 from directrank.stats.two_way import Crossed
 
 #: The part of the experiments' names that says what is trained → its name in print.
-SCORERS = {"linear": "linear", "tower": "network", "context": "context-aware", "trees": "trees"}
+SCORERS = {
+    "linear": "linear",
+    "tower": "network",
+    "context": "context-aware",
+    "trees": "trees",
+    "untrained": "untrained",
+}
 
 #: The same as headings.
 TITLES = {
@@ -33,10 +39,11 @@ TITLES = {
     "tower": "Network",
     "context": "Context-aware ranker",
     "trees": "Boosted trees",
+    "untrained": "Without training",
 }
 
-#: Scorers that take a loss.
-NEURAL = ("linear", "tower", "context")
+#: Scorers that take a loss, and those whose methods are named alone.
+NEURAL, ALONE = ("linear", "tower", "context"), ("trees", "untrained")
 
 #: The metric that compares all pairs, and the one that chooses configurations and epochs.
 PRIMARY = "ndcg@10"
@@ -51,7 +58,7 @@ SIGNIFICANT = LEVEL
 def labels_of(names: pd.DataFrame) -> list[str]:
     """The name of each row's method among those of all scorers."""
     return [
-        name + ("" if scorer == SCORERS["trees"] else f", {scorer}")
+        name + ("" if scorer in [SCORERS[one] for one in ALONE] else f", {scorer}")
         for name, scorer in names[["method", "scorer"]].itertuples(index=False)
     ]
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, Comparison
+from directrank.papers.one_protocol.methods import ALONE, PRIMARY, SCORERS, Comparison
 from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, spread
@@ -95,7 +95,8 @@ class Protocol(Comparison):
 
     def scale(self) -> str:
         """Sentences about trials, tuning, data and edition for a caption."""
-        runs = [run for method in self.methods for run in method.runs]
+        trained = [method for method in self.methods if method.variant != "untrained"]
+        runs = [run for method in trained or self.methods for run in method.runs]
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.n_folds > 1 else "test"
@@ -156,4 +157,4 @@ def methods_of(evidence: Evidence, dataset: str, scorer: str) -> list[Method]:
 
 
 def _label(name: str, scorer: str) -> str:
-    return name + ("" if scorer == "trees" else f", {SCORERS[scorer]}")
+    return name + ("" if scorer in ALONE else f", {SCORERS[scorer]}")

@@ -128,6 +128,7 @@ def _sentences(study: Comparison, data: pd.DataFrame, means: np.ndarray) -> list
         _significance(study, data),
         _losses(study),
         _scorers(study),
+        *_untrained(study, means),
     ]
 
 
@@ -213,6 +214,21 @@ def _scorers(study: Comparison) -> str:
         return "**The effect of the scorer.** No loss was run with two scorers."
     said = "; ".join(texts)
     return f"**The effect of the scorer** (significant differences in NDCG@10). {said}."
+
+
+def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
+    """What can be had without training a ranker."""
+    names = study.names["method"]
+    trained = study.of(*NEURAL, "trees")
+    said = []
+    for number in study.of("untrained") if trained else ():
+        ahead = int((study.verdicts[number, trained] < 0).sum())
+        said.append(
+            f"{names[number]} reaches {measured(means[number])}, "
+            f"{measured(means[trained].max() - means[number])} less than the highest mean; "
+            f"{share(ahead, len(trained))} trained methods are significantly better"
+        )
+    return [f"**Without training.** {'. '.join(said)}."] if said else []
 
 
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:

@@ -30,12 +30,13 @@ _TEXTS = ("learning_rate", "setting", "value")
 def table_settings(evidence: Evidence, dataset: str) -> TableResult:
     """Validation NDCG@10 of every configuration of every method."""
     study = protocol(evidence, dataset)
-    data = pd.DataFrame([row for method in study.methods for row in _candidates(method)])
+    tuned = [method for method in study.methods if method.variant != "untrained"]
+    data = pd.DataFrame([row for method in tuned for row in _candidates(method)])
     moved = movements(data).set_index(["scorer", "method"])
     sections = [
         Section(TITLES[scorer], [_line(data, moved, study, n) for n in study.of(scorer)])
         for scorer in SCORERS
-        if study.of(scorer)
+        if study.of(scorer) and scorer != "untrained"
     ]
     caption = (
         "Validation NDCG@10 by the value of each method's hyper-parameter, at the best learning "

@@ -18,6 +18,7 @@ from directrank.stats.intervals import Interval, mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import wilcoxon
 from directrank.stats.two_way import difference_over_queries_and_starts
+from directrank.study.specification import candidates
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.seeds import numpy_stream
 
@@ -90,7 +91,12 @@ class Method:
     @property
     def deterministic(self) -> bool:
         """Whether another training would give the same values."""
-        return all(learners.get(run.result.spec["learner"]).deterministic for run in self.runs)
+        specs = [run.result.spec for run in self.runs]
+        return all(
+            learners.get(spec["learner"]).is_deterministic(candidate["model"])
+            for spec in specs
+            for candidate in candidates(spec)
+        )
 
     def query_groups(self, split: str = "test") -> pd.Series:
         """The group of every query of all folds; by fold and query id."""

@@ -332,7 +332,8 @@ def build(
         published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
         claims_file: the verdicts on the paper's claims, for a product that quotes any.
-        values_files: published values per query, for a product that is made from them.
+        values_files: published values per query, for a product that is made from them, or that can
+            be made from those of its collection without runs.
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
@@ -346,7 +347,7 @@ def build(
         read_json(plan_file), runs_folder, published_folder, prepared_folder, values_files
     )
     item = product(evidence.paper, evidence.product)
-    for experiment in item.needs:
+    for experiment in item.needs if not values_files else ():
         evidence.runs(experiment)
     stem = Path(out_stem)
     if item.kind == "values":
