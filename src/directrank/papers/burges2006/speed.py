@@ -96,8 +96,8 @@ def timings(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Timing]]:
     """(net, algorithm) → timings by rising length; processes by the number of their repetition.
 
     Raises:
-        DataError: nothing was run, a run holds no time of its passes, or one repetition has lengths
-            that another lacks.
+        DataError: a run holds no time of its passes, or one repetition has lengths that another
+            lacks.
     """
     found: dict[tuple[str, str], dict[int, list[float]]] = {}
     queries = 0
@@ -107,8 +107,6 @@ def timings(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Timing]]:
         seconds = pass_seconds(run).groupby(run.result.history["candidate"]).min()
         for candidate, length in _lengths(run).items():
             by_length.setdefault(length, []).append(float(seconds[candidate]))
-    if not found:
-        raise DataError("nothing was timed", "add runs to the experiment of this product")
     timed = {
         key: [
             Timing(length, length * queries, np.array(seconds))
@@ -433,6 +431,7 @@ def _length(run: PlannedRun) -> int:
 #: What a legend says of the data of a table; the caption names them.
 _DATA = {"table_speed": "", "table_speed_cubic": ", artificial data"}
 
+#: The frames of the product ``summary``.
 PANELS = (
     Panel(
         title="Figure 1, slopes",

@@ -16,7 +16,14 @@ import pandas as pd
 from directrank.data import catalog
 from directrank.papers.shared import tables
 from directrank.papers.shared.claim_rows import claims_of
-from directrank.papers.shared.evidence import OTHER_REAL, PREPARED, PUBLISHED, Evidence, gather
+from directrank.papers.shared.evidence import (
+    OTHER_REAL,
+    PREPARED,
+    PUBLISHED,
+    Evidence,
+    gather,
+    has_runs,
+)
 from directrank.papers.shared.quotes import quoted
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from directrank.study import published
@@ -288,7 +295,12 @@ def draw(evidence: Evidence, name: str | None = None) -> FigureResult | TableRes
     Raises:
         DirectrankError: what the product needs is missing.
     """
-    item = product(evidence.paper, name or evidence.product)
+    name = name or evidence.product
+    item = product(evidence.paper, name)
+    if item.needs and not evidence.failed and not has_runs(evidence, *item.needs):
+        raise DataError(
+            f"nothing was run for {name}", f"let the edition run {' or '.join(item.needs)}"
+        )
     if evidence.failed and 0 < evidence.n_methods < item.least:
         return _placeholder(item, f"fewer than {item.least} methods could be trained")
     try:

@@ -321,8 +321,6 @@ DIFFERS = 0.05
 def table_ablation(evidence: Evidence) -> TableResult:
     """AP-type3 with what the released code adds to the text taken away, and other steps."""
     cells = by_method(evidence.runs("web30k_ablation"), "exclude", setting="setting")
-    if not cells:
-        raise DataError("no setting was run", "let the edition run 'web30k_ablation'")
     base = next(iter(cells.values()))
     metrics = {heading: NDCG[heading] for heading in ("nDCG@1", "nDCG@5", "nDCG@10", "nDCG@20")}
     rows, times = [], []
@@ -413,8 +411,6 @@ ON_OHSUMED = replace(
 def table_ohsumed(evidence: Evidence) -> TableResult:
     """The methods on the real OHSUMED folds, which the paper does not use."""
     methods = ohsumed_cells(evidence)
-    if not methods:
-        raise DataError("no method was run on OHSUMED", "let the edition run 'ohsumed_methods'")
     cells = [*methods.values()]
     data = ON_OHSUMED.rows(evidence, methods)
     sections = [
@@ -473,6 +469,7 @@ TABLE1_ROWS = {
     "z[[s_hat_inv(pi(z))]]": "z[ŝ⁻¹(π(z))]",
 }
 
+#: The frames of the product ``summary``.
 PANELS = (
     Panel(
         title="Table 1, permutation",
