@@ -221,11 +221,3 @@ def test_a_picture_of_other_real_data_says_so(tmp_path: Path) -> None:
     csv(tmp_path, "figure2", {"alpha_sweep": entries})
     picture = (tmp_path / "figure2.svg").read_text(encoding="utf-8")
     assert "OHSUMED: real, not the paper's data (edition demo)" in picture
-
-
-def test_the_summary_says_nothing_of_the_agreement_of_other_real_data(tmp_path: Path) -> None:
-    entries = instead(table1_runs(tmp_path / "runs", "ohsumed"))
-    experiments = {"table1_web30k": entries, "table1_yahoo1": []}
-    csv(tmp_path, "summary", experiments, repeats=["table1"])
-    picture = (tmp_path / "summary.svg").read_text(encoding="utf-8")
-    assert "standard errors, the farthest" not in picture

@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
+from directrank import metrics
 from directrank.data.prepared import FORMAT
 from directrank.edition.plan import load
 from directrank.papers.pobrotyn2021 import accuracy, analytic
@@ -84,6 +86,17 @@ def test_curves_agree_with_the_recomputed_values_to_their_printed_digits(
     wide = known.pivot(index="x", columns="curve", values="reference")
     expected = reference.set_index("x")[wide.columns]
     pd.testing.assert_frame_equal(wide, expected, check_names=False)
+
+
+def test_ndcg_of_figure_1_steps_down_where_the_last_document_passes_another() -> None:
+    def ndcg(x: float) -> float:
+        return metrics.ndcg(
+            torch.tensor([[4.0, 1, 0, 0, x]]), torch.tensor([[2.0, 1, 0, 0, 0]])
+        ).item()
+
+    assert ndcg(0.9) == pytest.approx(1.0)
+    assert ndcg(1.1) == pytest.approx(0.9639, abs=5e-5)
+    assert ndcg(4.1) == pytest.approx(0.6590, abs=5e-5)
 
 
 def test_no_point_of_a_figure_ties_with_a_score() -> None:

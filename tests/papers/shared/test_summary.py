@@ -61,15 +61,11 @@ def test_tables_that_an_edition_does_not_make_are_left_out(tmp_path: Path) -> No
     assert not (tmp_path / "none" / "summary.csv").exists()
 
 
-def test_the_cells_of_a_stand_in_are_shown_and_nothing_is_said_of_their_agreement(
-    tmp_path: Path,
-) -> None:
+def test_of_a_stand_in_the_distances_between_methods_are_shown(tmp_path: Path) -> None:
     levels = {"AdaRank.NDCG": 0.5, "SoftRank": 0.52, "Ranking SVM": 0.4, "ListNet": 0.45}
     runs = ohsumed_runs(tmp_path / "runs", levels, dataset="ohsumed_standin")
     data, caption = drawn(tmp_path, ["table4"], ohsumed_methods=runs)
     assert len(data) > 4
-    assert "Kendall" not in caption
-    assert "standard errors, and the largest" not in caption
     assert caption.count("says nothing about the paper") == 1
     assert "On other data the values themselves cannot be compared" in caption
     # Of a level that means nothing only the distance between methods is left.

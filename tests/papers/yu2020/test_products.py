@@ -38,7 +38,7 @@ def test_table_2_is_met_within_its_tolerance_or_its_sampling_error(tmp_path: Pat
     data = built(tmp_path, "table2").set_index(["documents", "alpha"])
     assert len(data) == 12
     relative = (data["difference"] / data["published"]).abs()
-    # 100 lists leave this cell a standard error above 5 %: see the note under the table.
+    # 100 lists leave this cell a standard error above 5 %.
     noisy = (123, 10_000)
     absolute = (123, 100_000)
     assert data.loc[noisy, "half_width"] / 1.984 > 0.05 * data.loc[noisy, "mean"]
