@@ -171,8 +171,8 @@ def test_a_setting_that_does_not_fit_is_an_error_at_once():
         nn.ApproxNDCG(k=0)
     with pytest.raises(ArgumentError, match="unknown reduction"):
         nn.ApproxNDCG(reduction="average")
-    with pytest.raises(TypeError, match="alhpa"):
-        nn.ApproxNDCG(alhpa=1.0)
+    with pytest.raises(TypeError, match="alpah"):
+        nn.ApproxNDCG(alpah=1.0)
     with pytest.raises(TypeError, match="'k'"):
         nn.ApproxPrecision()
 
