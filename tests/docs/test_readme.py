@@ -19,6 +19,12 @@ def test_the_example_of_the_losses_runs(root, capsys):
     assert "tensor(0." in capsys.readouterr().out
 
 
+def test_the_first_page_is_short(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    assert len(text.split()) <= 900
+
+
 def test_links_lead_somewhere(root):
     for page in [root / "README.md", *root.glob("*/README.md")]:
         text = page.read_text(encoding="utf-8")
@@ -33,12 +39,12 @@ def test_the_count_of_verdicts_is_that_of_the_committed_claims(root, tmp_path):
         claims = read_claims(file)
     except DataError as error:
         pytest.skip(f"THE COMMITTED CLAIMS ARE OF OTHER CODE, make the edition real anew: {error}")
-    text = (root / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "README.md").write_text(text, encoding="utf-8")
-    replace_block(tmp_path / "README.md", claims)
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text, (
+    text = (root / "docs/findings.md").read_text(encoding="utf-8")
+    (tmp_path / "findings.md").write_text(text, encoding="utf-8")
+    replace_block(tmp_path / "findings.md", claims)
+    assert (tmp_path / "findings.md").read_text(encoding="utf-8") == text, (
         "verdicts have changed: run `directrank claims count paper_tables/real/claims.csv "
-        "--page README.md`"
+        "--page docs/findings.md`"
     )
 
 

@@ -1,4 +1,4 @@
-"""NeuralSort with converged Sinkhorn scaling is entropic transport to a grid; see the docs' page."""
+"""NeuralSort with converged Sinkhorn scaling is entropic transport to a grid (see the docs)."""
 
 from __future__ import annotations
 

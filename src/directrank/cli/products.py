@@ -219,10 +219,11 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
         "count",
         help="write the counts of verdicts into a page",
         description="Write the counts of verdicts between their markers in a Markdown page.",
-        epilog="example: directrank claims count paper_tables/real/claims.csv --page README.md",
+        epilog="example: directrank claims count paper_tables/real/claims.csv "
+        "--page docs/findings.md",
     )
     page.add_argument("file", metavar="CSV", type=Path, help="the file written by `claims merge`")
-    page.add_argument("--page", type=Path, required=True, help="the page, such as README.md")
+    page.add_argument("--page", type=Path, required=True, help="the page, such as docs/findings.md")
     page.set_defaults(run=_count)
 
 

@@ -1,4 +1,4 @@
-"""The page of an edition's claims, and the count of verdicts that the README repeats."""
+"""The page of an edition's claims, and the count of verdicts that another page repeats."""
 
 from __future__ import annotations
 
