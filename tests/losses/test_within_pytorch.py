@@ -106,6 +106,21 @@ def test_flat_lists_weights_and_half_precision_are_compiled_too():
         compiled_step(scores, labels, LENGTHS, -weights)
 
 
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_a_reduction_is_compiled_with_its_loss(reduction):
+    def step(scores, labels, mask, weights):
+        return losses.lambdarank(scores, labels, mask, weights=weights, reduction=reduction)
+
+    scores, labels, mask = random_lists(4, 5)
+    weights = torch.tensor([1.0, 0.0, 2.0, 0.5])
+    torch.compiler.reset()
+    compiled_step = torch.compile(step, fullgraph=True, backend="aot_eager")
+    found = value_and_gradient(compiled_step, scores, labels, mask, weights=weights)
+    torch.testing.assert_close(
+        found, value_and_gradient(step, scores, labels, mask, weights=weights)
+    )
+
+
 def test_two_equal_calls_of_a_random_loss_draw_twice():
     def step(scores, labels):
         return losses.xe_ndcg(scores, labels) - losses.xe_ndcg(scores, labels)

@@ -47,7 +47,7 @@ def try_losses() -> None:
     import torch
 
     import directrank
-    from directrank import losses, metrics
+    from directrank import losses, metrics, nn
 
     home = Path(directrank.__file__)
     assert Path(sys.prefix) in home.parents, f"{home} is not what was installed"
@@ -60,6 +60,8 @@ def try_losses() -> None:
         assert scores.grad is not None
         assert scores.grad.abs().sum() > 0
         assert scores.grad[1, 2] == 0, "padding has a gradient"
+    mean = nn.ApproxNDCG(alpha=5.0)(scores.detach(), labels, mask)
+    assert -1 < mean < 0, mean
     ndcg = metrics.ndcg(scores.detach(), labels, mask, k=2)
     assert ((ndcg > 0) & (ndcg < 1)).all(), ndcg
 

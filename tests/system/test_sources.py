@@ -45,6 +45,31 @@ def test_signatures_are_those_of_the_functions(registry):
         ]
 
 
+def test_a_function_uses_what_it_names_alone(made_up):
+    for name in ("ranks", "sums", "pairs"):
+        made_up("LEAST = 1\ndef both(x): ...\n", name)
+    module = made_up(
+        "from directrank import pairs, ranks as order\n"
+        "from directrank.sums import both\n"
+        "import torch\n"
+        "LEAST, MOST = 1, 2\n"
+        "def mark(f):\n    return f\n"
+        "@mark\n"
+        "def first(a, b=order.LEAST):\n"
+        "    return [helper(x) for x in both(a)]\n"
+        "def helper(x):\n    return x + LEAST\n"
+        "def second(least=pairs.LEAST): ...\n"
+    )
+    first, second = f"{module}:first", f"{module}:second"
+    assert sources.imports_of(first) == {"directrank.ranks", "directrank.sums"}
+    assert sources.imports_of(second) == {"directrank.pairs"}
+    text = sources.text_of(first).decode()
+    for part in ("LEAST, MOST = 1, 2", "def mark", "@mark\ndef first", "def helper"):
+        assert part in text
+    assert "def second" not in text
+    assert sources.text_of(second) == b"def second(least=pairs.LEAST): ...\n"
+
+
 def test_every_kind_of_parameter_is_read(made_up):
     module = made_up("def f(a, /, b, c=1, *rest, d, e=None, g=[1][0], **more): ...\nh = f\n")
     signature = sources.signature_of(module, "f")
