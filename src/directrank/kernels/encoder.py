@@ -30,8 +30,8 @@ EPSILON = 1e-12
 OF_HALF = 6
 
 
-class Plan(NamedTuple):
-    """Models of a stack and their lists.
+class Arrays(NamedTuple):
+    """What a pass reads and writes: the models of a stack and their lists.
 
     Attributes:
         items: int64 ``[blocks, 5]``: the model m, the first document and the one after the last,
@@ -87,7 +87,7 @@ class Plan(NamedTuple):
 
 @compiled
 def cut(lengths, most_chunks):
-    """``items``, ``chunks``, ``first``, ``starts`` and ``pairs`` of a :class:`Plan`.
+    """``items``, ``chunks``, ``first``, ``starts`` and ``pairs`` of the :class:`Arrays`.
 
     Args:
         lengths: int64 ``[M, B]``.
@@ -126,14 +126,14 @@ def cut(lengths, most_chunks):
 
 
 @inlined
-def columns_of(plan, half):
+def columns_of(arrays, half):
     """How many columns of kept values come before those of a half, in the order of their use.
 
     They are the standardised input, the input of the second product and, of an attention, the
     queries, keys and values. The standardised input of the output follows all halves.
     """
-    W = plan.width
-    begin = half // 2 * (6 * W + plan.inner) + half % 2 * 5 * W
+    W = arrays.width
+    begin = half // 2 * (6 * W + arrays.inner) + half % 2 * 5 * W
     second = begin + W
     return begin, second, second + W
 
@@ -146,26 +146,26 @@ def region(values, before, width, size, row, n):
 
 
 @inlined
-def parameter(plan, values, number, copies, m, height, width):
+def parameter(arrays, values, number, copies, m, height, width):
     """From ``values`` of the form of the parameters of ``copies`` models, a matrix of one."""
-    return pages(values, plan.before[number], copies, height, width)[m]
+    return pages(values, arrays.before[number], copies, height, width)[m]
 
 
 @inlined
-def vector(plan, values, number, copies, m, width):
+def vector(arrays, values, number, copies, m, width):
     """The same for a row of a scale, shift or bias."""
-    return columns(values, plan.before[number], copies, width)[m]
+    return columns(values, arrays.before[number], copies, width)[m]
 
 
 @inlined
-def scratch_for(plan, begin, end):
+def scratch_for(arrays, begin, end):
     """The most documents of a block and of a list of the chunks from ``begin`` to ``end``."""
     most, longest = 0, 0
-    for item in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
-        m, first, last, first_list, last_list = plan.items[item]
+    for item in range(arrays.chunks[begin, 0], arrays.chunks[end - 1, 1]):
+        m, first, last, first_list, last_list = arrays.items[item]
         most = max(most, last - first)
         for b in range(first_list, last_list):
-            longest = max(longest, plan.starts[m, b + 1] - plan.starts[m, b])
+            longest = max(longest, arrays.starts[m, b + 1] - arrays.starts[m, b])
     return most, longest
 
 
@@ -197,38 +197,38 @@ def scaled(standard, scale, shift, y):
 
 
 @inlined
-def bits_of(plan, half, which, m, first, height, width):
+def bits_of(arrays, half, which, m, first, height, width):
     """Bits of a block's documents: of what is between the products of a half, or of its result."""
     row = 2 * -(-width // 8)
     begin = 0
-    if len(plan.at_bits) > 0:
-        begin = plan.at_bits[half, which] + (m * plan.y.shape[1] + first) * row
-    return plan.dropping.bits[begin : begin + height * row]
+    if len(arrays.at_bits) > 0:
+        begin = arrays.at_bits[half, which] + (m * arrays.y.shape[1] + first) * row
+    return arrays.dropping.bits[begin : begin + height * row]
 
 
 @inlined
-def bits_of_pairs(plan, half, m, b, head, n):
+def bits_of_pairs(arrays, half, m, b, head, n):
     """Those of the attention's weights of a list."""
     size = n * 2 * -(-n // 8)
-    begin = plan.at_bits[half, 0] + plan.of_pairs[m, b] + head * size
-    return plan.dropping.bits[begin : begin + size]
+    begin = arrays.at_bits[half, 0] + arrays.of_pairs[m, b] + head * size
+    return arrays.dropping.bits[begin : begin + size]
 
 
 @inlined
-def draw_rows(plan, half, which, item, width):
+def draw_rows(arrays, half, which, item, width):
     """Draw the bits of a block's documents, list by list."""
     m, _, _, first_list, last_list = item
     for b in range(first_list, last_list):
-        first, n = plan.starts[m, b], plan.starts[m, b + 1] - plan.starts[m, b]
-        bits = bits_of(plan, half, which, m, first, n, width)
-        number = m * (plan.starts.shape[1] - 1) + b
-        draw(plan.dropping, number, 2 * half + which, 0, n, width, bits)
+        first, n = arrays.starts[m, b], arrays.starts[m, b + 1] - arrays.starts[m, b]
+        bits = bits_of(arrays, half, which, m, first, n, width)
+        number = m * (arrays.starts.shape[1] - 1) + b
+        draw(arrays.dropping, number, 2 * half + which, 0, n, width, bits)
 
 
 @inlined
-def place_of_weights(plan, half, m, b):
+def place_of_weights(arrays, half, m, b):
     """Where the attention's weights of a list begin."""
-    return plan.heads * (half // 2 * plan.pairs[-1, -1] + plan.pairs[m, b])
+    return arrays.heads * (half // 2 * arrays.pairs[-1, -1] + arrays.pairs[m, b])
 
 
 @inlined
@@ -238,28 +238,28 @@ def after_dropout(value, number, dropped, factor):
 
 
 @inlined
-def drop(plan, values, drawn, result):
+def drop(arrays, values, drawn, result):
     """Dropout of some values."""
-    dropped, factor = np.uint16(plan.dropping.dropped), result.dtype.type(plan.dropping.scale)
+    dropped, factor = np.uint16(arrays.dropping.dropped), result.dtype.type(arrays.dropping.scale)
     for i in range(result.shape[0]):
         for j in range(result.shape[1]):
             result[i, j] = after_dropout(values[i, j], drawn[i, j], dropped, factor)
 
 
 @inlined
-def add_dropped(plan, y, bias, drawn, x):
+def add_dropped(arrays, y, bias, drawn, x):
     """``x += Drop(y + bias)``."""
-    dropped, factor = np.uint16(plan.dropping.dropped), x.dtype.type(plan.dropping.scale)
+    dropped, factor = np.uint16(arrays.dropping.dropped), x.dtype.type(arrays.dropping.scale)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             x[i, j] += after_dropout(y[i, j] + bias[j], drawn[i, j], dropped, factor)
 
 
 @inlined
-def activate(plan, bias, drawn, h):
+def activate(arrays, bias, drawn, h):
     """``h = Drop(max(h + bias, 0))``; NaN stays NaN."""
     zero = h.dtype.type(0)
-    dropped, factor = np.uint16(plan.dropping.dropped), h.dtype.type(plan.dropping.scale)
+    dropped, factor = np.uint16(arrays.dropping.dropped), h.dtype.type(arrays.dropping.scale)
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             value = h[i, j] + bias[j]
@@ -299,19 +299,19 @@ def soft_max(logits):
 
 
 @inlined
-def attend(plan, half, m, b, parts, weights, of_pairs, of_head, result):
+def attend(arrays, half, m, b, parts, weights, of_pairs, of_head, result):
     """The attention of the documents of a list; ``weights`` get those before dropout."""
-    heads, n, d = plan.heads, parts.shape[1], parts.shape[2]
+    heads, n, d = arrays.heads, parts.shape[1], parts.shape[2]
     for head in range(heads):
         own, attended = matrix(weights[head * n * n :], n, n), matrix(of_head, n, d)
         np.dot(parts[head], parts[heads + head].T, own)
         soft_max(own)
-        if len(plan.at_bits) > 0:
+        if len(arrays.at_bits) > 0:
             remaining = matrix(of_pairs, n, n)
-            bits = bits_of_pairs(plan, half, m, b, head, n)
-            number = m * (plan.starts.shape[1] - 1) + b
-            draw(plan.dropping, number, 2 * half, (1 + head) << 16, n, n, bits)
-            drop(plan, own, halves(bits, n), remaining)
+            bits = bits_of_pairs(arrays, half, m, b, head, n)
+            number = m * (arrays.starts.shape[1] - 1) + b
+            draw(arrays.dropping, number, 2 * half, (1 + head) << 16, n, n, bits)
+            drop(arrays, own, halves(bits, n), remaining)
             own = remaining
         np.dot(own, parts[2 * heads + head], attended)
         for i in range(n):
@@ -320,85 +320,95 @@ def attend(plan, half, m, b, parts, weights, of_pairs, of_head, result):
 
 
 @compiled
-def forward(begin, end, plan):
+def forward(begin, end, arrays):
     """The scores of the lists of the chunks from ``begin`` to ``end``."""
-    models, N = plan.y.shape
-    W, inner, heads, F, dtype = plan.width, plan.inner, plan.heads, plan.x.shape[2], plan.y.dtype
+    models, N = arrays.y.shape
+    W, inner, heads, F, dtype = (
+        arrays.width,
+        arrays.inner,
+        arrays.heads,
+        arrays.x.shape[2],
+        arrays.y.dtype,
+    )
     d = W // heads
-    keep = len(plan.kept) > 0
-    most, longest = scratch_for(plan, begin, end)
+    keep = len(arrays.kept) > 0
+    most, longest = scratch_for(arrays, begin, end)
     scratch = np.empty((2, most * W), dtype)
     wide = np.empty(most * max(3 * W, F), dtype)
     of_head, of_pairs = np.empty(longest * d, dtype), np.empty(longest * longest, dtype)
     queries = np.empty(longest * 3 * W, dtype)
-    kept, weights, inverse, size = plan.kept, plan.weights, plan.inverse, models * N
+    kept, weights, inverse, size = arrays.kept, arrays.weights, arrays.inverse, models * N
     if not keep:
         size = most
         kept = np.empty(size * (6 * W + inner), dtype)
         weights = np.empty(heads * longest * longest, dtype)
         inverse = np.empty(size, dtype)
-    for item in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
-        m, first, last, first_list, last_list = plan.items[item]
+    for item in range(arrays.chunks[begin, 0], arrays.chunks[end - 1, 1]):
+        m, first, last, first_list, last_list = arrays.items[item]
         n = last - first
         row = m * N + first if keep else 0
         x, y = matrix(scratch[0], n, W), matrix(scratch[1], n, W)
-        features = input_of(plan, (m, first, last), wide)
-        np.dot(features, parameter(plan, plan.parameters, 0, models, m, F, W), x)
-        bias = vector(plan, plan.parameters, 1, models, m, W)
+        features = input_of(arrays, (m, first, last), wide)
+        np.dot(features, parameter(arrays, arrays.parameters, 0, models, m, F, W), x)
+        bias = vector(arrays, arrays.parameters, 1, models, m, W)
         for i in range(n):
             for j in range(W):
                 x[i, j] += bias[j]
-        for half in range(plan.halves + 1):
+        for half in range(arrays.halves + 1):
             number, attends = 2 + OF_HALF * half, half % 2 == 0
             # Without a gradient, all halves use the room of the first two.
-            at_standard, at_second, at_parts = columns_of(plan, half if keep else half % 2)
+            at_standard, at_second, at_parts = columns_of(arrays, half if keep else half % 2)
             standard = region(kept, at_standard, W, size, row, n)
             at_norm = half * size + row if keep else 0
             standardise(x, standard, inverse[at_norm : at_norm + n])
-            scale = vector(plan, plan.parameters, number, models, m, W)
-            shift = vector(plan, plan.parameters, number + 1, models, m, W)
+            scale = vector(arrays, arrays.parameters, number, models, m, W)
+            shift = vector(arrays, arrays.parameters, number + 1, models, m, W)
             scaled(standard, scale, shift, y)
-            if half == plan.halves:
+            if half == arrays.halves:
                 break
             width, between = (3 * W, W) if attends else (inner, inner)
             second = region(kept, at_second, between, size, row, n)
             product = matrix(wide, n, width) if attends else second
-            np.dot(y, parameter(plan, plan.parameters, number + 2, models, m, W, width), product)
-            bias = vector(plan, plan.parameters, number + 3, models, m, width)
+            np.dot(
+                y, parameter(arrays, arrays.parameters, number + 2, models, m, W, width), product
+            )
+            bias = vector(arrays, arrays.parameters, number + 3, models, m, width)
             if attends:
                 for b in range(first_list, last_list):
-                    start = plan.starts[m, b] - first
-                    own = plan.starts[m, b + 1] - plan.starts[m, b]
+                    start = arrays.starts[m, b] - first
+                    own = arrays.starts[m, b + 1] - arrays.starts[m, b]
                     if own == 0:
                         continue
                     parts = queries[: own * 3 * W]
                     at_weights = 0
                     if keep:
                         parts = region(kept, at_parts, 3 * W, size, row + start, own).reshape(-1)
-                        at_weights = place_of_weights(plan, half, m, b)
+                        at_weights = place_of_weights(arrays, half, m, b)
                     parts = parts.reshape((3 * heads, own, d))
                     by_head(product[start : start + own], bias, heads, parts)
                     result = second[start : start + own]
                     own_weights = weights[at_weights:]
-                    attend(plan, half, m, b, parts, own_weights, of_pairs, of_head, result)
+                    attend(arrays, half, m, b, parts, own_weights, of_pairs, of_head, result)
             else:
-                if len(plan.at_bits) > 0:
-                    draw_rows(plan, half, 0, plan.items[item], inner)
-                bits = bits_of(plan, half, 0, m, first, n, inner)
-                activate(plan, bias, halves(bits, n), second)
-            np.dot(second, parameter(plan, plan.parameters, number + 4, models, m, between, W), y)
-            bias = vector(plan, plan.parameters, number + 5, models, m, W)
-            if len(plan.at_bits) > 0:
-                draw_rows(plan, half, 1, plan.items[item], W)
-            add_dropped(plan, y, bias, halves(bits_of(plan, half, 1, m, first, n, W), n), x)
-        number = 4 + OF_HALF * plan.halves
-        weight = vector(plan, plan.parameters, number, models, m, W)
-        bias = vector(plan, plan.parameters, number + 1, models, m, 1)
+                if len(arrays.at_bits) > 0:
+                    draw_rows(arrays, half, 0, arrays.items[item], inner)
+                bits = bits_of(arrays, half, 0, m, first, n, inner)
+                activate(arrays, bias, halves(bits, n), second)
+            np.dot(
+                second, parameter(arrays, arrays.parameters, number + 4, models, m, between, W), y
+            )
+            bias = vector(arrays, arrays.parameters, number + 5, models, m, W)
+            if len(arrays.at_bits) > 0:
+                draw_rows(arrays, half, 1, arrays.items[item], W)
+            add_dropped(arrays, y, bias, halves(bits_of(arrays, half, 1, m, first, n, W), n), x)
+        number = 4 + OF_HALF * arrays.halves
+        weight = vector(arrays, arrays.parameters, number, models, m, W)
+        bias = vector(arrays, arrays.parameters, number + 1, models, m, 1)
         for i in range(n):
             score = bias[0]
             for j in range(W):
                 score += y[i, j] * weight[j]
-            plan.y[m, first + i] = score
+            arrays.y[m, first + i] = score
 
 
 @inlined
@@ -439,19 +449,19 @@ def through_norm(gradient, standard, inverse, scale, anew, to_scale, to_shift, t
 
 
 @inlined
-def through_relu(plan, h, gradient):
+def through_relu(arrays, h, gradient):
     """Back through a ReLU with dropout, in place; its output ``h`` says what has passed."""
-    zero, factor = h.dtype.type(0), h.dtype.type(plan.dropping.scale)
+    zero, factor = h.dtype.type(0), h.dtype.type(arrays.dropping.scale)
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             gradient[i, j] = gradient[i, j] * factor if h[i, j] > zero else zero
 
 
 @inlined
-def through_softmax(plan, weights, drawn, gradient, remaining):
+def through_softmax(arrays, weights, drawn, gradient, remaining):
     """Back through dropout and softmax, in place; ``remaining`` gets the weights after dropout."""
     n, zero = len(weights), gradient.dtype.type(0)
-    dropped, factor = np.uint16(plan.dropping.dropped), gradient.dtype.type(plan.dropping.scale)
+    dropped, factor = np.uint16(arrays.dropping.dropped), gradient.dtype.type(arrays.dropping.scale)
     for i in range(n):
         along = zero
         for j in range(n):
@@ -464,9 +474,9 @@ def through_softmax(plan, weights, drawn, gradient, remaining):
 
 
 @inlined
-def through_attention(plan, half, m, b, parts, weights, of_pairs, of_head, to_result, to_product):
+def through_attention(arrays, half, m, b, parts, weights, of_pairs, of_head, to_result, to_product):
     """Back through the attention of a list, to the product from which :func:`by_head` takes it."""
-    heads, n, d = plan.heads, parts.shape[1], parts.shape[2]
+    heads, n, d = arrays.heads, parts.shape[1], parts.shape[2]
     one = to_result.dtype.type(1)
     to_attended, to_part = matrix(of_head[0], n, d), matrix(of_head[1], n, d)
     to_weights, remaining = matrix(of_pairs[0], n, n), matrix(of_pairs[1], n, n)
@@ -476,10 +486,10 @@ def through_attention(plan, half, m, b, parts, weights, of_pairs, of_head, to_re
             for j in range(d):
                 to_attended[i, j] = to_result[i, head * d + j]
         np.dot(to_attended, parts[2 * heads + head].T, to_weights)
-        bits = plan.dropping.bits[: n * 2 * -(-n // 8)]
-        if len(plan.at_bits) > 0:
-            bits = bits_of_pairs(plan, half, m, b, head, n)
-        through_softmax(plan, own, halves(bits, n), to_weights, remaining)
+        bits = arrays.dropping.bits[: n * 2 * -(-n // 8)]
+        if len(arrays.at_bits) > 0:
+            bits = bits_of_pairs(arrays, half, m, b, head, n)
+        through_softmax(arrays, own, halves(bits, n), to_weights, remaining)
         for kind in range(3):
             factor = one
             if kind == 0:
@@ -496,86 +506,96 @@ def through_attention(plan, half, m, b, parts, weights, of_pairs, of_head, to_re
 
 
 @compiled
-def backward(begin, end, plan, of_chunks):
+def backward(begin, end, arrays, of_chunks):
     """The share of each chunk from ``begin`` to ``end`` in the gradients of the parameters.
 
     ``of_chunks`` has the form of the parameters of so many models.
     """
-    models, N = plan.y.shape
-    W, inner, heads, F, dtype = plan.width, plan.inner, plan.heads, plan.x.shape[2], plan.y.dtype
-    d, size, chunks = W // heads, models * N, len(plan.chunks)
-    most, longest = scratch_for(plan, begin, end)
+    models, N = arrays.y.shape
+    W, inner, heads, F, dtype = (
+        arrays.width,
+        arrays.inner,
+        arrays.heads,
+        arrays.x.shape[2],
+        arrays.y.dtype,
+    )
+    d, size, chunks = W // heads, models * N, len(arrays.chunks)
+    most, longest = scratch_for(arrays, begin, end)
     scratch = np.empty((4, most * W), dtype)
     wide = np.empty(most * max(3 * W, inner, F), dtype)
     of_head = np.empty((2, longest * d), dtype)
     of_pairs = np.empty((2, longest * longest), dtype)
     part = np.empty(W * max(3 * W, inner, F), dtype)
     for chunk in range(begin, end):
-        for item in range(plan.chunks[chunk, 0], plan.chunks[chunk, 1]):
-            m, first, last, first_list, last_list = plan.items[item]
-            n, row, anew = last - first, m * N + first, item == plan.chunks[chunk, 0]
+        for item in range(arrays.chunks[chunk, 0], arrays.chunks[chunk, 1]):
+            m, first, last, first_list, last_list = arrays.items[item]
+            n, row, anew = last - first, m * N + first, item == arrays.chunks[chunk, 0]
             to_x, y = matrix(scratch[0], n, W), matrix(scratch[1], n, W)
             to_y, to_result = matrix(scratch[2], n, W), matrix(scratch[3], n, W)
             to_x[:] = 0
-            for half in range(plan.halves, -1, -1):
+            for half in range(arrays.halves, -1, -1):
                 number, attends = 2 + OF_HALF * half, half % 2 == 0
-                at_standard, at_second, at_parts = columns_of(plan, half)
-                standard = region(plan.kept, at_standard, W, size, row, n)
-                inverse = plan.inverse[half * size + row : half * size + row + n]
-                scale = vector(plan, plan.parameters, number, models, m, W)
-                shift = vector(plan, plan.parameters, number + 1, models, m, W)
+                at_standard, at_second, at_parts = columns_of(arrays, half)
+                standard = region(arrays.kept, at_standard, W, size, row, n)
+                inverse = arrays.inverse[half * size + row : half * size + row + n]
+                scale = vector(arrays, arrays.parameters, number, models, m, W)
+                shift = vector(arrays, arrays.parameters, number + 1, models, m, W)
                 scaled(standard, scale, shift, y)
-                if half == plan.halves:
-                    weight = vector(plan, plan.parameters, number + 2, models, m, W)
-                    to_weight = vector(plan, of_chunks, number + 2, chunks, chunk, W)
-                    to_bias = vector(plan, of_chunks, number + 3, chunks, chunk, 1)
+                if half == arrays.halves:
+                    weight = vector(arrays, arrays.parameters, number + 2, models, m, W)
+                    to_weight = vector(arrays, of_chunks, number + 2, chunks, chunk, W)
+                    to_bias = vector(arrays, of_chunks, number + 3, chunks, chunk, 1)
                     if anew:
                         to_weight[:] = 0
                         to_bias[:] = 0
                     for i in range(n):
-                        to_score = plan.y[m, first + i]
+                        to_score = arrays.y[m, first + i]
                         to_bias[0] += to_score
                         for j in range(W):
                             to_weight[j] += to_score * y[i, j]
                             to_y[i, j] = to_score * weight[j]
                 else:
                     width, between = (3 * W, W) if attends else (inner, inner)
-                    bits = bits_of(plan, half, 1, m, first, n, W)
-                    drop(plan, to_x, halves(bits, n), to_result)
-                    add_rows(to_result, anew, vector(plan, of_chunks, number + 5, chunks, chunk, W))
-                    second = region(plan.kept, at_second, between, size, row, n)
-                    to_weights = parameter(plan, of_chunks, number + 4, chunks, chunk, between, W)
+                    bits = bits_of(arrays, half, 1, m, first, n, W)
+                    drop(arrays, to_x, halves(bits, n), to_result)
+                    add_rows(
+                        to_result, anew, vector(arrays, of_chunks, number + 5, chunks, chunk, W)
+                    )
+                    second = region(arrays.kept, at_second, between, size, row, n)
+                    to_weights = parameter(arrays, of_chunks, number + 4, chunks, chunk, between, W)
                     add_product(second, to_result, anew, matrix(part, between, W), to_weights)
-                    weights = parameter(plan, plan.parameters, number + 4, models, m, between, W)
+                    weights = parameter(
+                        arrays, arrays.parameters, number + 4, models, m, between, W
+                    )
                     to_product = matrix(wide, n, width)
                     to_second = to_y if attends else to_product
                     np.dot(to_result, weights.T, to_second)
                     if attends:
                         for b in range(first_list, last_list):
-                            start = plan.starts[m, b] - first
-                            own = plan.starts[m, b + 1] - plan.starts[m, b]
+                            start = arrays.starts[m, b] - first
+                            own = arrays.starts[m, b + 1] - arrays.starts[m, b]
                             if own == 0:
                                 continue
-                            parts = region(plan.kept, at_parts, 3 * W, size, row + start, own)
+                            parts = region(arrays.kept, at_parts, 3 * W, size, row + start, own)
                             parts = parts.reshape((3 * heads, own, d))
-                            at_weights = place_of_weights(plan, half, m, b)
+                            at_weights = place_of_weights(arrays, half, m, b)
                             through_attention(
-                                plan, half, m, b, parts, plan.weights[at_weights:], of_pairs,
+                                arrays, half, m, b, parts, arrays.weights[at_weights:], of_pairs,
                                 of_head, to_second[start : start + own],
                                 to_product[start : start + own],
                             )  # fmt: skip
                     else:
-                        through_relu(plan, second, to_product)
-                    to_bias = vector(plan, of_chunks, number + 3, chunks, chunk, width)
+                        through_relu(arrays, second, to_product)
+                    to_bias = vector(arrays, of_chunks, number + 3, chunks, chunk, width)
                     add_rows(to_product, anew, to_bias)
-                    to_weights = parameter(plan, of_chunks, number + 2, chunks, chunk, W, width)
+                    to_weights = parameter(arrays, of_chunks, number + 2, chunks, chunk, W, width)
                     add_product(y, to_product, anew, matrix(part, W, width), to_weights)
-                    weights = parameter(plan, plan.parameters, number + 2, models, m, W, width)
+                    weights = parameter(arrays, arrays.parameters, number + 2, models, m, W, width)
                     np.dot(to_product, weights.T, to_y)
-                to_scale = vector(plan, of_chunks, number, chunks, chunk, W)
-                to_shift = vector(plan, of_chunks, number + 1, chunks, chunk, W)
+                to_scale = vector(arrays, of_chunks, number, chunks, chunk, W)
+                to_shift = vector(arrays, of_chunks, number + 1, chunks, chunk, W)
                 through_norm(to_y, standard, inverse, scale, anew, to_scale, to_shift, to_x)
-            add_rows(to_x, anew, vector(plan, of_chunks, 1, chunks, chunk, W))
-            features = input_of(plan, (m, first, last), wide)
-            to_weights = parameter(plan, of_chunks, 0, chunks, chunk, F, W)
+            add_rows(to_x, anew, vector(arrays, of_chunks, 1, chunks, chunk, W))
+            features = input_of(arrays, (m, first, last), wide)
+            to_weights = parameter(arrays, of_chunks, 0, chunks, chunk, F, W)
             add_product(features, to_x, anew, matrix(part, F, W), to_weights)

@@ -51,12 +51,12 @@ def gather(block, x, rows, into):
 
 
 @inlined
-def input_of(plan, block, into):
+def input_of(arrays, block, into):
     """The features of a list, copied ``into`` a matrix."""
     m, first, last = block
-    result = matrix(into, last - first, plan.x.shape[2])
-    source = m if plan.rows.shape[1] > 0 else min(m, len(plan.x) - 1)
-    gather((source, first, last), plan.x, plan.rows, result)
+    result = matrix(into, last - first, arrays.x.shape[2])
+    source = m if arrays.rows.shape[1] > 0 else min(m, len(arrays.x) - 1)
+    gather((source, first, last), arrays.x, arrays.rows, result)
     return result
 
 
@@ -115,7 +115,7 @@ def sum_of_chunks(begin, end, sizes, first, of_chunks, total):
     """Sum the gradients of the parameters from ``begin`` to ``end`` over the chunks of each model.
 
     ``sizes`` is int64 ``[parameters, 2]``: how many numbers of a model come before those of the
-    parameter, and how many it has. ``first`` is as in a :class:`Plan`.
+    parameter, and how many it has. ``first`` is as in the :class:`Arrays`.
     """
     models = len(first) - 1
     for number in range(begin, end):

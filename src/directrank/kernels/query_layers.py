@@ -26,8 +26,8 @@ from directrank.kernels.numbers import expm1
 from directrank.kernels.philox import Dropping, draw, halves
 
 
-class Plan(NamedTuple):
-    """Models of a stack, their layers and their lists.
+class Arrays(NamedTuple):
+    """What a pass reads and writes: the models of a stack, their layers and their lists.
 
     Attributes:
         lists: int64 ``[lists, 3]``, see above; the lists of a model are contiguous.
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 
 @compiled
 def cut(lengths, most_chunks):
-    """``lists``, ``chunks`` and ``first`` of a :class:`Plan` for ``lengths`` int64 ``[M, B]``.
+    """``lists``, ``chunks`` and ``first`` of the :class:`Arrays` for ``lengths`` int64 ``[M, B]``.
 
     A model has at most ``most_chunks`` chunks, all with the same number of lists except the last.
     """
@@ -94,21 +94,21 @@ def cut(lengths, most_chunks):
 
 
 @inlined
-def widest(plan):
+def widest(arrays):
     """The largest width of an input or output of a layer."""
     most = 0
-    for layer in range(len(plan.layers)):
-        most = max(most, plan.layers[layer, 0], plan.layers[layer, 1])
+    for layer in range(len(arrays.layers)):
+        most = max(most, arrays.layers[layer, 0], arrays.layers[layer, 1])
     return most
 
 
 @inlined
-def scratch_for(plan, begin, end, count):
+def scratch_for(arrays, begin, end, count):
     """Room for ``count`` matrices of documents of the longest list of the chunks."""
     longest = 0
-    for b in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
-        longest = max(longest, plan.lists[b, 2] - plan.lists[b, 1])
-    return np.empty((count, longest * widest(plan)), plan.y.dtype)
+    for b in range(arrays.chunks[begin, 0], arrays.chunks[end - 1, 1]):
+        longest = max(longest, arrays.lists[b, 2] - arrays.lists[b, 1])
+    return np.empty((count, longest * widest(arrays)), arrays.y.dtype)
 
 
 @inlined
@@ -120,42 +120,44 @@ def copy(values, into):
 
 
 @inlined
-def of_layer(plan, values, layer, block):
+def of_layer(arrays, values, layer, block):
     """From ``standard`` or ``outputs``, those of a layer and a list."""
     m, first, last = block
-    models, N = plan.y.shape
-    return pages(values, plan.layers[layer, 5] * N, models, N, plan.layers[layer, 1])[m][first:last]
+    models, N = arrays.y.shape
+    return pages(values, arrays.layers[layer, 5] * N, models, N, arrays.layers[layer, 1])[m][
+        first:last
+    ]
 
 
 @inlined
-def parameters_of(plan, layer, m):
+def parameters_of(arrays, layer, m):
     """A model's weights ``[in, out]`` of a layer, and the scale and shift that follow."""
-    models = len(plan.y)
-    width_in, width, at_weight, at_scale, at_shift, _, _, _ = plan.layers[layer]
-    weight = pages(plan.parameters, at_weight, models, width_in, width)[m]
-    shift = columns(plan.parameters, at_shift, models, width)[m]
+    models = len(arrays.y)
+    width_in, width, at_weight, at_scale, at_shift, _, _, _ = arrays.layers[layer]
+    weight = pages(arrays.parameters, at_weight, models, width_in, width)[m]
+    shift = columns(arrays.parameters, at_shift, models, width)[m]
     if at_scale < 0:
         return weight, np.ones(width, weight.dtype), shift
-    return weight, columns(plan.parameters, at_scale, models, width)[m], shift
+    return weight, columns(arrays.parameters, at_scale, models, width)[m], shift
 
 
 @inlined
-def bits_of(plan, layer, block, width):
+def bits_of(arrays, layer, block, width):
     """The bits drawn for the input of a layer and a list."""
     m, first, last = block
-    models, N = plan.y.shape
+    models, N = arrays.y.shape
     row = 2 * -(-width // 8)
-    begin = models * N * plan.layers[layer, 7] + (m * N + first) * row
-    return plan.dropping.bits[begin : begin + (last - first) * row]
+    begin = models * N * arrays.layers[layer, 7] + (m * N + first) * row
+    return arrays.dropping.bits[begin : begin + (last - first) * row]
 
 
 @inlined
-def drop(plan, layer, block, a):
+def drop(arrays, layer, block, a):
     """Dropout of the input of a layer, or of its gradient, in place."""
     n, W = a.shape
-    zero, factor = a.dtype.type(0), a.dtype.type(plan.dropping.scale)
-    dropped = np.uint16(plan.dropping.dropped)
-    drawn = halves(bits_of(plan, layer, block, W), n)
+    zero, factor = a.dtype.type(0), a.dtype.type(arrays.dropping.scale)
+    dropped = np.uint16(arrays.dropping.dropped)
+    drawn = halves(bits_of(arrays, layer, block, W), n)
     for i in range(n):
         for j in range(W):
             a[i, j] *= factor if drawn[i, j] >= dropped else zero
@@ -195,40 +197,40 @@ def activate(standard, scale, shift, active, celu, a):
 
 
 @compiled
-def forward(begin, end, plan):
+def forward(begin, end, arrays):
     """The scores of the lists of the chunks from ``begin`` to ``end``."""
-    kept = len(plan.standard) > 0
-    scratch = scratch_for(plan, begin, end, 4)
-    mean = np.empty(widest(plan), plan.y.dtype)
-    for b in range(plan.chunks[begin, 0], plan.chunks[end - 1, 1]):
-        block = plan.lists[b]
+    kept = len(arrays.standard) > 0
+    scratch = scratch_for(arrays, begin, end, 4)
+    mean = np.empty(widest(arrays), arrays.y.dtype)
+    for b in range(arrays.chunks[begin, 0], arrays.chunks[end - 1, 1]):
+        block = arrays.lists[b]
         m, first, last = block
         n = last - first
         if n == 0:
             continue
-        x = input_of(plan, block, scratch[0])
-        for layer in range(len(plan.layers)):
-            width_in, width, _, at_scale, _, before, dropped, _ = plan.layers[layer]
-            weight, scale, shift = parameters_of(plan, layer, m)
+        x = input_of(arrays, block, scratch[0])
+        for layer in range(len(arrays.layers)):
+            width_in, width, _, at_scale, _, before, dropped, _ = arrays.layers[layer]
+            weight, scale, shift = parameters_of(arrays, layer, m)
             if dropped >= 0:
                 own = matrix(scratch[1], n, width_in)
                 copy(x, own)
-                bits = bits_of(plan, layer, block, width_in)
-                draw(plan.dropping, b, dropped, 0, n, width_in, bits)
-                drop(plan, layer, block, own)
+                bits = bits_of(arrays, layer, block, width_in)
+                draw(arrays.dropping, b, dropped, 0, n, width_in, bits)
+                drop(arrays, layer, block, own)
                 x = own
             z, a = matrix(scratch[2], n, width), matrix(scratch[3], n, width)
             if kept:
-                z = of_layer(plan, plan.standard, layer, block)
-                a = of_layer(plan, plan.outputs, layer, block)
+                z = of_layer(arrays, arrays.standard, layer, block)
+                a = of_layer(arrays, arrays.outputs, layer, block)
             np.dot(x, weight, z)
             if at_scale >= 0:
-                inverse = plan.inverse[b if kept else begin, before : before + width]
-                standardise(z, mean[:width], inverse, plan.epsilon)
-            activate(z, scale, shift, layer < plan.active, plan.celu, a)
+                inverse = arrays.inverse[b if kept else begin, before : before + width]
+                standardise(z, mean[:width], inverse, arrays.epsilon)
+            activate(z, scale, shift, layer < arrays.active, arrays.celu, a)
             x = a
         for i in range(n):
-            plan.y[m, first + i] = x[i, 0]
+            arrays.y[m, first + i] = x[i, 0]
 
 
 @inlined
@@ -264,51 +266,51 @@ def through_norm(gradient, standard, scale, inverse, to_shift, to_scale):
 
 
 @compiled
-def backward(begin, end, plan, of_chunks):
+def backward(begin, end, arrays, of_chunks):
     """The share of each chunk from ``begin`` to ``end`` in the gradients of the parameters.
 
     ``of_chunks`` has the form of the parameters of so many models. It must be zero for a chunk that
     begins with a list without documents.
     """
-    chunks = len(plan.chunks)
-    scratch = scratch_for(plan, begin, end, 3)
-    most = widest(plan)
-    sums = np.empty((2, most), plan.y.dtype)
-    part = np.empty(most * most, plan.y.dtype)
+    chunks = len(arrays.chunks)
+    scratch = scratch_for(arrays, begin, end, 3)
+    most = widest(arrays)
+    sums = np.empty((2, most), arrays.y.dtype)
+    part = np.empty(most * most, arrays.y.dtype)
     for chunk in range(begin, end):
-        for b in range(plan.chunks[chunk, 0], plan.chunks[chunk, 1]):
-            block = plan.lists[b]
+        for b in range(arrays.chunks[chunk, 0], arrays.chunks[chunk, 1]):
+            block = arrays.lists[b]
             m, first, last = block
             n = last - first
             if n == 0:
                 continue
-            anew = b == plan.chunks[chunk, 0]
+            anew = b == arrays.chunks[chunk, 0]
             g = matrix(scratch[0], n, 1)
             for i in range(n):
-                g[i, 0] = plan.y[m, first + i]
-            for layer in range(len(plan.layers) - 1, -1, -1):
-                width_in, width, at_weight, at_scale, at_shift, before, dropped, _ = plan.layers[
+                g[i, 0] = arrays.y[m, first + i]
+            for layer in range(len(arrays.layers) - 1, -1, -1):
+                width_in, width, at_weight, at_scale, at_shift, before, dropped, _ = arrays.layers[
                     layer
                 ]
-                weight, scale, _ = parameters_of(plan, layer, m)
-                standard = of_layer(plan, plan.standard, layer, block)
-                a = of_layer(plan, plan.outputs, layer, block)
+                weight, scale, _ = parameters_of(arrays, layer, m)
+                standard = of_layer(arrays, arrays.standard, layer, block)
+                a = of_layer(arrays, arrays.outputs, layer, block)
                 to_shift, to_scale = sums[0, :width], sums[1, :width]
-                active = layer < plan.active
-                through_activation(g, a, standard, active, plan.celu, to_shift, to_scale)
+                active = layer < arrays.active
+                through_activation(g, a, standard, active, arrays.celu, to_shift, to_scale)
                 add(to_shift, anew, columns(of_chunks, at_shift, chunks, width)[chunk])
                 if at_scale >= 0:
                     add(to_scale, anew, columns(of_chunks, at_scale, chunks, width)[chunk])
-                    inverse = plan.inverse[b, before : before + width]
+                    inverse = arrays.inverse[b, before : before + width]
                     through_norm(g, standard, scale, inverse, to_shift, to_scale)
                 x = matrix(scratch[1], n, width_in)
                 if layer == 0:
-                    x = input_of(plan, block, scratch[1])
+                    x = input_of(arrays, block, scratch[1])
                 elif dropped < 0:
-                    x = of_layer(plan, plan.outputs, layer - 1, block)
+                    x = of_layer(arrays, arrays.outputs, layer - 1, block)
                 else:
-                    copy(of_layer(plan, plan.outputs, layer - 1, block), x)
-                    drop(plan, layer, block, x)
+                    copy(of_layer(arrays, arrays.outputs, layer - 1, block), x)
+                    drop(arrays, layer, block, x)
                 to_weight = pages(of_chunks, at_weight, chunks, width_in, width)[chunk]
                 add_product(x, g, anew, matrix(part, width_in, width), to_weight)
                 if layer > 0:
@@ -317,4 +319,4 @@ def backward(begin, end, plan, of_chunks):
                     g = matrix(scratch[0], n, width_in)
                     copy(result, g)
                     if dropped >= 0:
-                        drop(plan, layer, block, g)
+                        drop(arrays, layer, block, g)

@@ -104,10 +104,10 @@ class CompiledPass:
     """A pass of a stack of models over the documents of a batch.
 
     Attributes:
-        kernels: a module with ``forward(begin, end, plan)`` and ``backward(begin, end, plan,
+        kernels: a module with ``forward(begin, end, arrays)`` and ``backward(begin, end, arrays,
             of_chunks)``, as :mod:`directrank.kernels.query_layers` has them.
-        plan: with attributes ``chunks``, ``first``, ``parameters`` and ``y``, see
-            :class:`directrank.kernels.query_layers.Plan`.
+        arrays: with attributes ``chunks``, ``first``, ``parameters`` and ``y``, see
+            :class:`directrank.kernels.query_layers.Arrays`.
         sizes: int64 ``[parameters, 2]``, see :func:`directrank.kernels.layers.sum_of_chunks`.
         work: for :func:`directrank.kernels.threads.over_lists`.
         complete: whether each chunk gives a gradient of each parameter, and each model has a chunk.
@@ -115,7 +115,7 @@ class CompiledPass:
     """
 
     kernels: ModuleType
-    plan: Any
+    arrays: Any
     sizes: np.ndarray
     work: int
     complete: bool
@@ -124,23 +124,23 @@ class CompiledPass:
     def scores(self) -> Tensor:
         """The scores ``[M, N]`` before the activation, without a graph for autograd."""
         with blas_on_one_thread():
-            over_lists(self.kernels.forward, self.work, len(self.plan.chunks), self.plan)
-        return torch.from_numpy(self.plan.y)
+            over_lists(self.kernels.forward, self.work, len(self.arrays.chunks), self.arrays)
+        return torch.from_numpy(self.arrays.y)
 
     def gradient(self, of_scores: Tensor) -> Tensor:
         """The gradients of all parameters, one after the other, from that of the scores."""
         from directrank.kernels.layers import sum_of_chunks
 
-        plan = self.plan._replace(y=array(of_scores))
-        models, chunks, dtype = len(plan.y), len(plan.chunks), plan.parameters.dtype
+        arrays = self.arrays._replace(y=array(of_scores))
+        models, chunks, dtype = len(arrays.y), len(arrays.chunks), arrays.parameters.dtype
         room = np.empty if self.complete else np.zeros
-        of_chunks = room(len(plan.parameters) // models * chunks, dtype)
+        of_chunks = room(len(arrays.parameters) // models * chunks, dtype)
         with blas_on_one_thread():
-            over_lists(self.kernels.backward, self.work, chunks, plan, of_chunks)
+            over_lists(self.kernels.backward, self.work, chunks, arrays, of_chunks)
         if chunks == models and self.complete:
             return torch.from_numpy(of_chunks)
-        gradients = room(len(plan.parameters), dtype)
-        arguments = self.sizes, plan.first, of_chunks, gradients
+        gradients = room(len(arrays.parameters), dtype)
+        arguments = self.sizes, arrays.first, of_chunks, gradients
         over_lists(sum_of_chunks, len(of_chunks), len(self.sizes), *arguments)
         return torch.from_numpy(gradients)
 

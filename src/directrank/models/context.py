@@ -19,7 +19,7 @@ from directrank.lists.documents import Documents, copied
 from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
 from directrank.models.compiled import CompiledPass
-from directrank.models.context_layers import Block, Lists, ListsOnDevice, StackedLayerNorm
+from directrank.models.context_layers import Block, PaddedLists, PaddedOnDevice, StackedLayerNorm
 from directrank.models.dropout import Dropout, dropout_of
 from directrank.models.encoder import Encoder
 from directrank.models.outputs import output_activation
@@ -110,11 +110,11 @@ class ContextRanker(nn.Module):
         if isinstance(lengths, np.ndarray) and self.encoder.accept(features):
             return self.activation(self.encoder(features, lengths, dropout))
         x, models = self.input(copied(features)), len(self.output.weight)
-        lists: Lists | ListsOnDevice
+        lists: PaddedLists | PaddedOnDevice
         if isinstance(lengths, DeviceFlat):
-            lists = ListsOnDevice(lengths, models, n)
+            lists = PaddedOnDevice(lengths, models, n)
         else:
-            lists = Lists(lengths, models, n, x.device)
+            lists = PaddedLists(lengths, models, n, x.device)
         for block in self.blocks:
             x = block(x, lists, dropout)
         return self.activation(self.output(self.norm(x))).squeeze(-1)

@@ -47,7 +47,7 @@ class Group:
     rows: Tensor
 
 
-class Lists:
+class PaddedLists:
     """The lists of all models of a stack, arranged for attention.
 
     Args:
@@ -86,8 +86,8 @@ class Lists:
         )
 
 
-class ListsOnDevice:
-    """As :class:`Lists`, of lists whose lengths only the device knows: one group, padded to L.
+class PaddedOnDevice:
+    """As :class:`PaddedLists`, of lists whose lengths only the device knows. One group has all.
 
     Args:
         flat: the lists of all models.
@@ -111,13 +111,13 @@ class ListsOnDevice:
         self.groups = [GroupOnDevice(mask | (place == 0))]
 
     def pad(self, x: Tensor) -> tuple[Tensor, ...]:
-        """See :meth:`Lists.pad`."""
+        """See :meth:`PaddedLists.pad`."""
         source, mask, places, within = self._maps
         padded = _Moved.apply(x.flatten(0, 1), source, mask, places, within)
         return (padded.view(len(self.groups[0].mask), -1, x.shape[2]),)
 
     def pack(self, padded: Sequence[Tensor]) -> Tensor:
-        """See :meth:`Lists.pack`."""
+        """See :meth:`PaddedLists.pack`."""
         source, mask, places, within = self._maps
         flat = padded[0].flatten(0, 1)
         return _Moved.apply(flat, places, within, source, mask).view(*self.shape, -1)
@@ -223,7 +223,7 @@ def _in_rows(rows: int, groups: Sequence[Group], padded: Sequence[Tensor]) -> Te
     return result
 
 
-AnyLists: TypeAlias = Lists | ListsOnDevice
+AnyLists: TypeAlias = PaddedLists | PaddedOnDevice
 
 
 class _DroppedReLU(torch.autograd.Function):

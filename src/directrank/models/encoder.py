@@ -31,7 +31,7 @@ from directrank.models.query_norm import documents_of
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
-    from directrank.kernels.encoder import Plan
+    from directrank.kernels.encoder import Arrays
 
 #: The widest documents and hidden layers that are computed some lists at a time. PyTorch divides
 #: the products of wider ones among threads.
@@ -77,14 +77,16 @@ class Encoder(CompiledLayers):
         """See :meth:`.CompiledLayers.begin`; documents that are in no list get zeros."""
         from directrank.kernels import encoder as kernels
 
-        plan = self._plan(x, lengths, dropout)
-        complete = bool((plan.first[:-1] < plan.first[1:]).all())
-        work = plan.y.size * max(3 * self.width, self.inner)
-        return CompiledPass(kernels, plan, self.sizes, work, complete)
+        arrays = self._arrays(x, lengths, dropout)
+        complete = bool((arrays.first[:-1] < arrays.first[1:]).all())
+        work = arrays.y.size * max(3 * self.width, self.inner)
+        return CompiledPass(kernels, arrays, self.sizes, work, complete)
 
-    def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
+    def _arrays(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> Arrays:
         """A step in the form that kernels take, with room for their results."""
-        from directrank.kernels.encoder import BLOCK, Plan, cut
+        from directrank.kernels.encoder import BLOCK, Arrays, cut
 
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
@@ -97,7 +99,7 @@ class Encoder(CompiledLayers):
         )
         kept = models * N if gradient_needed else 0
         of_pairs, at_bits, room = self._bits(lengths, N, BLOCK, dropout is not None)
-        return Plan(
+        return Arrays(
             items=items,
             chunks=chunks,
             first=first,
@@ -125,7 +127,7 @@ class Encoder(CompiledLayers):
     def _bits(
         self, lengths: np.ndarray, N: int, block: int, drops: bool
     ) -> tuple[np.ndarray, np.ndarray, int]:
-        """``of_pairs`` and ``at_bits`` of a plan, and the room of all bits.
+        """``of_pairs`` and ``at_bits`` of the arrays, and the room of all bits.
 
         Without dropout there is room for those of a single block or list.
         """

@@ -29,7 +29,7 @@ from directrank.models.query_norm import QueryNorm, documents_of
 from directrank.models.stacked import StackedLinear
 
 if TYPE_CHECKING:
-    from directrank.kernels.query_layers import Plan
+    from directrank.kernels.query_layers import Arrays
 
 #: The widest layers that are computed list by list. PyTorch computes wider ones, as it divides the
 #: products of a single list among threads.
@@ -69,7 +69,7 @@ class QueryLayers(CompiledLayers):
             rows.append([width_in, width, at_weight, scale, at_shift, columns, dropped, bits])
             columns += width
             bits += bits_for(width_in) if dropped >= 0 else 0
-        #: See :class:`directrank.kernels.query_layers.Plan`.
+        #: See :class:`directrank.kernels.query_layers.Arrays`.
         self.layers = np.array(rows, np.int64)
         self.layers_without_dropout = self.layers.copy()
         self.layers_without_dropout[:, 6] = -1
@@ -86,14 +86,16 @@ class QueryLayers(CompiledLayers):
         first and the last."""
         from directrank.kernels import query_layers as kernels
 
-        plan = self._plan(x, lengths, dropout)
-        complete = bool((plan.lists[:, 1] < plan.lists[:, 2]).all())
-        work = plan.y.size * self.widest
-        return CompiledPass(kernels, plan, self.sizes, work, complete)
+        arrays = self._arrays(x, lengths, dropout)
+        complete = bool((arrays.lists[:, 1] < arrays.lists[:, 2]).all())
+        work = arrays.y.size * self.widest
+        return CompiledPass(kernels, arrays, self.sizes, work, complete)
 
-    def _plan(self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None) -> Plan:
+    def _arrays(
+        self, x: Tensor | Documents, lengths: np.ndarray, dropout: Dropout | None
+    ) -> Arrays:
         """A step in the form that kernels take, with room for their results."""
-        from directrank.kernels.query_layers import Plan, cut
+        from directrank.kernels.query_layers import Arrays, cut
 
         parameters = flattened(self.parameters)
         models, N, dtype = len(self.parameters[0]), x.shape[1], parameters.dtype
@@ -104,7 +106,7 @@ class QueryLayers(CompiledLayers):
         lists, chunks, first = cut(lengths, MOST_CHUNKS if gradient_needed else lengths.shape[1])
         kept = models * N * self.columns if gradient_needed else 0
         drawn = dropping_of(dropout, max(len(self.layers) - 2, 0), models * N * self.bits)
-        return Plan(
+        return Arrays(
             lists=lists,
             chunks=chunks,
             first=first,

@@ -104,7 +104,7 @@ class Objective:
         rows = self.rows
         if rows is None:
             rows = np.arange(len(scores)) // (len(scores) // len(layout.labels))
-        lists = _Lists(call.models, rows[call.models], scores, layout)
+        lists = _ListsOfModels(call.models, rows[call.models], scores, layout)
         # A single list per model has the layout of padded lists.
         flat = call.flat and scores.device.type == "cpu" and len(lists.lengths) > lists.models
         groups = lists.all_together() if flat else lists.groups()
@@ -182,7 +182,7 @@ class Objective:
             {name: value.to(device) for name, value in call.varied.items()},
         )
 
-    def _counters(self, call: Call, lists: _Lists, step: int) -> Counters:
+    def _counters(self, call: Call, lists: _ListsOfModels, step: int) -> Counters:
         """The random numbers of the lists of a call."""
         device = lists.scores.device
         seeds = self._seeds(call, device)
@@ -224,7 +224,7 @@ class Objective:
         return {name: settings[name] for name in sorted(settings) if name not in per_list}
 
 
-class _Lists:
+class _ListsOfModels:
     """The lists of some models, model by model, with the positions of their scores and labels.
 
     Args:
@@ -330,7 +330,7 @@ class _Lists:
         return together.view(self.models, -1).sum(1)
 
 
-def _of_lists(values: Tensor, group: np.ndarray, lists: _Lists) -> Tensor:
+def _of_lists(values: Tensor, group: np.ndarray, lists: _ListsOfModels) -> Tensor:
     """The value ``[B, 1]`` of the model of each list of a group, from those of models."""
     own = values.to(lists.scores.dtype)
     if not len(group) == len(lists.lengths) == lists.models:  # one list of each, in their order
