@@ -60,6 +60,7 @@ def test_experiments_that_an_edition_does_not_name_are_not_run_and_shown_without
         "ohsumed_tower": False,
         "ohsumed_context": False,
         "ohsumed_trees": True,
+        "ohsumed_untrained": False,
     }
 
 

@@ -301,10 +301,10 @@ def test_what_a_budget_leaves_out_and_what_cannot_be_ranked_is_said(tmp_path: Pa
     assert "the budget quick leaves out YetiRankPairwise and CatBoost StochasticRank" in said[-1]
     one = {"budget": "quick", "scorers": ["linear"], "losses": ["RankNet"]}
     said = make(request_of(tmp_path / "mine.csv", **one), tmp_path)
-    assert said[-1] == "1 method is too few to rank, so figures of ranks are left out"
+    assert said[-1] == "1 method is too few to compare, so figures of differences are left out"
     products = {product for _, product in plan_in(tmp_path).products}
     assert {"table_mine", "per_query_mine", "figure_mine_time"} <= products
-    assert not {"figure_mine", "figure_mine_ranks", "table_mine_pairs"} & products
+    assert not {"figure_mine", "figure_mine_gaps", "table_mine_pairs"} & products
 
 
 def test_an_edited_edition_is_kept_or_refused_but_never_overwritten(tmp_path: Path) -> None:

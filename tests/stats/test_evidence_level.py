@@ -65,3 +65,8 @@ def test_the_committed_levels_are_what_the_standard_promises() -> None:
     single, family = levels["test"] == "one test", levels["test"] == "family, Holm"
     assert (levels["rejected"] - noise)[single | family].max() <= 0.06
     assert (levels["rejected"] + noise)[single & (levels["collection"] == "msrd")].min() >= 0.04
+
+
+def test_the_page_has_the_committed_table() -> None:
+    table = (ROOT / "benchmarks/results/evidence_level.md").read_text("utf-8").strip()
+    assert table in (ROOT / "docs/evidence.md").read_text("utf-8")

@@ -204,8 +204,8 @@ def edition(request: Request) -> tuple[dict[str, Any], list[str]]:
         )
     if methods < LEAST_RANKED:
         said.append(
-            f"{methods} {'method is' if methods == 1 else 'methods are'} too few to rank, so "
-            "figures of ranks are left out"
+            f"{methods} {'method is' if methods == 1 else 'methods are'} too few to compare, so "
+            "figures of differences are left out"
         )
     return {
         "edition": request.name,
