@@ -84,11 +84,11 @@ test-gpu-kernels: $(READY)  ## test the kernels for a GPU in Triton's interprete
 	TRITON_INTERPRET=1 $(PYTEST) tests/gpu
 	$(PYTEST) tests/gpu
 
-test-recipes: $(READY)  ## test the recipes and the comparison with Rax, with the packages of the extra `recipes` (network)
+test-recipes: $(READY)  ## test the recipes, torchmetrics' form and the comparison with Rax, with the packages of the extra `recipes` (network)
 	test -x $(VENV)/recipes/bin/python || $(PYTHON) -m venv $(VENV)/recipes
 	realpath $(VENV)/lib/python*/site-packages > $$(echo $(VENV)/recipes/lib/python*/site-packages)/main.pth
 	$(VENV)/recipes/bin/python -m pip install --quiet --disable-pip-version-check -e '.[recipes]'
-	$(VENV)/recipes/bin/python -m pytest -q tests/docs/test_recipes.py tests/docs/test_coming_from.py
+	$(VENV)/recipes/bin/python -m pytest -q tests/docs/test_recipes.py tests/docs/test_coming_from.py tests/test_torchmetrics.py
 
 test-site: docs  ## test the documentation in a real browser (needs Debian's chromium and npm, and the network)
 	test -x $(VENV)/site/bin/python || $(PYTHON) -m venv $(VENV)/site

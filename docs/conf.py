@@ -46,6 +46,8 @@ myst_heading_anchors = 4
 # Files of the repository that are no pages are offered for download; folders are not.
 suppress_warnings = ["misc.highlighting_failure"]
 
+# Its page describes what is installed with an extra of its own.
+autodoc_mock_imports = ["torchmetrics"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_numpy_docstring = False

@@ -249,14 +249,16 @@ import numpy as np
 from directrank.models.scorer import Scorer
 X = np.random.default_rng(0).normal(size=(30, 4))
 print(Scorer.load("ranker.npz")(X, np.array([10, 20])).tolist())
-try:
-    from directrank.sklearn import DirectRanker
-except ImportError as error:
-    print(error)
+for extra in ("sklearn", "torchmetrics"):
+    try:
+        __import__(f"directrank.{extra}")
+    except ImportError as error:
+        print(error)
 """
-    found, said = in_clean(clean_python, code, tmp_path).splitlines()
+    found, said, too = in_clean(clean_python, code, tmp_path).splitlines()
     np.testing.assert_allclose(json.loads(found), ranker.predict(X, group=[10, 20]), rtol=1e-5)
     assert "pip install 'directrank[sklearn]'" in said
+    assert "pip install 'directrank[torchmetrics]'" in too
 
 
 def test_a_ranker_is_trained_with_its_extra_alone(built, tmp_path):
