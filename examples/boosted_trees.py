@@ -61,6 +61,31 @@ def with_xgboost(loss: Loss, train: RankedLists, rounds: int) -> Callable[[np.nd
     return lambda features: torch.from_numpy(booster.predict(xgboost.DMatrix(features)))
 
 
+def lgbm_ranker(loss: Loss, rounds: int) -> lightgbm.LGBMRanker:
+    """LightGBM's ranker for scikit-learn with the loss: ``fit(X, y, group=…)`` as ever."""
+
+    def objective(
+        labels: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, lengths: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return derivatives(loss, scores, labels, lengths)
+
+    return lightgbm.LGBMRanker(objective=objective, n_estimators=rounds, num_leaves=15, verbose=-1)
+
+
+def xgb_ranker(loss: Loss, lengths: np.ndarray, rounds: int) -> xgboost.XGBRegressor:
+    """The same of XGBoost, for ``fit(X, y)`` of the queries of these lengths.
+
+    ``XGBRanker`` takes no objective of one's own; ``XGBRegressor`` does, but knows no queries.
+    """
+
+    def objective(labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return derivatives(loss, scores, labels, lengths)
+
+    return xgboost.XGBRegressor(
+        objective=objective, n_estimators=rounds, learning_rate=0.1, max_depth=4, base_score=0.0
+    )
+
+
 def ndcg(score: Callable[[np.ndarray], Tensor], lists: RankedLists) -> float:
     """The mean NDCG@10; queries without a relevant document are NaN and left out."""
     scores = score(np.array(lists.features)).float()
@@ -71,10 +96,15 @@ def ndcg(score: Callable[[np.ndarray], Tensor], lists: RankedLists) -> float:
 def main(folder: str, rounds: int = 50) -> dict[str, float]:
     """The test NDCG@10 of constant scores, and of both libraries' trees with LambdaRank."""
     train, test = (open_dataset(f"{folder}/{part}") for part in ("train", "test"))
+    X, y = np.array(train.features), np.array(train.labels)
+    light = lgbm_ranker(losses.lambdarank, rounds).fit(X, y, group=train.lengths)
+    extreme = xgb_ranker(losses.lambdarank, train.lengths, rounds).fit(X, y)
     return {
         "before": ndcg(lambda features: torch.zeros(len(features)), test),
         "LightGBM": ndcg(with_lightgbm(losses.lambdarank, train, rounds), test),
+        "LGBMRanker": ndcg(lambda features: torch.from_numpy(light.predict(features)), test),
         "XGBoost": ndcg(with_xgboost(losses.lambdarank, train, rounds), test),
+        "XGBRegressor": ndcg(lambda features: torch.from_numpy(extreme.predict(features)), test),
     }
 
 

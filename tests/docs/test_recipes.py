@@ -57,7 +57,26 @@ def test_the_recipe_of_cross_encoders_raises_ndcg(recipe):
 
 def test_the_recipe_of_boosted_trees_raises_ndcg_with_both_libraries(recipe, data):
     found = recipe("boosted_trees", "lightgbm").main(data, rounds=10)
-    assert min(found["LightGBM"], found["XGBoost"]) > found["before"] + 0.1
+    before = found.pop("before")
+    assert set(found) == {"LightGBM", "LGBMRanker", "XGBoost", "XGBRegressor"}
+    assert min(found.values()) > before + 0.1
+    # LightGBM's two interfaces build the same trees.
+    assert found["LGBMRanker"] == pytest.approx(found["LightGBM"], abs=0.02)
+
+
+@pytest.mark.parametrize("loss", ["ranknet", "lambdarank", "approx_ndcg"])
+def test_the_recipe_of_preference_optimisation_raises_ndcg(recipe, loss):
+    before, after = recipe("preference_optimisation", "transformers").main(losses.get(loss))
+    assert after > before + 0.1
+
+
+def test_with_two_responses_ranknet_is_dpo(recipe):
+    example = recipe("preference_optimisation", "transformers")
+    scores = torch.randn(20, generator=torch.Generator().manual_seed(0))  # chosen, then rejected
+    found = losses.ranknet(scores, torch.tensor([1.0, 0.0] * 10), lengths=[2] * 10)
+    dpo = -torch.nn.functional.logsigmoid(scores[::2] - scores[1::2])
+    torch.testing.assert_close(found, dpo)
+    assert "RankNet on lists of two" in example.__doc__.replace("\n", " ")
 
 
 @pytest.mark.long
