@@ -18,7 +18,13 @@ from peer_values import CHECKOUTS, sections
 HERE = Path(__file__).parents[1] / "helpers"
 SECTIONS = sections()
 PEERS = [name for name in SECTIONS if name]
-PACKAGES = {"TF-Ranking": "tensorflow_ranking", "Rax": "rax"}
+PACKAGES = {
+    "TF-Ranking": "tensorflow_ranking",
+    "Rax": "rax",
+    "keras-rs": "keras_rs",
+    "torchmetrics": "torchmetrics",
+    "sentence-transformers": "sentence_transformers",
+}
 
 
 def compare(name: str, record: dict) -> None:

@@ -4,8 +4,9 @@
     python tests/helpers/peer_values.py Rax 1    (prints the same of other lists)
 
 Runs where the library is (tensorflow_ranking 0.5.5 with tensorflow 2.15.1, rax 0.4.0 with jax
-0.10.2); of ``allRank`` (1.4.3), ``pytorchltr`` (0.2.1) and ``ptranking`` (f1d366c) a checkout in
-the folder that DIRECTRANK_PEERS names will do. It needs nothing of directrank.
+0.10.2, keras-rs 0.4.0 with keras 3.15.1, torchmetrics 1.9.0, sentence-transformers 6.2.0); of
+``allRank`` (1.4.3), ``pytorchltr`` (0.2.1) and ``ptranking`` (f1d366c) a checkout in the folder
+that DIRECTRANK_PEERS names will do. It needs nothing of directrank.
 """
 
 from __future__ import annotations
