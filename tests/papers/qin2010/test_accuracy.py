@@ -38,7 +38,7 @@ def runs_of(
                 means,
                 dataset=dataset,
                 fold=fold if dataset == "ohsumed" else None,
-                trials=1,
+                trials=3,
                 queries=21 + (fold == 1),
                 empty=0,
                 first_query=100 * fold,

@@ -88,7 +88,8 @@ def test_clearly_worse_method_is_marked_and_a_close_one_is_not(built: Path) -> N
 
 
 def test_the_table_quotes_the_verdicts_and_says_nothing_else_of_them(tmp_path: Path) -> None:
-    entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})
+    levels = {"ApproxNDCG": 0.6, "ListNet": 0.66}
+    entries = ohsumed_runs(tmp_path / "runs", levels, trials=3)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     file = verdicts_file(plan)
     build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED, claims_file=file)

@@ -119,6 +119,7 @@ def made(
     record = {
         "name": name,
         "spec": {
+            "learner": "neural",
             "fold": fold,
             "trials": len(starts),
             "training": {"batch_queries": 1, "optimizer": {"name": "adam", "lr": 0.001}},
@@ -132,6 +133,10 @@ def made(
     }
     write_run(folder / name, pd.concat(trials, ignore_index=True), history, fits, record)
     return {"run": name, "settings": dict(settings or {"method": method}) | {"fold": fold}}
+
+
+#: Three starts of a method that make no difference.
+ALIKE = (0.0, 0.0, 0.0)
 
 
 def made_grid(
@@ -166,7 +171,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(runs: Path) -> dict[str, list[dict[str, Any]]]:
     """The experiments of section 7 on three folds."""
-    return made_grid(runs, folds=(1, 2, 3))
+    return made_grid(runs, folds=(1, 2, 3), starts=ALIKE)
 
 
 def part(
@@ -230,7 +235,7 @@ def test_a_table_has_means_of_fold_means_and_the_papers_asterisk(
     rows = data.set_index(["method", "metric"])
     frames = {
         (method, fold): pd.read_parquet(runs / f"{stem}-{fold}" / "per_query.parquet").query(
-            "split == 'test'"
+            "split == 'test' and trial == 0"  # the others are alike
         )
         for method, stem in (
             ("LambdaMART(L)", "web30k-LambdaMART(L)-"),
@@ -443,7 +448,7 @@ def test_claims_follow_the_results(tmp_path: Path, runs: Path, whole: Mapping[st
         "nDCG-type1": 0.4,
         **dict.fromkeys(TABLES[7], 0.35),
     }
-    cells = made_grid(tmp_path, against, folds=(1,))
+    cells = made_grid(tmp_path, against, folds=(1,), starts=ALIKE)
     contradicted = ["C11", "C12", "C13", "C15", "C16", "D21"]
     found = verdicts(tmp_path / "against", tmp_path, cells, [*contradicted, "D22"])
     for claim in contradicted:
@@ -474,15 +479,15 @@ def test_with_several_trials_a_difference_must_be_one_of_other_starts_as_well(
             for name in ("nDCG-type1", "ApproxNDCG")
         )
         found = measurements(first, second, "ndcg@5")
-        over_starts, over_queries = (test.p_value for test in found)
-        assert over_queries < 1e-4
-        assert (over_starts < 0.01) == (folder == "steady")
-        assert found[0].sample == "3 against 3 trials"
+        (test,) = found
+        assert test.estimate.mean == pytest.approx(0.05, abs=0.01)
+        assert (test.p_value < 0.01) == (folder == "steady")
+        assert test.sample.endswith(", 3 trainings each")
 
 
 def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) -> None:
     levels = {name: 0.3 + 0.02 * number for number, name in enumerate(LEVELS)}
-    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,), starts=(0.0, 0.0, 0.0))
+    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,), starts=ALIKE)
 
     def error() -> float:
         (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
@@ -545,7 +550,7 @@ def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
 def test_claims_are_measured_on_ohsumed_where_the_grid_was_not_run(tmp_path: Path) -> None:
     def made_methods(names: tuple[str, ...]) -> list[dict[str, Any]]:
         return [
-            made(tmp_path, name, "", fold, test=LEVELS[name], dataset="ohsumed")
+            made(tmp_path, name, "", fold, test=LEVELS[name], dataset="ohsumed", starts=ALIKE)
             for name in names
             for fold in (1, 2)
         ]

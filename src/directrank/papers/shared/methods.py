@@ -93,9 +93,10 @@ class Method:
         """Whether another training would give the same values."""
         specs = [run.result.spec for run in self.runs]
         return all(
-            learners.get(spec["learner"]).is_deterministic(candidate["model"])
+            learner.fixed is not None
+            and all(learner.is_deterministic(candidate["model"]) for candidate in candidates(spec))
             for spec in specs
-            for candidate in candidates(spec)
+            for learner in [learners.get(spec["learner"])]
         )
 
     def query_groups(self, split: str = "test") -> pd.Series:
