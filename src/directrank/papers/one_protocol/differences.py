@@ -149,7 +149,7 @@ def _draw_panel(
 ) -> None:
     """One diagram; y is in inches downwards from the scale, on which the best is to the left."""
     means = frame["mean"].to_numpy()
-    ticks = MaxNLocator(5).tick_values(means[-1], means[0])
+    ticks = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(means[-1], means[0])
     low, high = min(ticks[0], means[-1]), max(ticks[-1], means[0])
     # Labels take as much of the width as they need on either side.
     margin = (1.1 if frame["panel"].iloc[0] == ALL else 0.62) * (high - low)
