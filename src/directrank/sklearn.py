@@ -103,7 +103,8 @@ class DirectRanker(BaseEstimator):
             :func:`directrank.models.build` takes it: ``{"name": "tower", "hidden": [256, 128]}``.
         learning_rate: of Adam.
         batch_queries: queries per step.
-        max_epochs: the most passes over the training data.
+        max_epochs: the most passes over the training data. Without a validation set all of them are
+            made, after which a network may have begun to overfit; with one, choose more.
         patience: with a validation set, stop after this many epochs without a better NDCG@10; None
             means never.
         device: ``cpu``, ``cuda`` or ``auto``, which uses a GPU if there is one.
@@ -130,7 +131,7 @@ class DirectRanker(BaseEstimator):
         *,
         learning_rate: float = 0.01,
         batch_queries: int = 16,
-        max_epochs: int = 100,
+        max_epochs: int = 30,
         patience: int | None = 10,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
