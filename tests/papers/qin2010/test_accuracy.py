@@ -22,7 +22,12 @@ SHIFTS = {"ndcg@1": -0.15, "ndcg@3": -0.2, "ndcg@5": -0.21, "ndcg@10": -0.22, "n
 
 
 def runs_of(
-    folder: Path, methods: Mapping[str, float], *, prefix: str = "m", dataset: str = "ohsumed"
+    folder: Path,
+    methods: Mapping[str, float],
+    *,
+    prefix: str = "m",
+    dataset: str = "ohsumed",
+    trials: int = 1,
 ) -> list[dict[str, Any]]:
     """One run per method and fold (one split for a stand-in), in NDCG and average precision."""
     entries = []
@@ -38,7 +43,7 @@ def runs_of(
                 means,
                 dataset=dataset,
                 fold=fold if dataset == "ohsumed" else None,
-                trials=3,
+                trials=trials,
                 queries=21 + (fold == 1),
                 empty=0,
                 first_query=100 * fold,
@@ -181,8 +186,8 @@ def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:
     levels = {"Ranking SVM": 0.6, "ListNet": 0.6, "ApproxNDCG": 0.72}
     weak = {"AdaRank.MAP": 0.5, "SVMmap": 0.5}
     experiments = {
-        "ohsumed_methods": runs_of(tmp_path / "runs", levels),
-        "ohsumed_map_methods": runs_of(tmp_path / "runs", weak, prefix="map"),
+        "ohsumed_methods": runs_of(tmp_path / "runs", levels, trials=3),
+        "ohsumed_map_methods": runs_of(tmp_path / "runs", weak, prefix="map", trials=3),
     }
     plans = [
         make_plan(tmp_path, "qin2010", name, experiments, edition="real")
@@ -209,9 +214,9 @@ def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:
 def test_claim_of_map_order_expects_a_tie_on_the_second_data_set(tmp_path: Path) -> None:
     levels = {"ApproxAP": 0.7, "Ranking SVM": 0.5, "ListNet": 0.5}
     experiments = {
-        "td2003_methods": runs_of(tmp_path / "runs", levels, dataset="td2003"),
+        "td2003_methods": runs_of(tmp_path / "runs", levels, dataset="td2003", trials=3),
         "td2004_methods": runs_of(
-            tmp_path / "runs", dict.fromkeys(levels, 0.5), prefix="n", dataset="td2004"
+            tmp_path / "runs", dict.fromkeys(levels, 0.5), prefix="n", dataset="td2004", trials=3
         ),
     }
     frame = measured(make_plan(tmp_path, "qin2010", "table3", experiments), only=["D05"]).set_index(
