@@ -132,21 +132,21 @@ def bits_of_rows(seed, step, second, head, rows, counts, into):
 
 
 @compiled
-def _uniform(begin, end, seeds, numbers, step, call, starts, lengths, shares):
+def _uniform(begin, end, seeds, numbers, step, call, draws, starts, lengths, shares):
     """A number from [0, 1) for each document of the lists from ``begin`` to ``end``.
 
     Args:
         begin, end: the range of lists.
         seeds, numbers: int64 ``[B]``, of lists that have counters; others are copies of them.
-        step, call: of the draw.
-        starts, lengths: int64, of all lists.
+        step, call, draws: of the first draw, and the number of draws.
+        starts, lengths: int64, of all lists of the first draw, then of the next.
         shares: float32 ``[N]``, the numbers.
     """
-    known = len(seeds)
+    known, of_draw = len(seeds), len(lengths) // draws
     key, second = np.empty(TOGETHER, np.uint64), np.empty(TOGETHER, np.uint64)
     third, fourth = np.empty(TOGETHER, np.uint64), np.empty(TOGETHER, np.uint64)
     drawn = np.empty((4, TOGETHER), np.float32)
-    first, above = np.uint64(step), call << LIST_BITS
+    first = np.uint64(step)
     b, place = begin, 0
     while b < end:
         # The counts of several lists at a time.
@@ -154,7 +154,8 @@ def _uniform(begin, end, seeds, numbers, step, call, starts, lengths, shares):
         for t in range(TOGETHER):
             while b < end and place >= lengths[b]:
                 b, place = b + 1, 0
-            own = min(b, end - 1)
+            own = min(b, end - 1) % of_draw
+            above = call + min(b, end - 1) // of_draw << LIST_BITS
             key[t], second[t] = seeds[own % known], above | numbers[own % known]
             third[t], fourth[t] = place // 4, own // known
             if b < end:
@@ -171,23 +172,25 @@ def _uniform(begin, end, seeds, numbers, step, call, starts, lengths, shares):
             of_place += 4
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters) -> Tensor:
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
     """See :func:`directrank.lists.draws.uniform_by_document`."""
-    shares = torch.empty(values.shape, dtype=torch.float32)
+    shares = torch.empty((draws, *values.shape), dtype=torch.float32)
     if isinstance(lists, Flat):
-        starts, lengths = lists.starts, lists.lengths
+        documents = values.numel() * np.arange(draws)[:, None]
+        starts, lengths = (documents + lists.starts).ravel(), np.tile(lists.lengths, draws)
     else:
-        rows, width = values.shape
-        starts, lengths = np.arange(rows) * width, np.full(rows, width)
-    over_lists(_uniform, WORK * shares.numel(), len(lengths), *_of(counters), starts, lengths,
-               shares.numpy().reshape(-1))  # fmt: skip
+        rows, width = draws * len(values), values.shape[1]
+        starts, lengths = np.arange(0, rows * width, width or 1)[:rows], np.full(rows, width)
+    if len(lengths) and shares.numel():
+        over_lists(_uniform, WORK * shares.numel(), len(lengths), *_of(counters, draws), draws,
+                   starts, lengths, shares.numpy().reshape(-1))  # fmt: skip
     return shares
 
 
-def _of(counters: Counters) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Seeds and numbers of lists, the step, and the number of the next draw."""
+def _of(counters: Counters, draws: int = 1) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Seeds and numbers of lists, the step, and the number of the first of so many draws."""
     seeds, numbers = counters.seeds.numpy(), counters.numbers.numpy()
-    return seeds, numbers, int(counters.step), counters.next()
+    return seeds, numbers, int(counters.step), counters.next(draws)
 
 
 @inlined

@@ -34,15 +34,15 @@ class Counters:
         seeds: int64 ``[B]``, for each list, of its model.
         numbers: int64 ``[B]``, which of its model's lists in this step each list is.
         step: int64 ``[1]``, the number of the step.
-        draw: gives uniform numbers, as :func:`uniform_by_document` does; None where only dropout
-            draws.
+        draw: gives uniform numbers of so many draws, as :func:`uniform_by_document` does; None
+            where only dropout draws.
         calls: draws in this step so far.
     """
 
     seeds: Tensor
     numbers: Tensor
     step: Tensor
-    draw: Callable[[Tensor, Lists, Counters], Tensor] | None = None
+    draw: Callable[[Tensor, Lists, Counters, int], Tensor] | None = None
     calls: int = 0
 
     @classmethod
@@ -51,11 +51,12 @@ class Counters:
         seeds: Tensor,
         step: Tensor,
         lists: int,
-        draw: Callable[[Tensor, Lists, Counters], Tensor] | None = None,
+        draw: Callable[[Tensor, Lists, Counters, int], Tensor] | None = None,
     ) -> Counters:
         """Those of M models with so many lists each, model by model; seeds are int64 ``[M]``."""
-        numbers = torch.arange(lists, device=seeds.device).repeat(len(seeds))
-        return cls(seeds.repeat_interleave(lists), numbers, step, draw)
+        shape = len(seeds), lists
+        numbers = torch.arange(lists, device=seeds.device).expand(shape)
+        return cls(seeds[:, None].expand(shape).reshape(-1), numbers.reshape(-1), step, draw)
 
     def of(self, lists: Tensor) -> Counters:
         """Those of some lists, int64 positions, with as many draws so far."""
@@ -73,16 +74,25 @@ Source = torch.Generator | Counters | None
 
 def uniform(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
     """Numbers from [0, 1) in the shape of ``values``; those at masked positions have no meaning."""
+    return uniforms(values, lists, source, dtype, 1)[0]
+
+
+def uniforms(
+    values: Tensor, lists: Lists, source: Source, dtype: torch.dtype, draws: int
+) -> Tensor:
+    """The numbers of so many draws, one after the other, ``[draws, …]``."""
     if isinstance(source, Counters):
         assert source.draw is not None
-        return source.draw(values, lists, source).to(dtype)
-    return torch.rand(values.shape, generator=source, dtype=dtype, device=values.device)
+        return source.draw(values, lists, source, draws).to(dtype)
+    shape, device = values.shape, values.device
+    drawn = [torch.rand(shape, generator=source, dtype=dtype, device=device) for _ in range(draws)]
+    return torch.stack(drawn) if draws > 1 else drawn[0][None]
 
 
 def normal(values: Tensor, lists: Lists, source: Source, dtype: torch.dtype) -> Tensor:
     """Standard normal numbers in the shape of ``values``; likewise."""
     if isinstance(source, Counters):
-        radius, angle = (uniform(values, lists, source, torch.float32) for _ in range(2))
+        radius, angle = uniforms(values, lists, source, torch.float32, 2)
         return (torch.sqrt(-2 * torch.log1p(-radius)) * torch.cos(2 * torch.pi * angle)).to(dtype)
     return torch.randn(values.shape, generator=source, dtype=dtype, device=values.device)
 
@@ -113,8 +123,8 @@ def philox(
     return a, b, c, d
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters) -> Tensor:
-    """Numbers from [0, 1) for the documents of lists, float32 in the shape of ``values``.
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
+    """Numbers from [0, 1) for the documents of lists in so many draws, float32 ``[draws, …]``.
 
     A count gives four documents of a list their numbers, multiples of 2⁻²⁴.
 
@@ -123,6 +133,7 @@ def uniform_by_document(values: Tensor, lists: Lists, counters: Counters) -> Ten
         lists: their mask, or their positions: the lists that have counters, or several copies of
             them, which get other numbers.
         counters: of the lists.
+        draws: the number of draws.
     """
     known = len(counters.seeds)
     if isinstance(lists, Flat):
@@ -135,11 +146,13 @@ def uniform_by_document(values: Tensor, lists: Lists, counters: Counters) -> Ten
         place = torch.arange(width, device=values.device)
     place, owner = torch.broadcast_tensors(place, owner)
     own = owner % known if known else owner
-    second = counters.next() << LIST_BITS | counters.numbers[own]
-    copy = owner // max(known, 1)
-    words = philox(counters.seeds[own], counters.step, second, place // 4, copy)
-    word = torch.stack(words).gather(0, (place % 4)[None])[0]
-    return (word >> 8).float() * 2.0**-24
+    copy, results = owner // max(known, 1), []
+    for _ in range(draws):
+        second = counters.next() << LIST_BITS | counters.numbers[own]
+        words = philox(counters.seeds[own], counters.step, second, place // 4, copy)
+        word = torch.stack(words).gather(0, (place % 4)[None])[0]
+        results.append((word >> 8).float() * 2.0**-24)
+    return torch.stack(results)
 
 
 def factors_of_rows(values: Tensor, lists: Flat, counters: Counters, dropped: int) -> Tensor:

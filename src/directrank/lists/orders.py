@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from directrank.lists.draws import Source, uniform
+from directrank.lists.draws import Source, uniforms
 from directrank.lists.flat import Flat, Lists, repeated
 from directrank.lists.sorting import descending_order
 
@@ -43,10 +43,9 @@ def drawn_orders(
     step = max(1, TOGETHER // max(1, scores.numel()))
     for begin in range(0, samples, step):
         count = min(step, samples - begin)
-        drawn = [uniform(scores, lists, generator, scores.dtype) for _ in range(count)]
+        numbers = uniforms(scores, lists, generator, scores.dtype, count)
         if places is not None:
-            drawn = [places.packed(numbers) for numbers in drawn]
-        numbers = torch.stack(drawn) if count > 1 else drawn[0][None]
+            numbers = torch.stack([places.packed(drawn) for drawn in numbers])
         noisy = (own + noise(numbers.clamp_min_(tiny))).flatten(0, 1)
         order = descending_order(noisy, repeated(positions, count)).view(count, *own.shape)
         yield order if places is None else places.padded(order)

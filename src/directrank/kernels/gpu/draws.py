@@ -19,16 +19,17 @@ from directrank.lists.flat import Flat, Lists
 COLUMNS = 512
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters) -> Tensor:
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
     """See :func:`directrank.lists.draws.uniform_by_document`; numbers of no list are 0."""
-    out = torch.zeros(values.shape, device=values.device)
+    out = torch.zeros((draws, *values.shape), device=values.device)
     spans, B, L = None, len(values), values.shape[-1]
     if isinstance(lists, Flat):
         spans, B, L = lists.spans, lists.count, lists.longest
     if B and L:
         grid = B, triton.cdiv(L, COLUMNS)
-        _uniform[grid](out, counters.seeds, counters.numbers, counters.step, counters.next(),
-                       spans, len(counters.seeds), L, COLUMNS=COLUMNS, **EXACT)  # fmt: skip
+        for each in out:
+            _uniform[grid](each, counters.seeds, counters.numbers, counters.step, counters.next(),
+                           spans, len(counters.seeds), L, COLUMNS=COLUMNS, **EXACT)  # fmt: skip
     return out
 
 

@@ -53,7 +53,7 @@ def forward(
     documents: Tensor | Documents,
     rows: Tensor | None,
     lengths: np.ndarray | DeviceFlat,
-    counters: Counters,
+    counters: Counters | None,
     dtype: torch.dtype,
 ) -> Forward:
     """The pass of a model with these ``parameters``, and scores of type ``dtype``.

@@ -391,8 +391,10 @@ class Stack:
                 documents = documents.index_select(0, own)
             rows = None if rows is None else rows.index_select(0, own)
             spans = spans[self.row_of]
-        number = torch.tensor([step], device=self.device)
-        counters = Counters.of_models(self._dropout_seeds, number, spans.shape[1])
+        counters = None
+        if getattr(self.model, "dropout", 0):
+            number = torch.tensor([step], device=self.device)
+            counters = Counters.of_models(self._dropout_seeds, number, spans.shape[1])
         with precision.products(self.training["precision"], self.device):
             return forward(
                 self.model, self.parameters, documents, rows, spans, counters, self.dtype
