@@ -181,7 +181,10 @@ def numbers_of(function) -> list[str]:
     """The options of a function that are numbers or may be None, by their annotation."""
     parameters = inspect.signature(function).parameters.values()
     return [
-        p.name for p in parameters if any(word in str(p.annotation) for word in ("float", "int"))
+        p.name
+        for p in parameters
+        if any(word in str(p.annotation) for word in ("float", "int"))
+        and "Sequence" not in str(p.annotation)  # a list of gains, which is examined as a whole
     ]
 
 
