@@ -232,7 +232,9 @@ def test_beside_losses_stand_the_trees_that_no_choice_within_a_library_is_about(
 ) -> None:
     levels = {**LEVELS, "YetiRank": 0.5, "my trees": 0.5}
     experiments = make_trees(tmp_path / "runs", levels)
-    experiments |= {f"ohsumed_{scorer}": [] for scorer in ("linear", "tower", "context")}
+    experiments |= {
+        f"ohsumed_{scorer}": [] for scorer in ("linear", "tower", "context", "untrained")
+    }
     plan = {"edition": "mine", "paper": "one_protocol", "product": "x", "experiments": experiments}
     study = protocol(gather(plan, tmp_path / "runs", PUBLISHED), "ohsumed")
     shown = [study.methods[number].name for number in study.trees_beside_losses]
@@ -369,7 +371,9 @@ def planned(study: Study, collection: str) -> dict[str, dict[str, Any]]:
     """Method of trees → specification of its run on the first fold of a collection."""
     product = study.products["one_protocol", f"table_{collection}_trees"]
     cells = product["experiments"][f"{collection}_trees"]
-    return {cell["settings"]["method"]: study.runs[cell["run"]] for cell in reversed(cells)}
+    specs = {cell["settings"]["method"]: study.runs[cell["run"]] for cell in reversed(cells)}
+    assert specs.pop("LambdaMART again") == {**specs["LambdaMART"], "repeat": 2}  # a control
+    return specs
 
 
 @pytest.fixture(scope="module")
