@@ -14,9 +14,15 @@ def blocks(root: Path, language: str) -> list[str]:
 
 
 def test_the_example_of_the_losses_runs(root, capsys):
-    (example,) = blocks(root, "python")
+    example, _ = blocks(root, "python")
     exec(compile(example, "README.md", "exec"), {})
     assert "tensor(0." in capsys.readouterr().out
+
+
+def test_the_first_model_is_trained(root, capsys):
+    _, example = blocks(root, "python")
+    exec(compile(example, "README.md", "exec"), {})
+    assert 0.5 < float(capsys.readouterr().out) <= 1
 
 
 def test_the_first_page_is_short(root):
