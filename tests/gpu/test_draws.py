@@ -41,13 +41,13 @@ def test_factors_of_pairs():
 @pytest.mark.parametrize("copies", [1, 2])
 def test_uniform_numbers_of_padded_lists(copies):
     values, mask = torch.zeros(6 * copies, 21), torch.ones(6 * copies, 21) > 0
-    expected = philox.uniform_by_document(values, mask, counters())[0]
-    assert torch.equal(draws.uniform_by_document(values, mask, counters())[0], expected)
+    expected = philox.uniform_by_document(values, mask, counters(), 1)[0]
+    assert torch.equal(draws.uniform_by_document(values, mask, counters(), 1)[0], expected)
 
 
 def test_uniform_numbers_of_flat_lists():
-    padded = philox.uniform_by_document(torch.zeros(6, 9), torch.ones(6, 9) > 0, counters())[0]
-    found = draws.uniform_by_document(torch.zeros(40), lists_of(2, 20), counters())[0]
+    padded = philox.uniform_by_document(torch.zeros(6, 9), torch.ones(6, 9) > 0, counters(), 1)[0]
+    found = draws.uniform_by_document(torch.zeros(40), lists_of(2, 20), counters(), 1)[0]
     for model in range(2):
         own = found[20 * model : 20 * model + 20]
         assert torch.equal(own[:4], padded[3 * model, :4])

@@ -50,7 +50,7 @@ def test_loops_give_uniform_numbers_of_the_formula(copies):
     values, mask = torch.zeros(int(flat.lengths.sum())), torch.ones(12 * copies, 37) > 0
     for given, lists in ((values, flat), (torch.zeros(12 * copies, 37), mask)):
         expected = draws.uniform_by_document(given, lists, counters())[0]
-        assert torch.equal(philox.uniform_by_document(given, lists, counters())[0], expected)
+        assert torch.equal(philox.uniform_by_document(given, lists, counters(), 1)[0], expected)
     first = expected.view(copies, 12, 37)
     assert copies == 1 or not (first[0] == first[1]).any()
 
@@ -58,13 +58,15 @@ def test_loops_give_uniform_numbers_of_the_formula(copies):
 def test_padding_changes_no_number_and_every_draw_has_its_own():
     flat = Flat(LENGTHS.ravel(), torch.device("cpu"))
     source = counters()
-    packed = philox.uniform_by_document(torch.zeros(int(LENGTHS.sum())), flat, source)[0]
-    padded = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, counters())[0]
+    packed = philox.uniform_by_document(torch.zeros(int(LENGTHS.sum())), flat, source, 1)[0]
+    padded = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, counters(), 1)[
+        0
+    ]
     for start, length, row in zip(flat.starts, flat.lengths, padded, strict=True):
         assert torch.equal(packed[start : start + length], row[:length])
-    again = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, source)[0]
+    again = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, source, 1)[0]
     later = counters(step=STEP + 1)
-    later = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, later)[0]
+    later = philox.uniform_by_document(torch.zeros(12, 50), torch.ones(12, 50) > 0, later, 1)[0]
     assert not (padded == again).any()
     assert not (padded == later).any()
     assert padded.unique().numel() == padded.numel()  # no list has the numbers of another
@@ -74,17 +76,19 @@ def test_padding_changes_no_number_and_every_draw_has_its_own():
 def test_several_draws_at_once_are_those_in_turn(draw):
     flat, source = Flat(np.tile(LENGTHS.ravel(), 2), torch.device("cpu")), counters()
     values = torch.zeros(2 * int(LENGTHS.sum()))
-    in_turn = [draw(values, flat, source)[0] for _ in range(3)]
+    in_turn = [draw(values, flat, source, 1)[0] for _ in range(3)]
     assert torch.equal(draw(values, flat, counters(), 3), torch.stack(in_turn))
     padded, mask, source = torch.zeros(24, 37), torch.ones(24, 37) > 0, counters()
-    in_turn = [draw(padded, mask, source)[0] for _ in range(3)]
+    in_turn = [draw(padded, mask, source, 1)[0] for _ in range(3)]
     assert torch.equal(draw(padded, mask, counters(), 3), torch.stack(in_turn))
     assert draw(torch.zeros(0, 5), torch.ones(0, 5) > 0, counters(), 2).shape == (2, 0, 5)
 
 
 def test_uniform_numbers_are_spread_evenly():
     many = Counters.of_models(torch.tensor([1]), torch.tensor([1]), 400)
-    numbers = philox.uniform_by_document(torch.zeros(400, 500), torch.ones(400, 500) > 0, many)[0]
+    numbers = philox.uniform_by_document(torch.zeros(400, 500), torch.ones(400, 500) > 0, many, 1)[
+        0
+    ]
     counts = torch.histc(numbers, 20, 0, 1)
     assert (counts - 10_000).abs().max() < 500  # five standard deviations
     assert numbers.max() < 1

@@ -172,7 +172,7 @@ def _uniform(begin, end, seeds, numbers, step, call, draws, starts, lengths, sha
             of_place += 4
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int) -> Tensor:
     """See :func:`directrank.lists.draws.uniform_by_document`."""
     shares = torch.empty((draws, *values.shape), dtype=torch.float32)
     if isinstance(lists, Flat):

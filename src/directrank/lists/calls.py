@@ -167,7 +167,9 @@ def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
                 "query, and documents have no weights in a ranking",
                 f"take the weighted mean: metrics.mean(metrics.{metric.__name__}(…), weights)",
             )
-        return called(metric, scores, labels, mask, k=k, lengths=lengths, query_ids=query_ids,
+        if k is not None:  # correlations have no cut-off
+            options["k"] = k
+        return called(metric, scores, labels, mask, lengths=lengths, query_ids=query_ids,
                       is_metric=True, **options)  # fmt: skip
 
     return _described(call, metric, _LISTS)

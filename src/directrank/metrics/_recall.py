@@ -6,7 +6,7 @@ from torch import Tensor
 
 from directrank.lists.calls import ranking_metric
 from directrank.lists.conventions import ratio
-from directrank.metrics.conventions import Judgements
+from directrank.metrics.conventions import MIN_LABEL, Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
@@ -18,7 +18,7 @@ def recall(
     mask: Tensor | None = None,
     k: int | None = None,
     *,
-    min_label: float = 1.0,
+    min_label: float = MIN_LABEL,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -56,7 +56,7 @@ def hit_rate(
     mask: Tensor | None = None,
     k: int | None = None,
     *,
-    min_label: float = 1.0,
+    min_label: float = MIN_LABEL,
     empty: str = "exclude",
     ties: str = "stable",
 ) -> Tensor:
@@ -77,7 +77,7 @@ def hit_rate(
 
 
 def recall_of(
-    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = 1.0
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = MIN_LABEL
 ) -> tuple[Tensor, Tensor]:
     """Recall@k over any ranking: value and where the query has a relevant document, ``[B]``."""
     chosen = judgements.relevant(min_label)
@@ -86,7 +86,7 @@ def recall_of(
 
 
 def hit_rate_of(
-    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = 1.0
+    ranking: Ranking, judgements: Judgements, k: int | None = None, *, min_label: float = MIN_LABEL
 ) -> tuple[Tensor, Tensor]:
     """Hit@k over any ranking: value and where the query has a relevant document, ``[B]``.
 

@@ -268,9 +268,9 @@ def test_what_progress_raises_ends_the_fit(data, library, own):
 
 
 @named(LIBRARIES)
-def test_trials_and_runs_have_random_numbers_of_their_own(data, library, own):
+def test_trials_and_folds_have_random_numbers_of_their_own(data, library, own):
     settings = own | {"feature_fraction": 0.5}
-    jobs = [{"trial": 0}, {"trial": 1}, {"trial": 0, "run": "another"}]
+    jobs = [{"trial": 0}, {"trial": 1}, {"trial": 0, "streams": "another"}]
     scores = {fit(library, data, settings, **each).predict(data.test).tobytes() for each in jobs}
     assert len(scores) == 3
 

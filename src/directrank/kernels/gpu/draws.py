@@ -19,7 +19,7 @@ from directrank.lists.flat import Flat, Lists
 COLUMNS = 512
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int) -> Tensor:
     """See :func:`directrank.lists.draws.uniform_by_document`; numbers of no list are 0."""
     out = torch.zeros((draws, *values.shape), device=values.device)
     spans, B, L = None, len(values), values.shape[-1]
