@@ -49,7 +49,7 @@ def test_loops_give_uniform_numbers_of_the_formula(copies):
     flat = Flat(np.tile(LENGTHS.ravel(), copies), torch.device("cpu"))
     values, mask = torch.zeros(int(flat.lengths.sum())), torch.ones(12 * copies, 37) > 0
     for given, lists in ((values, flat), (torch.zeros(12 * copies, 37), mask)):
-        expected = draws.uniform_by_document(given, lists, counters())[0]
+        expected = draws.uniform_by_document(given, lists, counters(), 1)[0]
         assert torch.equal(philox.uniform_by_document(given, lists, counters(), 1)[0], expected)
     first = expected.view(copies, 12, 37)
     assert copies == 1 or not (first[0] == first[1]).any()

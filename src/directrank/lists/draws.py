@@ -123,7 +123,7 @@ def philox(
     return a, b, c, d
 
 
-def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int = 1) -> Tensor:
+def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int) -> Tensor:
     """Numbers from [0, 1) for the documents of lists in so many draws, float32 ``[draws, …]``.
 
     A count gives four documents of a list their numbers, multiples of 2⁻²⁴.

@@ -282,7 +282,8 @@ def _cut(
     while len(waiting):
         own = Flat(flat[waiting], CPU)
         counters = Counters(known[waiting // B], torch.from_numpy(waiting % B), steps, calls=calls)
-        numbers = uniform_by_document(torch.empty(int(own.lengths.sum())), own, counters)[0].numpy()
+        values = torch.empty(int(own.lengths.sum()))
+        numbers = uniform_by_document(values, own, counters, 1)[0].numpy()
         again = []
         for query, start, length in zip(waiting, own.starts, own.lengths, strict=True):
             begin = starts[query]

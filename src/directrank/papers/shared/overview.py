@@ -192,7 +192,7 @@ def _words(row: Any) -> str:
     if math.isnan(row.effect):
         return "a ratio of times"
     size = f"{row.effect:.0f}" if abs(row.effect) >= 1000 else f"{row.effect:.2g}"
-    return minus(f"{size} ({row.unit})" if isinstance(row.unit, str) else size)
+    return minus(f"{size} ({row.unit.strip('()')})" if isinstance(row.unit, str) else size)
 
 
 def agreeing(claimed: str) -> tuple[float, float]:
