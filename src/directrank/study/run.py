@@ -34,7 +34,7 @@ from directrank.study.specification import (
     with_settings,
 )
 from directrank.system import blas
-from directrank.system.io import atomic_path, digest_of
+from directrank.system.io import digest_of, write_bytes
 
 EVALUATED = ("vali", "test")
 
@@ -116,8 +116,7 @@ def execute(
         raise error.written_to(out / "not_finite.safetensors") from error
     for number, trial in enumerate(trials):
         for suffix, content in trial.model.items():
-            with atomic_path(out / MODELS / f"{number}{suffix}") as temporary:
-                temporary.write_bytes(content)
+            write_bytes(out / MODELS / f"{number}{suffix}", content)
     record = {
         "name": name,
         "spec": dict(spec),

@@ -65,6 +65,12 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write ``content``, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8, atomically."""
     with atomic_path(path) as temporary:

@@ -13,7 +13,7 @@ from directrank.learners.contract import Fitted
 from directrank.learners.inputs import check_features
 from directrank.lists.packed import RankedLists
 from directrank.system.errors import DataError
-from directrank.system.io import atomic_path
+from directrank.system.io import write_bytes
 
 
 def features_of(lists: RankedLists) -> np.ndarray:
@@ -47,8 +47,7 @@ def fitted(
         return features_of(lists) @ weights
 
     def save(path: Path) -> None:
-        with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:
-            temporary.write_bytes(serialise({"weights": weights}))
+        write_bytes(path.with_name(path.name + ".safetensors"), serialise({"weights": weights}))
 
     info = {**info, "n_parameters": int(np.count_nonzero(weights))}
     return Fitted(predict, [dict(row) for row in history], info, save)

@@ -28,7 +28,7 @@ from safetensors.torch import save as serialise
 from torch import Tensor
 
 from directrank.system.errors import TrainingError
-from directrank.system.io import atomic_path
+from directrank.system.io import write_bytes
 
 #: Signals that ask for an end: those of a cluster that wants its machine back.
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
@@ -93,8 +93,7 @@ class Checkpoints:
         text = json.dumps(record, default=_plain)
         tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         header = {"key": self.key, "record": text, "digest": _digest(self.key, text, tensors)}
-        with atomic_path(self._path(part)) as temporary:
-            temporary.write_bytes(serialise(tensors, header))
+        write_bytes(self._path(part), serialise(tensors, header))
         self._saved = time.monotonic()
 
     def load(self, part: str) -> Saved | None:

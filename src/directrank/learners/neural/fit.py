@@ -25,7 +25,7 @@ from directrank.learners.neural.scoring import score
 from directrank.learners.neural.stack import Stack
 from directrank.lists.packed import RankedLists
 from directrank.system import schema
-from directrank.system.io import atomic_path, digest_of
+from directrank.system.io import digest_of, write_bytes
 from directrank.system.schema import package_schema
 
 
@@ -150,8 +150,7 @@ def _fitted(
         return score(model, lists, dtype, device)[0].numpy()
 
     def save(path: Path) -> None:
-        with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:
-            temporary.write_bytes(serialise(chosen.state))
+        write_bytes(path.with_name(path.name + ".safetensors"), serialise(chosen.state))
 
     kept = chosen.best_epoch if training["keep"] == "best" else chosen.epochs
     return Fitted(

@@ -37,7 +37,7 @@ from directrank.lists.conventions import discount_sums, gains
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.errors import ConfigError, TrainingError
-from directrank.system.io import atomic_path
+from directrank.system.io import write_bytes
 from directrank.system.seeds import torch_stream
 
 #: Training settings that Algorithm 1 determines.
@@ -258,8 +258,7 @@ def _fitted(data: Splits, plan: Mapping[str, Any], starts: Sequence[Start]) -> F
         return score(model, lists, torch.float64, torch.device("cpu"))[0].numpy()
 
     def save(path: Path) -> None:
-        with atomic_path(path.with_name(path.name + ".safetensors")) as temporary:
-            temporary.write_bytes(serialise(state))
+        write_bytes(path.with_name(path.name + ".safetensors"), serialise(state))
 
     return Fitted(
         predict=predict,

@@ -13,17 +13,13 @@ import torch
 from torch import Tensor
 
 from directrank import losses
-from directrank.kernels.dispatch import accelerated
-from directrank.learners.neural.batches import Layout
+from directrank.learners.neural.batches import Layout, uniform_by_document
 from directrank.learners.neural.captured import Inputs
-from directrank.lists import draws
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
 from directrank.lists.draws import Counters
 from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
-
-_uniform: Callable[..., Tensor] = accelerated(draws.uniform_by_document)
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,9 @@ class Objective:
             for name, value in known.varied.items()
         }
         if call.draws:
-            varied["generator"] = Counters.of_models(known.seeds, inputs.number, B, _uniform)
+            varied["generator"] = Counters.of_models(
+                known.seeds, inputs.number, B, uniform_by_document
+            )
         labels = labels.index_select(0, known.rows).flatten()
         values = call.loss(scores.flatten(), labels, inputs.lists(known.rows), **varied)
         total = values.view(-1, B).sum(1)
@@ -187,7 +185,9 @@ class Objective:
         device = lists.scores.device
         seeds = self._seeds(call, device)
         count = len(lists.lengths) // lists.models
-        return Counters.of_models(seeds, torch.tensor([step], device=device), count, _uniform)
+        return Counters.of_models(
+            seeds, torch.tensor([step], device=device), count, uniform_by_document
+        )
 
     def _seeds(self, call: Call, device: torch.device) -> Tensor:
         """The seeds of the models of a call, int64 ``[C]``."""

@@ -19,7 +19,7 @@ from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Dataset
-from directrank.papers.shared.format import count, p_value
+from directrank.papers.shared.format import count
 from directrank.stats.decisions import BETTER, LEVEL, WORSE, decide, may_be_best, places
 from directrank.stats.estimates import Estimate
 from directrank.stats.two_way import Crossed
@@ -277,9 +277,3 @@ class Comparison(ABC):
             f"{measured(self.distance)} ({first} and {second}); methods that are no further apart "
             "are tied, whatever a test says."
         )
-
-
-def p_text(value: float) -> str:
-    """A p value after the letter p: ``= 0.0123`` or ``< 0.0001``."""
-    text = p_value(value)
-    return text if text.startswith("<") else f"= {text}"

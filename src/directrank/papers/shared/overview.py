@@ -33,7 +33,7 @@ from directrank.papers.shared.verdicts import (
     RECOMPUTED,
     SAME_DIRECTION,
 )
-from directrank.system.io import atomic_path, write_csv
+from directrank.system.io import write_bytes, write_csv
 
 TITLE = "The claims of five papers: what they say, and what we measured"
 
@@ -95,8 +95,7 @@ def draw(claims: pd.DataFrame, stem: str | Path) -> list[Path]:
         pictures = render(_figure(shown), TITLE, caption(claims, shown))
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in pictures]
     for path, content in zip(paths, pictures.values(), strict=True):
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(content)
+        write_bytes(path, content)
     paths.append(stem.with_name(f"{stem.name}.csv"))
     write_csv(paths[-1], shown)
     return paths

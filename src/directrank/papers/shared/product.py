@@ -28,7 +28,7 @@ from directrank.papers.shared.quotes import quoted
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from directrank.study import published
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import atomic_path, read_json, write_csv, write_text
+from directrank.system.io import read_json, write_bytes, write_csv, write_text
 from directrank.system.registry import target_of
 from directrank.system.schema import suggest
 
@@ -439,5 +439,4 @@ def _write(path: Path, content: bytes | str | pd.DataFrame) -> None:
     elif isinstance(content, str):
         write_text(path, content)
     else:
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(content)
+        write_bytes(path, content)
