@@ -31,6 +31,7 @@ TITLES = {
     "mq2007_standin": "stand-in for MQ2007",
     "ohsumed": "OHSUMED",
     "mq2008": "MQ2008",
+    "msrd": "MSRD",
     "ohsumed_standin": "stand-in for OHSUMED",
     "td2003": "TD2003",
     "td2004": "TD2004",

@@ -49,7 +49,11 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
             facts = _facts(content, collection)
             experiments[full] = _for_collection(paper, template, collection, facts)
             where = f"config/papers/{paper}.yaml: collections.{collection}.without"
-            _leave_out(where, known, [experiments[full]], facts.get("without", ()))
+            without = facts.get("without", ())
+            if isinstance(without, Mapping):
+                _refuse_unknown_experiments(where, without, templates)
+                without = without.get(name, ())
+            _leave_out(where, known, [experiments[full]], without)
     for experiment in experiments.values():
         experiment["run"] = merged(content.get("defaults", {}), experiment.get("run", {}))
     wanted = entry.get("experiments", list(names))
@@ -184,6 +188,16 @@ def _leave_out(
             every = [label(variant) for variant in experiment["variants"]]
             chosen = experiment.get("chosen", every)
             experiment["chosen"] = [name for name in chosen if str(name) not in without]
+
+
+def _refuse_unknown_experiments(
+    where: str, named: Iterable[str], templates: Collection[str]
+) -> None:
+    for name in named:
+        if name not in templates:
+            raise ConfigError(
+                f"{where}: no experiment has the name '{name}'", suggest(name, templates)
+            )
 
 
 def _refuse_unknown_variants(

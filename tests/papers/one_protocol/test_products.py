@@ -96,7 +96,7 @@ def test_every_loss_meets_every_scorer_with_as_many_configurations():
             }
             if name.endswith("_untrained"):
                 continue  # the feature is chosen on the training queries
-            assert sizes == {4}, name
+            assert sizes == {6}, name
             assert len({(str(spec["trials"]), str(spec["filter"])) for spec in specs}) == 1
             neural[name] = {spec["loss"]["name"] for spec in specs if "loss" in spec}
             normalisations = {str(spec["normalisation"]) for spec in specs}
@@ -567,9 +567,11 @@ def test_every_product_names_its_data_set():
     for name, product in products("one_protocol").items():
         if product.across:
             continue
-        scorers = ("trees",) if name.endswith("_trees") else SCORERS
-        assert product.needs == tuple(f"{product.collection}_{scorer}" for scorer in scorers)
-        assert f"_{product.collection}" in name
+        parts = ("trees",) if name.endswith("_trees") else tuple(SCORERS)
+        if name == "figure_training_size":
+            parts = ("training_size", "tower", "trees")
+        assert product.needs == tuple(f"{product.collection}_{part}" for part in parts)
+        assert f"_{product.collection}" in name or name == "figure_training_size"
         assert catalog.get(product.collection).title in product.title
         assert name.startswith("per_query" if product.kind == "values" else product.kind)
 

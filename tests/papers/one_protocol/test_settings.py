@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +101,43 @@ def test_a_method_without_a_setting_moves_with_its_rate_alone(
     assert moved["setting"] == ""
     assert np.isnan(moved["moves_with_setting"])
     assert moved["moves_with_rate"] == pytest.approx(0.03)
+
+
+def test_a_grid_that_grew_on_one_fold_is_compared_where_every_fold_tried_it(
+    tmp_path: Path,
+) -> None:
+    experiments: dict[str, list] = {
+        name: [] for name in products("one_protocol")["table_ohsumed_settings"].needs
+    }
+    # Fold 1 went on to 0.1, and fold 2, whose best rate was the lowest, to 0.0003.
+    for fold, rates, chosen in ((1, [0.001, 0.01, 0.1], 1), (2, [0.001, 0.01, 0.0003], 2)):
+        name = f"grown-{fold}"
+        make_run(
+            tmp_path / "runs", name, dict.fromkeys(METRICS, 0.5), dataset="ohsumed", fold=fold,
+            spec={"tune": RATES},
+        )  # fmt: skip
+        rows = [
+            {
+                "trial": trial,
+                "candidate": candidate,
+                "vali_metric": 0.4 + 0.01 * candidate,
+                "selected": candidate == chosen,
+                "training.optimizer.lr": rate,
+                "inside": min(rates) < rate < max(rates),
+                "stopped_early": trial > 0,
+            }
+            for trial in range(2)
+            for candidate, rate in enumerate(rates)
+        ]
+        write_csv(tmp_path / "runs" / name / "fits.csv", pd.DataFrame(rows))
+        settings = {"method": "RankNet", "fold": fold}
+        experiments["ohsumed_linear"].append({"run": name, "settings": settings})
+    plan = make_plan(tmp_path, "one_protocol", "table_ohsumed_settings", experiments)
+    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    data = pd.read_csv(tmp_path / "table.csv").set_index("learning_rate")
+    assert data["fits"].to_dict() == {0.001: 4, 0.01: 4, 0.1: 2, 0.0003: 2}
+    assert data["chosen"].to_dict() == {0.001: 0, 0.01: 2, 0.1: 0, 0.0003: 2}
+    moved = movements(pd.read_csv(tmp_path / "table.csv")).iloc[0]
+    assert moved["moves_with_rate"] == pytest.approx(0.01)
+    page = (tmp_path / "table.md").read_text("utf-8")
+    assert re.search(r"0\.0003 to 0\.1 \| +50% \| +50%", page)

@@ -84,6 +84,15 @@ PRODUCTS: dict[str, Product] = (
             timed=True,
             compares="questions:pairs",
         ),
+        "figure_training_size": Product(
+            "figure",
+            "One protocol, MSRD: when the choice of a method matters",
+            ("msrd_training_size", "msrd_tower", "msrd_trees"),
+            "training_size:figure_training_size",
+            {"dataset": "msrd"},
+            collection="msrd",
+            least=LEAST_RANKED,
+        ),
         "table_collections_trees": Product(
             "table",
             "One protocol over collections: boosted trees, choice by choice",

@@ -1,7 +1,8 @@
 """What the choice of a method's setting and learning rate is worth, on validation.
 
-Every method was tuned over four configurations. Those that were not chosen have no test values;
-their validation metric says how much the choice matters.
+Every method was tuned over as many configurations, and over more if its best learning rate was at
+an end of its grid. Those that were not chosen have no test values; their validation metric says how
+much the choice matters.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.methods import SCORERS, TITLES
@@ -42,11 +44,17 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
         "Validation NDCG@10 by the value of each method's hyper-parameter, at the best learning "
         "rate for this value: the mean over folds and trials. “range” is the difference between "
         "the best and the worst value, and “range, rate” is the same for the learning rate at the "
-        "best value of the hyper-parameter. Every configuration is in the CSV file with the number "
-        "of times it was chosen; only chosen configurations have test values. "
+        "best value of the hyper-parameter, both over configurations that every fold tried. Grids "
+        "grow while their best rate is at an end: “rates” are the lowest and the highest tried, "
+        "“inside” is the share of trainings whose chosen rate is neither of them, and “at limit” "
+        "the share that reached the largest number of epochs. Every configuration is in the CSV "
+        "file with the number of times it was chosen; only chosen configurations have test values. "
         f"{study.scale()}"
     )
-    columns = ["Method", "setting", "NDCG@10 by value", "range", "range, rate"]
+    columns = [
+        "Method", "setting", "NDCG@10 by value", "range", "range, rate", "rates", "inside",
+        "at limit",
+    ]  # fmt: skip
     layout = Layout(_lead(moved), caption, columns, sections)
     return TableResult(in_front(data, study.about), layout)
 
@@ -85,6 +93,8 @@ def movements(data: pd.DataFrame) -> pd.DataFrame:
     """
     texts = {name: data[name].astype(object).where(data[name].notna(), "") for name in _TEXTS}
     data = data.assign(**texts)
+    tried = data.groupby(["method", "scorer"])["fits"]
+    data = data[data["fits"] == tried.transform("max")]  # a grid that grew did so on some folds
     rows = []
     for (method, scorer), own in data.groupby(["method", "scorer"], sort=False):
         rows.append(
@@ -111,16 +121,18 @@ def _best(candidates: pd.DataFrame, by: str) -> pd.Series:
 
 def _candidates(method: Method) -> Iterator[dict[str, Any]]:
     """A row per configuration of a method, over its folds and trials."""
-    fits = pd.concat([run.result.fits for run in method.runs])
+    fits = _fits(method)
     tuned = {path: path.split(".")[-1] for path in method.runs[0].result.spec.get("tune", {})}
     rates = [path for path, name in tuned.items() if name in RATES]
     own = [path for path in tuned if path not in rates]
-    for candidate, found in fits.groupby("candidate"):
+    # A growing grid gives the same number to different candidates of different folds.
+    grouped = fits.groupby(list(tuned) or ["candidate"], sort=False, dropna=False)
+    for candidate, (_, found) in enumerate(grouped):
         first = found.iloc[0]
         yield {
             "scorer": SCORERS[method.variant],
             "method": method.name,
-            "candidate": int(candidate),
+            "candidate": candidate,
             "learning_rate": ", ".join(_in_words(first[path]) for path in rates),
             "setting": ", ".join(tuned[path] for path in own),
             "value": ", ".join(_in_words(first[path]) for path in own),
@@ -128,8 +140,22 @@ def _candidates(method: Method) -> Iterator[dict[str, Any]]:
             "metric": "NDCG@10",
             "mean": found["vali_metric"].mean(),
             "chosen": int(found["selected"].sum()),
+            "chosen_inside": _of_chosen(found, "inside"),
+            "chosen_stopped": _of_chosen(found, "stopped_early"),
             "fits": len(found),
         }
+
+
+def _fits(method: Method) -> pd.DataFrame:
+    """The fits of all folds."""
+    return pd.concat([run.result.fits for run in method.runs])
+
+
+def _of_chosen(fits: pd.DataFrame, column: str) -> float:
+    """How many chosen fits ``column`` is true of; NaN where runs have no such column."""
+    if column not in fits:
+        return float("nan")
+    return int((fits["selected"] & fits[column].astype(bool)).sum())
 
 
 def _in_words(value: Any) -> str:
@@ -150,4 +176,20 @@ def _line(data: pd.DataFrame, moved: pd.DataFrame, study: Protocol, place: int) 
         ", ".join(f"{value}: {number(mean)}" for value, mean in by_value),
         number(moved.loc[key, "moves_with_setting"]),
         number(moved.loc[key, "moves_with_rate"]),
+        *_ends(own),
+    ]
+
+
+def _ends(candidates: pd.DataFrame) -> list[str]:
+    """The range of learning rates, and the shares of chosen fits at an end of it, or of epochs."""
+    rates = pd.to_numeric(candidates["learning_rate"], errors="coerce").dropna()
+    chosen = candidates["chosen"].sum()
+    inside, stopped = (
+        candidates[column].sum(min_count=1) / chosen
+        for column in ("chosen_inside", "chosen_stopped")
+    )
+    return [
+        f"{rates.min():g} to {rates.max():g}" if rates.nunique() > 1 else "",
+        "" if np.isnan(inside) else f"{inside:.0%}",
+        "" if np.isnan(stopped) else f"{1 - stopped:.0%}",
     ]
