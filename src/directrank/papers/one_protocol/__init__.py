@@ -86,7 +86,7 @@ PRODUCTS: dict[str, Product] = (
         ),
         "figure_training_size": Product(
             "figure",
-            "One protocol, MSRD: when the choice of a method matters",
+            "One protocol, MSRD (movie search): when the choice of a method matters",
             ("msrd_training_size", "msrd_tower", "msrd_trees"),
             "training_size:figure_training_size",
             {"dataset": "msrd"},
