@@ -108,3 +108,33 @@ rule which_loss:
     shell:
         '"$PYTHON" -m directrank page losses {input.compared:q} --out {output.page:q}'
         " > {log:q} 2>&1"
+
+
+rule manifest:
+    input:
+        plans=STUDY.plan_files(),
+        results=STUDY.all_run_files(),
+        figures=STUDY.product_files("figure", ".csv"),
+        tables=STUDY.product_files("table", ".csv"),
+        values=STUDY.product_files("values"),
+    output:
+        f"paper_tables/{EDITION}/manifest.json",
+    log:
+        f"logs/{EDITION}/manifest.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=10,
+    params:
+        results=edition.results_folder,
+        figures=lambda wildcards, input: STUDY.figures_folder(input),
+        tables=lambda wildcards, input: STUDY.tables_folder(input),
+        code=edition.code("directrank.edition.manifest"),
+    message:
+        "Writing what made each product"
+    shell:
+        '"$PYTHON" -m directrank page manifest {input.plans:q} --results {params.results:q}'
+        " --figures {params.figures:q} --tables {params.tables:q} --out {output:q}"
+        " > {log:q} 2>&1"

@@ -126,7 +126,28 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     captions.set_defaults(run=_captions)
 
-    for command in (tables, numbers, losses):
+    manifest = subparsers.add_parser(
+        "manifest",
+        help="say what made each product",
+        description="Say which commits, processors and settings made each product of an edition, "
+        "with a digest of its data.",
+        epilog="example: directrank page manifest results/real/plan/*/*.json "
+        "--results results/real --figures figures/real --tables paper_tables/real "
+        "--out paper_tables/real/manifest.json",
+    )
+    manifest.add_argument("plans", metavar="PLAN", type=Path, nargs="+", help="the products' plans")
+    _add_results(manifest)
+    manifest.add_argument("--figures", type=Path, required=True, help="such as figures/demo")
+    manifest.add_argument("--tables", type=Path, required=True, help="such as paper_tables/demo")
+    manifest.add_argument(
+        "--known",
+        metavar="JSON",
+        type=Path,
+        help="an earlier manifest, for products that were drawn again without their runs",
+    )
+    manifest.set_defaults(run=_manifest)
+
+    for command in (tables, numbers, losses, manifest):
         command.add_argument("--out", type=Path, required=True, help="the page to write")
     captions.add_argument("--out", type=Path, required=True, help="the folder to write")
 
@@ -249,6 +270,19 @@ def _captions(options: argparse.Namespace) -> None:
     from directrank.papers.shared.pages import write_captions
 
     write_captions(options.products, options.out)
+
+
+def _manifest(options: argparse.Namespace) -> None:
+    from directrank.edition.manifest import write
+
+    write(
+        options.plans,
+        options.results,
+        options.figures,
+        options.tables,
+        options.out,
+        options.known,
+    )
 
 
 def _losses_page(options: argparse.Namespace) -> None:
