@@ -520,9 +520,10 @@ def ambiguities() -> Iterator[str]:
     train, vali = (data[data.index.str.endswith(part)].mean() for part in ("train", "vali"))
     tests = int(data[data.index.str.endswith("test")].sum())
     yield (
-        f"{drawn} of some {count(int(round(train, -2)))} and 1 000 of some "
-        f"{count(int(round(vali, -1)))} in each fold, drawn at random; each of the {count(tests)} "
+        f"all of each fold, some {count(int(round(train, -2)))} and {count(int(round(vali, -1)))}; "
+        f"each of the {count(tests)} "
     )
+    yield f"from an earlier run with {drawn} and 1 000 of them, drawn at random"
     rows = only(csv("paper_tables/real/qin2010/stopping.csv"), method="ApproxNDCG").set_index("cap")
     met, value = rows["met"], rows["NDCG@n"]
     assert met[50000] == rows["starts"].max()
@@ -538,8 +539,8 @@ def ambiguities() -> Iterator[str]:
     each = [int(empty[f"{split}_empty"]) for split in ("train", "vali", "test")]
     yield f"{sum(each)} in total, {each[-1]} of them in the test set"
     methods = len(only(protocol("msrd"), metric="NDCG@10"))
-    yield f"{methods} methods with three trials of four configurations each are "
-    yield f"{count(methods * 3 * 4)} trainings per fold"
+    yield f"{methods} methods with three trials of six configurations each are "
+    yield f"{count(methods * 3 * 6)} trainings per fold"
 
 
 STATEMENTS: dict[str, tuple[Callable[[], Iterator[str]], ...]] = {
