@@ -51,11 +51,14 @@ def measured() -> pd.DataFrame:
 
 
 def on_a_cpu() -> Iterator[dict[str, Any]]:
-    """A row for each recorded run that an edition still has."""
+    """A row for each recorded run; that of a run which its edition no longer has stays as it is."""
+    earlier = {line["run"]: line for line in pd.read_csv(TABLE).to_dict("records")}
     for edition, runs in measured().groupby("edition"):
         study = load(read_yaml(ROOT / f"config/{edition}.yaml"), ROOT)
         for run in runs.itertuples():
             if run.run not in study.runs:
+                if run.run in earlier:
+                    yield earlier[run.run]
                 continue
             spec, source = study.runs[run.run], study.data[study.run_data[run.run]]
             size = facts(source, spec["fold"], "/dev/null")
