@@ -1,14 +1,44 @@
 """Definitions that the rules share. Their functions are in directrank.edition.workflow."""
 
+import shutil
+import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import SharedFSUsage
 
-# The clone to which these rules belong, whichever workflow includes them.
-ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
+
+
+def clone():
+    """The clone to which these rules belong, whichever workflow includes them.
+
+    Rules that come from a Git host as a module are single files for Snakemake, and the study needs
+    its package, schemas and data. They are cloned from the copy of the repository that Snakemake
+    keeps of every Git host, once for each commit.
+    """
+    rules = workflow.current_basedir
+    if rules.is_local:
+        return Path(rules.get_path_or_uri(secret_free=False)).parents[1]
+    kept = rules.hosted_repo
+    commit = kept.repo.commit(rules.ref).hexsha
+    folder = Path(".snakemake/study", commit).resolve()
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = tempfile.mkdtemp(dir=folder.parent)
+        git = ["git", "-c", "advice.detachedHead=false"]
+        subprocess.run([*git, "clone", "-qn", str(kept.repo_clone), made], check=True)
+        subprocess.run([*git, "-C", made, "checkout", "-q", commit], check=True)
+        try:
+            Path(made).rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(made)
+    return folder
+
+
+ROOT = clone()
 # Use the package of the same version as the rules, even if another one is installed (a container).
 sys.path.insert(0, str(ROOT / "src"))
 
