@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import os
 import shutil
 import stat
@@ -19,8 +18,7 @@ import pytest
 from directrank.data import archives
 from directrank.data.archives import open_archive
 from directrank.system.errors import DataError
-
-FILES = {"top/Fold1/train.txt": b"1 qid:1 1:1\n" * 5000, "top/empty.txt": b"", "top/x": b"\xff\0"}
+from packed_archives import FILES, make_rar, make_tar, make_zip
 
 
 def read_all(path: Path) -> dict[str, bytes]:
@@ -32,51 +30,6 @@ def read_all(path: Path) -> dict[str, bytes]:
             content[name] = b"".join(iter(lambda: stream.read(1000), b""))
         assert len(content[name]) == archive.members[name]
     return content
-
-
-def make_zip(path: Path, files: dict[str, bytes] = FILES) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
-
-
-def make_tar(path: Path, mode: str, files: dict[str, bytes] = FILES) -> Path:
-    with tarfile.open(path, mode) as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return path
-
-
-def make_rar(path: Path, files: dict[str, bytes] = FILES) -> Path:
-    """A rar archive of version 3 whose members are stored, for want of a program that packs."""
-    out = [b"Rar!\x1a\x07\x00"]
-
-    def block(kind: int, flags: int, rest: bytes, data: bytes = b"") -> None:
-        body = struct.pack("<BHH", kind, flags, 7 + len(rest)) + rest
-        out.append(struct.pack("<H", zlib.crc32(body) & 0xFFFF) + body + data)
-
-    block(0x73, 0, bytes(6))
-    for name, content in files.items():
-        encoded = name.replace("/", "\\").encode()
-        rest = struct.pack(
-            "<IIBIIBBHI",
-            len(content),
-            len(content),
-            3,
-            zlib.crc32(content),
-            0x5A21_0000,
-            20,
-            0x30,
-            len(encoded),
-            0o100644,
-        )
-        block(0x74, 0x8000, rest + encoded, content)
-    block(0x7B, 0x4000, b"")
-    path.write_bytes(b"".join(out))
-    return path
 
 
 def make_folder(path: Path) -> Path:
@@ -219,6 +172,17 @@ def test_an_encrypted_zip_says_so(tmp_path):
     path.write_bytes(content)
     with pytest.raises(DataError, match="encrypted"):
         open_archive(path)
+
+
+def test_a_zip_with_another_compression_says_how_to_get_at_its_files(tmp_path):
+    path = make_zip(tmp_path / "a.zip", {"t": b"x"})
+    content = bytearray(path.read_bytes())
+    for record, place in ((b"PK\x01\x02", 10), (b"PK\x03\x04", 8)):
+        content[content.index(record) + place] = 9  # deflate64
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="That compression method is not supported") as caught:
+        read_all(path)
+    assert "unpack it into a folder" in caught.value.remedy
 
 
 # Archives that a real packer made, of two compressed files each: of version 3 and solid, as LETOR's

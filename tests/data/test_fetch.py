@@ -13,7 +13,7 @@ import yaml
 from archive_server import Server, serving
 from directrank.data import catalog
 from directrank.data.catalog import ArchiveFile, Entry
-from directrank.data.fetch import _refuse_plain_http, _WrongFileError, fetch
+from directrank.data.fetch import _refuse_plain_http, _Wanted, _WrongFileError, fetch
 from directrank.system import progress as progress_module
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.progress import Progress
@@ -183,12 +183,14 @@ def test_plain_http_is_taken_only_where_a_sha256_protects_the_file(tmp_path, ser
 
 
 def test_a_redirect_to_plain_http_is_refused_in_the_same_way():
-    archive = ArchiveFile("a.zip", md5="0" * 32)
-    _refuse_plain_http(archive, ["https://a/b", "https://c/d"])
+    weak, strong = (
+        _Wanted("a.zip", (), None, digits * "0", entry("https://a/b")) for digits in (32, 64)
+    )
+    _refuse_plain_http(weak, ["https://a/b", "https://c/d"])
     for hops in (["https://a/b", "http://c/d"], ["http://a/b", "https://c/d"], ["HTTP://a"]):
         with pytest.raises(_WrongFileError):
-            _refuse_plain_http(archive, hops)
-        _refuse_plain_http(ArchiveFile("a.zip", sha256="0" * 64), hops)
+            _refuse_plain_http(weak, hops)
+        _refuse_plain_http(strong, hops)
 
 
 def test_a_catalogue_with_an_unprotected_address_is_refused(tmp_path):
@@ -237,9 +239,13 @@ def test_a_log_of_unknown_length_says_now_and_then_how_much_has_come(capsys, mon
     ]
 
 
-def test_everything_with_an_address_in_the_catalogue_has_a_digest():
+def test_everything_with_an_address_in_the_catalogue_can_be_verified():
     with_urls = [
-        archive for item in catalog.load().values() for archive in item.archives if archive.urls
+        (item, archive)
+        for item in catalog.load().values()
+        for archive in item.archives
+        if archive.urls
     ]
-    assert len(with_urls) >= 4
-    assert all(archive.sha256 or archive.md5 for archive in with_urls)
+    assert len(with_urls) >= 7
+    for item, archive in with_urls:
+        assert archive.sha256 or archive.md5 or archive.files or item.has_all_digests

@@ -1,4 +1,4 @@
-"""A real HTTP server that hands out one file, and misbehaves in every way."""
+"""A real HTTP server that hands out one file or several, and misbehaves in every way."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import http.server
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ``content`` at every path; ``behave`` says what goes wrong with each request."""
+    """Serves ``content`` at every path, or each file at its own below ``folder``.
+
+    ``behave`` says what goes wrong with each request.
+    """
 
     daemon_threads = True
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes | Mapping[str, bytes]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = content
         self.behave: list[str] = []
@@ -24,6 +27,16 @@ class Server(http.server.ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/a.zip"
+
+    @property
+    def folder(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/folder"
+
+    def content_of(self, path: str) -> bytes | None:
+        """The content at a path; None if there is no such file."""
+        if isinstance(self.content, bytes):
+            return self.content
+        return self.content.get(path.removeprefix("/folder/"))
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,10 +52,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         behave = self.server.behave
         how = behave[min(turn, len(behave) - 1)] if behave else "well"
         start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted else 0
-        content = self.server.content
-        if how.isdigit():
-            self.send_error(int(how))
+        whole = self.server.content_of(self.path)
+        if how.isdigit() or whole is None:
+            self.send_error(int(how) if how.isdigit() else 404)
             return
+        content = whole
         if how == "redirect":
             self.send_response(302)
             self.send_header("Location", "/elsewhere.zip")
@@ -56,7 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if how in ("wrong file", "wrong file of the right size"):
             content = b"<html>please log in</html>"
             if how.endswith("size"):
-                content = content.ljust(len(self.server.content))
+                content = content.ljust(len(whole))
         if how == "ignores ranges":
             start = 0
         if how == "no range beyond":
@@ -96,7 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(content: bytes) -> Iterator[Server]:
+def serving(content: bytes | Mapping[str, bytes]) -> Iterator[Server]:
     """A server of ``content`` that runs while the context lasts."""
     with Server(content) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -61,19 +61,24 @@ def lines(judgements: Iterable[tuple] = JUDGEMENTS) -> list[str]:
     return ["query_id\tquery\tdoc_id\tgrade", *("\t".join(map(str, row)) for row in judgements)]
 
 
-def write(
-    path: Path,
-    corpus: Iterable[Any] | None = None,
-    judgements: Iterable[str] | None = None,
-) -> Path:
-    """Write the archive; ``corpus`` holds movies or lines, ``judgements`` lines."""
+def contents(
+    corpus: Iterable[Any] | None = None, judgements: Iterable[str] | None = None
+) -> dict[str, bytes]:
+    """The files by name; ``corpus`` holds movies or lines, ``judgements`` lines."""
     movies = [movie(*row) for row in MOVIES] if corpus is None else corpus
     texts = {
         "movies-corpus.jsonl.gz": [m if isinstance(m, str) else json.dumps(m) for m in movies],
         "movies-judgments.tsv.gz": lines() if judgements is None else judgements,
     }
+    return {
+        name: gzip.compress("".join(f"{line}\n" for line in content).encode(), mtime=0)
+        for name, content in texts.items()
+    }
+
+
+def write(path: Path, **files: Any) -> Path:
+    """Write the archive of the files that :func:`contents` makes."""
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in texts.items():
-            data = "".join(f"{line}\n" for line in content).encode()
-            archive.writestr(f"MSRD/{name}", gzip.compress(data, mtime=0))
+        for name, content in contents(**files).items():
+            archive.writestr(f"MSRD/{name}", content)
     return path

@@ -82,9 +82,10 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "fetch",
         _fetch,
         "download archives that need no form and no browser",
-        "Download archives into the raw folder. An interrupted download resumes where it "
-        "stopped; the file appears only once its digest has been verified.",
-        "example: directrank data fetch web10k_catboost --accept-licence",
+        "Download archives, or folders of files, into the raw folder. An interrupted download "
+        "resumes where it stopped; what was fetched appears only once its digests have been "
+        "verified.",
+        "example: directrank data fetch msrd --accept-licence",
     )
     for command, number, default in (
         (status, "*", " (default: all data sets that have an archive)"),

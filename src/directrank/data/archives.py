@@ -89,8 +89,12 @@ class Archive(abc.ABC):
         )
 
 
-def open_archive(path: str | Path) -> Archive:
+def open_archive(path: str | Path, name: str | None = None) -> Archive:
     """Open a container of the kind that its name says; a folder counts as one.
+
+    Args:
+        path: the file or folder.
+        name: the name that says of which kind the file is, if it is not its own.
 
     Raises:
         DataError: it is of an unknown kind, damaged, hostile, or a rar without a program to read
@@ -101,7 +105,7 @@ def open_archive(path: str | Path) -> Archive:
         return _Folder(path)
     if not path.is_file():
         raise DataError("the file does not exist", "check the raw folder", file=path)
-    name = path.name.lower()
+    name = (name or path.name).lower()
     if name.endswith(".zip"):
         return _Zip(path)
     if name.endswith(".rar"):
@@ -111,6 +115,19 @@ def open_archive(path: str | Path) -> Archive:
     raise DataError(
         "is not an archive of a known kind", f"choose one of: {', '.join(SUFFIXES)}", file=path
     )
+
+
+def require_program(name: str) -> None:
+    """Make sure that the members of an archive called ``name`` can be read on this machine.
+
+    Raises:
+        DataError: it is a rar, and no program for rar archives is installed.
+    """
+    if name.lower().endswith(".rar"):
+        try:
+            rarfile.tool_setup()
+        except rarfile.RarCannotExec as error:
+            raise _no_rar_program(Path(name)) from error
 
 
 class _Folder(Archive):
@@ -176,6 +193,13 @@ class _Zip(_Packed):
         mode = info.external_attr >> 16
         return bool(stat.S_IFMT(mode)) and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
+    def _damaged(self, error: BaseException) -> DataError:
+        if isinstance(error, NotImplementedError):
+            return DataError(
+                f"cannot be read here: {error}", "unpack it into a folder beside it", file=self.path
+            )
+        return super()._damaged(error)
+
 
 class _Rar(_Packed):
     def _reader(self, path: Path) -> rarfile.RarFile:
@@ -185,21 +209,28 @@ class _Rar(_Packed):
         return not (info.is_dir() or info.is_file())
 
     def _damaged(self, error: BaseException) -> DataError:
-        elsewhere = f"on another machine and put the folder '{self.path.stem}' beside it"
         if isinstance(error, rarfile.RarCannotExec):
-            return DataError(
-                "needs a program that reads rar archives, but none is installed",
-                "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
-                f"{elsewhere}",
-                file=self.path,
-            )
+            return _no_rar_program(self.path)
         # Free programs for rar archives cannot read all of them.
         return DataError(
             f"is damaged, or the installed program for rar archives cannot read it: {error}",
-            f"install unrar, or unpack the archive {elsewhere}; if that fails too, get the archive "
-            "again",
+            f"install unrar, or unpack the archive {_elsewhere(self.path)}; if that fails too, get "
+            "the archive again",
             file=self.path,
         )
+
+
+def _no_rar_program(path: Path) -> DataError:
+    return DataError(
+        "needs a program that reads rar archives, but none is installed",
+        "install unrar, unar, 7zip or bsdtar (libarchive-tools), or unpack the archive "
+        f"{_elsewhere(path)}",
+        file=path,
+    )
+
+
+def _elsewhere(path: Path) -> str:
+    return f"on another machine and put the folder '{path.stem}' beside it"
 
 
 class _Tar(Archive):
@@ -317,6 +348,7 @@ _DAMAGE = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
+    # zipfile raises it for a compression or a version of the format that it does not know.
     NotImplementedError,
     OSError,
     UnicodeDecodeError,

@@ -26,14 +26,26 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """An archive as published; unknown properties are None."""
+    """An archive as published; unknown properties are None.
+
+    Attributes:
+        urls: addresses of the archive or, if it is published as single files, of their folder.
+        files: the digest of each of these files by its path in the folder: a sha256, or the
+            40 digits by which git names the content.
+    """
 
     name: str
     bytes: int | None = None
     sha256: str | None = None
     md5: str | None = None
     urls: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     by_hand: str | None = None
+
+    @property
+    def target(self) -> str:
+        """The name under which it is fetched: the file's, or that of a folder of files."""
+        return _stem(self.name) if self.files else self.name
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,13 @@ class Entry:
         folds = [None] if self.folds is None else range(1, self.folds + 1)
         return [split_name(fold, split) for fold in folds for split in SPLITS]
 
+    @property
+    def has_all_digests(self) -> bool:
+        """Whether the content of an archive can be verified without a digest of the archive."""
+        if self.extractor is not None:
+            return bool(self.sha256)
+        return all(split_name(fold, split) in self.sha256 for fold, split in self.files)
+
 
 def load(path: str | Path | None = None) -> dict[str, Entry]:
     """All entries of a catalogue, by name.
@@ -153,7 +172,7 @@ def fingerprint(entry: Entry) -> str:
     for key in ("page", "licence", "quirks"):
         del content[key]
     for archive in content["archives"]:
-        del archive["urls"], archive["by_hand"]
+        del archive["urls"], archive["files"], archive["by_hand"]
     if entry.name in standins.names():
         content["profile"] = standins.profile(entry.name)
     return digest_of(content)[:16]
@@ -167,6 +186,11 @@ def raw_folder(raw: str | Path | None = None) -> Path:
 def is_plain_http(url: str) -> bool:
     """Whether content from ``url`` could be changed in transit."""
     return not url.lower().startswith("https://")
+
+
+def is_sha256(digest: str | None) -> bool:
+    """Whether a digest protects content that could be changed in transit, unlike an md5."""
+    return digest is not None and len(digest) == 64
 
 
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:
@@ -246,7 +270,9 @@ def describe_missing(entry: Entry) -> str:
         lines.append(f"    licence: {entry.licence}")
     for archive in entry.archives:
         size = f", {archive.bytes:_} bytes".replace("_", " ") if archive.bytes else ""
-        lines.append(f"    file:    {archive.name}{size}")
+        folder = f", or a folder {archive.target} of these files:" if archive.files else ""
+        lines.append(f"    file:    {archive.name}{size}{folder}")
+        lines.extend(f"             {path}" for path in archive.files)
         if archive.sha256:
             lines.append(f"    sha256:  {archive.sha256}")
         if archive.md5:
@@ -288,7 +314,8 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     values["quirks"] = tuple(values.get("quirks", ()))
     entry = Entry(name=name, **values)
     for archive in entry.archives:
-        if archive.sha256 is None and any(is_plain_http(url) for url in archive.urls):
+        fetched = archive.files.values() or [archive.sha256]
+        if not all(map(is_sha256, fetched)) and any(map(is_plain_http, archive.urls)):
             raise ConfigError(
                 f"data set '{name}': '{archive.name}' has a plain http address and no sha256",
                 "give its sha256, which protects its content, or an https address, or name "

@@ -1,5 +1,6 @@
 """Download archives unattended from mirrors: resumable, verified, and complete or absent.
 
+A file is verified by its digest; an archive of which none is known, by those of all files in it.
 Addresses use https. Some publishers offer only plain http, which is accepted, also as the target of
 a redirect, only if the catalogue has the file's sha256, which protects the content.
 """
@@ -11,13 +12,15 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from directrank.data import catalog
-from directrank.data.catalog import ArchiveFile, Entry
+from directrank.data.archives import open_archive, require_program
+from directrank.data.catalog import Entry
 from directrank.system import locks
 from directrank.system.errors import DataError
 from directrank.system.progress import Progress
@@ -39,10 +42,10 @@ def fetch(
     pause: float = 2.0,
     progress: ProgressCall = lambda done, of, text: None,
 ) -> Path:
-    """Fetch the archive of a data set into the folder ``raw``.
+    """Fetch the archive of a data set, or the folder of its files, into the folder ``raw``.
 
-    Bytes are collected in ``.NAME.part``, from which a later call resumes. The file gets its name
-    only once its size and digest match the catalogue.
+    Bytes are collected in ``.NAME.part``, from which a later call resumes. A file gets its name
+    only once its size and digest match the catalogue, and a folder once it has all its files.
 
     Args:
         entry: the data set.
@@ -54,8 +57,8 @@ def fetch(
         progress: called as ``progress(bytes, of, text)``; ``of`` is None if it is unknown.
 
     Raises:
-        DataError: it cannot be fetched unattended, the licence is not accepted, or no mirror
-            returned the right file; the message gives the reason for each.
+        DataError: it cannot be fetched unattended or not be verified, the licence is not accepted,
+            or no mirror returned the right file; the message gives the reason for each.
     """
     archive = next((item for item in entry.archives if item.urls), None)
     if archive is None:
@@ -67,28 +70,23 @@ def fetch(
             f"the licence of '{entry.name}' is not accepted: {entry.licence}",
             f"read it at {entry.page}; if you accept it, add --accept-licence",
         )
-    target = Path(raw) / archive.name
+    target = Path(raw) / archive.target
     if target.exists():
         return target
-    Path(raw).mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    failures = []
-    with open(part, "ab") as lock:
-        if not locks.lock(lock, wait=False):
-            raise DataError(
-                "is being fetched by another process", "wait until it has finished", file=target
-            )
-        for url in archive.urls:
-            reason = _from_mirror(url, archive, part, attempts, timeout, pause, progress)
-            if reason is None:
-                os.replace(part, target)
-                return target
-            failures.append(f"  {url}: {reason}")
-        if part.stat().st_size == 0:
-            part.unlink()
-    raise DataError(
-        f"no mirror provided {archive.name}:\n" + "\n".join(failures), _by_hand(entry, raw)
-    )
+    digest = archive.sha256 or archive.md5
+    if not archive.files:
+        if digest is None:
+            require_program(archive.name)
+        wanted = _Wanted(archive.name, archive.urls, archive.bytes, digest, entry)
+        return _obtain(wanted, target, raw, attempts, timeout, pause, progress)
+    folder = _part(target)
+    for path, digest in archive.files.items():
+        urls = tuple(f"{url}/{path}" for url in archive.urls)
+        wanted = _Wanted(path, urls, None, digest, entry)
+        if not (folder / path).exists():
+            _obtain(wanted, folder / path, raw, attempts, timeout, pause, progress)
+    os.replace(folder, target)
+    return target
 
 
 def fetch_missing(
@@ -124,6 +122,53 @@ def fetch_missing(
     return failures
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """A file to fetch: its addresses, and what is known of it."""
+
+    name: str
+    urls: tuple[str, ...]
+    bytes: int | None
+    digest: str | None
+    entry: Entry
+
+
+def _part(target: Path) -> Path:
+    """What is incomplete until it becomes ``target``."""
+    return target.with_name(f".{target.name}.part")
+
+
+def _obtain(
+    wanted: _Wanted,
+    target: Path,
+    raw: str | Path,
+    attempts: int,
+    timeout: float,
+    pause: float,
+    progress: ProgressCall,
+) -> Path:
+    """Fetch one file from the first mirror that has it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = _part(target)
+    failures = []
+    with open(part, "ab") as lock:
+        if not locks.lock(lock, wait=False):
+            raise DataError(
+                "is being fetched by another process", "wait until it has finished", file=target
+            )
+        for url in wanted.urls:
+            reason = _from_mirror(url, wanted, part, attempts, timeout, pause, progress)
+            if reason is None:
+                os.replace(part, target)
+                return target
+            failures.append(f"  {url}: {reason}")
+        if part.stat().st_size == 0:
+            part.unlink()
+    raise DataError(
+        f"no mirror provided {wanted.name}:\n" + "\n".join(failures), _by_hand(wanted.entry, raw)
+    )
+
+
 def _by_hand(entry: Entry, raw: str | Path) -> str:
     names = " or ".join(archive.name for archive in entry.archives) or f"{entry.name}.zip"
     return f"get {names} from {entry.page} with a browser and put it into {Path(raw).resolve()}"
@@ -139,7 +184,7 @@ class _TryAgainError(Exception):
 
 def _from_mirror(
     url: str,
-    archive: ArchiveFile,
+    wanted: _Wanted,
     part: Path,
     attempts: int,
     timeout: float,
@@ -153,8 +198,8 @@ def _from_mirror(
             time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
         resumed = part.stat().st_size > 0
         try:
-            _transfer(url, archive, part, timeout, progress)
-            problem = _differs(archive, part)
+            _transfer(url, wanted, part, timeout, progress)
+            problem = _differs(wanted, part)
             if problem is None:
                 return None
             # A part from an earlier call or another mirror may be at fault, so try again from the
@@ -175,11 +220,11 @@ def _from_mirror(
 
 
 def _transfer(
-    url: str, archive: ArchiveFile, part: Path, timeout: float, progress: ProgressCall
+    url: str, wanted: _Wanted, part: Path, timeout: float, progress: ProgressCall
 ) -> None:
     """Append missing bytes to ``part`` until the connection ends."""
     have = part.stat().st_size
-    if archive.bytes is not None and have == archive.bytes:
+    if wanted.bytes is not None and have == wanted.bytes:
         return
     # Ask for the identity encoding, because digests are of the file, and ranges count sent bytes.
     headers = {"Accept-Encoding": "identity"}
@@ -188,7 +233,7 @@ def _transfer(
     with requests.Session() as session:
         session.max_redirects = 10
         with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
-            _refuse_plain_http(archive, [hop.url for hop in (*response.history, response)])
+            _refuse_plain_http(wanted, [hop.url for hop in (*response.history, response)])
             if response.status_code == 416:
                 _empty(part)
                 raise _TryAgainError("the server refused the range")
@@ -204,9 +249,9 @@ def _transfer(
                 _empty(part)
                 have = 0
             total = _total(response, have)
-            if archive.bytes is not None and total is not None and total != archive.bytes:
-                raise _WrongFileError(f"the file has {total} bytes, expected {archive.bytes}")
-            most = archive.bytes or total
+            if wanted.bytes is not None and total is not None and total != wanted.bytes:
+                raise _WrongFileError(f"the file has {total} bytes, expected {wanted.bytes}")
+            most = wanted.bytes or total
             if most is not None and shutil.disk_usage(part.parent).free < most - have:
                 raise DataError(
                     f"{most - have} more bytes do not fit on the disk", "free some space", file=part
@@ -215,16 +260,16 @@ def _transfer(
                 for block in response.iter_content(_BLOCK):
                     file.write(block)
                     have += len(block)
-                    if archive.bytes is not None and have > archive.bytes:
+                    if wanted.bytes is not None and have > wanted.bytes:
                         file.truncate(0)
-                        raise _WrongFileError(f"sent more than the expected {archive.bytes} bytes")
-                    progress(have, most, archive.name)
+                        raise _WrongFileError(f"sent more than the expected {wanted.bytes} bytes")
+                    progress(have, most, wanted.name)
             if most is not None and have < most:
                 raise _TryAgainError(f"the connection ended after {have} of {most} bytes")
 
 
-def _refuse_plain_http(archive: ArchiveFile, urls: Iterable[str]) -> None:
-    if archive.sha256 is None and any(catalog.is_plain_http(url) for url in urls):
+def _refuse_plain_http(wanted: _Wanted, urls: Iterable[str]) -> None:
+    if not catalog.is_sha256(wanted.digest) and any(catalog.is_plain_http(url) for url in urls):
         raise _WrongFileError(
             "the address is plain http, and no sha256 is known that would protect the file"
         )
@@ -245,20 +290,36 @@ def _total(response: requests.Response, have: int) -> int | None:
     return have + int(length) if length.isdigit() else None
 
 
-def _differs(archive: ArchiveFile, part: Path) -> str | None:
-    """The reason why ``part`` is not the archive, or None."""
+def _differs(wanted: _Wanted, part: Path) -> str | None:
+    """The reason why ``part`` is not the file, or None."""
     size = part.stat().st_size
-    if archive.bytes is not None and size != archive.bytes:
-        return f"the file has {size} bytes, expected {archive.bytes}"
-    for kind in ("sha256", "md5"):
-        expected = getattr(archive, kind)
-        if expected is not None:
-            with open(part, "rb") as file:
-                digest = hashlib.file_digest(file, kind).hexdigest()
-            if digest != expected:
-                return f"its {kind} is {digest}, expected {expected}"
-            return None
-    return "the catalogue has no digest of it, so it cannot be verified"
+    if wanted.bytes is not None and size != wanted.bytes:
+        return f"the file has {size} bytes, expected {wanted.bytes}"
+    if wanted.digest is None:
+        return _content_differs(wanted, part)
+    kind, start = {
+        32: ("md5", hashlib.md5),
+        40: ("git name", lambda: hashlib.sha1(b"blob %d\0" % size)),
+        64: ("sha256", hashlib.sha256),
+    }[len(wanted.digest)]
+    with open(part, "rb") as file:
+        digest = hashlib.file_digest(file, start).hexdigest()
+    return None if digest == wanted.digest else f"its {kind} is {digest}, expected {wanted.digest}"
+
+
+def _content_differs(wanted: _Wanted, part: Path) -> str | None:
+    """The reason why the files in the archive ``part`` are not the right ones, or None."""
+    if not wanted.entry.has_all_digests:
+        return "the catalogue has no digest of it, so it cannot be verified"
+    # Here, because it compiles loops, which those that fetch nothing need not wait for.
+    from directrank.data.prepare import verified_files
+
+    try:
+        verified_files(wanted.entry, open_archive(part, wanted.name))
+    except DataError as error:
+        member = (error.file or "").rpartition(f"{part.name}/")[2] if error.file else ""
+        return f"{member or wanted.name}: {error.what}"
+    return None
 
 
 def _empty(part: Path) -> None:

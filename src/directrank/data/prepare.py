@@ -83,7 +83,8 @@ def prepare(
     if entry.extractor is not None:
         return _extract(entry, path, fold, out, note)
     folds = _folds(entry, fold, out)
-    reader = _Reader(entry, path, threads, note)
+    note(f"opening {path}")
+    reader = _Reader(entry, open_archive(path), threads, note)
     with prepared.replacing(out) as folder, Quarantine(quarantine) as bin_:
         reader.quarantine = bin_
         with Store(folder / "store", entry.features) as store:
@@ -132,28 +133,39 @@ def verify(
     if entry.generator is not None:
         raise ConfigError(f"data set '{name}' is generated and has no archive", "nothing to verify")
     path = catalog.require([entry], raw)[name]
+    note(f"opening {path}")
+    files = verified_files(entry, open_archive(path), note)
+    return {"archive": _archive_record(entry, path), "files": files}
+
+
+def verified_files(
+    entry: Entry, archive: Archive, note: Note = lambda text: None
+) -> dict[str, dict[str, Any]]:
+    """Path, size and digest of every file of an archive that ``entry`` needs, by its name.
+
+    Raises:
+        DataError: a digest differs from the catalogue's, or a file is missing or damaged.
+    """
     if entry.extractor is not None:
-        files = _members(entry, open_archive(path))
-        return {"archive": _archive_record(entry, path), "files": files}
-    reader = _Reader(entry, path, 1, note)
+        return _members(entry, archive)
+    reader = _Reader(entry, archive, 1, note)
     for fold, split in entry.files:
         with reader.open(fold, split) as stream:
             while stream.read(1 << 20):
                 pass
-    return reader.record()
+    return reader.files
 
 
 class _Reader:
     """The files of one data set in an archive, hashed while they are read."""
 
-    def __init__(self, entry: Entry, path: Path, threads: int, note: Note) -> None:
+    def __init__(self, entry: Entry, archive: Archive, threads: int, note: Note) -> None:
         self.entry = entry
         self.threads = threads
         self.note = note
         self.quarantine = Quarantine(None)
-        note(f"opening {path}")
-        self.archive: Archive = open_archive(path)
-        self.members = _locate(entry, self.archive)
+        self.archive = archive
+        self.members = _locate(entry, archive)
         self.format = TextFormat(
             entry.features,
             **{key: value for key, value in entry.text.items() if key != "split_queries"},
