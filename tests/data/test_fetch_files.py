@@ -237,6 +237,17 @@ def test_an_archive_without_a_file_is_refused(tmp_path, by_content):
     assert list((tmp_path / "raw").iterdir()) == []
 
 
+def test_an_archive_with_copies_that_have_no_digest_is_refused(tmp_path, by_content):
+    pack, files, _, one, server, entry = by_content
+    copies = {
+        path.replace(".txt", ".parquet") if path == one else path: files[path] for path in files
+    }
+    server.content = pack(tmp_path, copies)
+    with pytest.raises(DataError, match="of which the catalogue has no digest"):
+        get(entry, tmp_path / "raw")
+    assert list((tmp_path / "raw").iterdir()) == []
+
+
 def test_what_is_no_archive_is_refused(tmp_path, by_content):
     *_, server, entry = by_content
     server.content = b"<html>please log in</html>"

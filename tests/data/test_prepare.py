@@ -218,6 +218,23 @@ def test_features_that_are_never_used_are_dropped_if_the_catalogue_says_so(world
     world.fails("3 features are in use, expected 4")
 
 
+@pytest.mark.parametrize(("accepted", "passes"), [([4, 3], True), ([3, 2], True), ([5, 4], False)])
+def test_counts_of_features_on_which_sources_differ_are_said_and_do_not_stop(
+    world, accepted, passes
+):
+    world.zip(
+        {"train.txt": "1 qid:1 2:5\n", "vali.txt": "1 qid:2 4:-1\n", "test.txt": "1 qid:3 7:1\n"}
+    )
+    world.declare(features=9, drop_unused_features=True, expect={"active_features": accepted})
+    counts = " or ".join(map(str, accepted))
+    notes: list[str] = []
+    if passes:
+        world.prepare(note=notes.append)
+        assert f"warning: 3 features are in use; sources say {counts}" in notes
+    else:
+        world.fails(f"3 features are in use, expected {counts}")
+
+
 def test_split_queries_are_refused_or_merged(world):
     text = "0 qid:1 1:1\n1 qid:2 1:2\n2 qid:1 1:3\n"
     world.zip({"train.txt": text, "vali.txt": PARTS[1], "test.txt": PARTS[2]})
@@ -598,7 +615,8 @@ def test_every_layout_of_the_catalogue_is_found(tmp_path, name, number):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for path in [*members.values(), "Top/readme.txt"]:
             archive.writestr(path, "x")
-    assert _locate(entry, open_archive(tmp_path / "a.zip")) == members
+    found = _locate(entry, open_archive(tmp_path / "a.zip"))
+    assert found == {file: [path] for file, path in members.items()}
 
 
 def test_the_version_of_letor_that_is_wanted_is_chosen(tmp_path):
@@ -609,7 +627,7 @@ def test_the_version_of_letor_that_is_wanted_is_chosen(tmp_path):
                 for fold, split in entry.files:
                     archive.writestr(f"Gov/{version}/{task}/Fold{fold}/{split}.txt", "x")
     members = _locate(entry, open_archive(tmp_path / "Gov.zip"))
-    assert members[2, "vali"] == "Gov/QueryLevelNorm/2003_td_dataset/Fold2/vali.txt"
+    assert members[2, "vali"] == ["Gov/QueryLevelNorm/2003_td_dataset/Fold2/vali.txt"]
 
 
 def test_a_tar_in_a_tar_and_a_table_are_prepared(world, tmp_path):

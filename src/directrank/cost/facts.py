@@ -146,7 +146,7 @@ def _cubic(_: str, settings: str) -> Facts:
 def _features(name: str) -> int:
     # A user's own catalogue may lack the original of a stand-in.
     entry = catalog.load().get(name) or catalog.get(name, catalog.PACKAGED)
-    return int(entry.expect.get("active_features") or entry.features)
+    return next(iter(entry.active_features), entry.features)
 
 
 def _draw(

@@ -107,6 +107,12 @@ class Entry:
         return [split_name(fold, split) for fold in folds for split in SPLITS]
 
     @property
+    def active_features(self) -> list[int]:
+        """The numbers of features in use that are accepted, the published one first."""
+        expected = self.expect.get("active_features", [])
+        return expected if isinstance(expected, list) else [expected]
+
+    @property
     def has_all_digests(self) -> bool:
         """Whether the content of an archive can be verified without a digest of the archive."""
         if self.extractor is not None:

@@ -314,8 +314,11 @@ def _content_differs(wanted: _Wanted, part: Path) -> str | None:
     # Here, because it compiles loops, which those that fetch nothing need not wait for.
     from directrank.data.prepare import verified_files
 
+    known = wanted.entry.sha256
     try:
-        verified_files(wanted.entry, open_archive(part, wanted.name))
+        files = verified_files(wanted.entry, open_archive(part, wanted.name))
+        if wanted.entry.extractor is None and not files.keys() <= known.keys():
+            return "it has files of which the catalogue has no digest, so it cannot be verified"
     except DataError as error:
         member = (error.file or "").rpartition(f"{part.name}/")[2] if error.file else ""
         return f"{member or wanted.name}: {error.what}"

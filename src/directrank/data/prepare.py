@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Note = Callable[[str], None]
+_PARQUET = ".parquet"
 #: Queries that are copied together.
 _QUERIES = 1000
 #: Split by name → its range of queries in the store.
@@ -95,7 +97,7 @@ def prepare(
                 ranges = _write_ring(reader, store)
             else:
                 ranges = _write_splits(reader, store, folds)
-            numbers = _drop_unused(entry, store)
+            numbers = _drop_unused(entry, store, note)
         meta = {
             "name": name,
             "title": entry.title,
@@ -149,10 +151,11 @@ def verified_files(
     if entry.extractor is not None:
         return _members(entry, archive)
     reader = _Reader(entry, archive, 1, note)
-    for fold, split in entry.files:
-        with reader.open(fold, split) as stream:
-            while stream.read(1 << 20):
-                pass
+    for (fold, split), members in reader.members.items():
+        for member in members:
+            with reader.open(split_name(fold, split), member) as stream:
+                while stream.read(1 << 20):
+                    pass
     return reader.files
 
 
@@ -166,6 +169,8 @@ class _Reader:
         self.quarantine = Quarantine(None)
         self.archive = archive
         self.members = _locate(entry, archive)
+        if any(member.endswith(_PARQUET) for member in chain.from_iterable(self.members.values())):
+            note("Parquet copies have no known digest: their counts alone are compared")
         self.format = TextFormat(
             entry.features,
             **{key: value for key, value in entry.text.items() if key != "split_queries"},
@@ -173,43 +178,55 @@ class _Reader:
         self.files: dict[str, dict[str, Any]] = {}
         self.groups: dict[int, int] | None = None
 
-    def where(self, fold: int | None, split: str) -> str:
+    def where(self, member: str) -> str:
         """The name of a file in messages."""
-        return f"{self.archive.path.name}/{self.members[fold, split]}"
+        return f"{self.archive.path.name}/{member}"
 
     @contextlib.contextmanager
-    def open(self, fold: int | None, split: str) -> Iterator[RawIOBase]:
-        """Open the file as a stream; its digest is compared once it has been read to its end."""
-        member = self.members[fold, split]
+    def open(self, name: str, member: str) -> Iterator[RawIOBase]:
+        """Open a file of the split ``name`` as a stream.
+
+        Its digest is compared once it has been read to its end.
+        """
         self.note(f"reading {member}")
         with self.archive.open(member) as raw_stream:
             stream = _Hashing(raw_stream)
             yield stream
-        name = split_name(fold, split)
+        if member.endswith(_PARQUET):
+            name = f"{name}/{member.rpartition('/')[2]}"
         digest = stream.digest.hexdigest()
         expected = self.entry.sha256.get(name)
         if expected is not None and digest != expected:
             raise DataError(
                 f"differs from the published file: its sha256 is {digest}, expected {expected}",
                 f"get the archive again from {self.entry.page}",
-                file=self.where(fold, split),
+                file=self.where(member),
             )
         self.files[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
 
-    def blocks(self, stream: RawIOBase, fold: int | None, split: str) -> Iterator[Block]:
-        """The documents of a file that :meth:`open` opened."""
-        where = self.where(fold, split)
-        handler = self.quarantine.handler(where)
-        return parse(stream, self.format, where, threads=self.threads, on_error=handler)
+    def blocks(self, fold: int | None, split: str) -> Iterator[Block]:
+        """The documents of a split's files."""
+        for member in self.members[fold, split]:
+            where = self.where(member)
+            with self.open(split_name(fold, split), member) as stream:
+                if member.endswith(_PARQUET):
+                    # Here, because pyarrow takes long to load, and few data sets need it.
+                    from directrank.data import parquet_lists
+
+                    yield from parquet_lists.parse(
+                        stream, self.entry.features, where, self.format.clip
+                    )
+                    continue
+                handler = self.quarantine.handler(where)
+                yield from parse(stream, self.format, where, threads=self.threads, on_error=handler)
 
     def write_part(self, store: Store, name: str, fold: int | None, split: str) -> None:
         """Parse a file into the part ``name`` of the store."""
         merge = self.entry.text.get("split_queries") == "merge"
-        queries = QueryIndex(self.where(fold, split), merge)
-        with self.open(fold, split) as stream:
-            for block in self.blocks(stream, fold, split):
-                queries.add(block)
-                store.append(block.features, block.labels)
+        queries = QueryIndex(self.where(self.members[fold, split][0]), merge)
+        for block in self.blocks(fold, split):
+            queries.add(block)
+            store.append(block.features, block.labels)
         rows = queries.merged_rows()
         if rows is None:
             offsets, ids = queries.offsets(), queries.query_ids()
@@ -319,23 +336,42 @@ class _Hashing(RawIOBase):
         return count
 
 
-def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], str]:
-    """The member of every file, by the first layout of which all files exist."""
+def _places(end: str, archive: Archive) -> list[list[str]]:
+    """The members that are the file ``end``, for every place in which it is found.
+
+    They are one file of text or, for want of it, Parquet files in their order: train.parquet,
+    train-0….parquet, or those in a folder train.
+    """
+    texts = _ending_with(end, archive)
+    if texts:
+        return [[path] for path in texts]
+    bare = re.escape(end.rpartition(".")[0])
+    copies = re.compile(rf"((?:.*/)?){bare}(?:[-/][^/]*)?{re.escape(_PARQUET)}")
+    places: dict[str, list[str]] = {}
+    for path in sorted(archive.members):
+        if match := copies.fullmatch(path):
+            places.setdefault(match[1], []).append(path)
+    return list(places.values())
+
+
+def _locate(entry: Entry, archive: Archive) -> dict[tuple[int | None, str], list[str]]:
+    """The members of every file, by the first layout of which all files exist."""
     missing: list[str] = []
     for layout in entry.layouts:
-        members: dict[tuple[int | None, str], str] = {}
+        members: dict[tuple[int | None, str], list[str]] = {}
         lacking = []
         for fold, split in entry.files:
             end = layout.member(fold, split)
-            fits = _ending_with(end, archive) if end else []
-            if len(fits) > 1:
+            places = _places(end, archive) if end else []
+            if len(places) > 1:
+                found = sorted(chain.from_iterable(places))
                 raise DataError(
-                    f"contains '{end}' in several places: {', '.join(sorted(fits)[:4])}",
+                    f"contains '{end}' in several places: {', '.join(found[:4])}",
                     "keep only one version of the data in it",
                     file=archive.path,
                 )
-            if fits:
-                members[fold, split] = fits[0]
+            if places:
+                members[fold, split] = places[0]
             else:
                 lacking.append(end or split)
         if not lacking:
@@ -453,7 +489,7 @@ def _check_same(
     """
     expected = store.queries(*queries)
     names = ", ".join(f"S{part}" for part in parts)
-    where = reader.where(fold, split)
+    where = reader.where(reader.members[fold, split][0])
     ids = np.repeat(expected.query_ids, expected.lengths)
     merge = reader.entry.text.get("split_queries") == "merge"
     row = 0
@@ -466,40 +502,42 @@ def _check_same(
             line=line,
         )
 
-    with reader.open(fold, split) as stream:
-        if merge:
-            raise ConfigError(
-                f"data set '{reader.entry.name}': queries of cyclic folds cannot be merged",
-                "set 'cyclic: false'",
-            )
-        for block in reader.blocks(stream, fold, split):
-            rows = slice(row, row + len(block.labels))
-            if rows.stop > expected.n_documents:
-                raise differs(int(block.lines[expected.n_documents - row]))
-            same = (
-                (block.query_ids == ids[rows])
-                & (block.labels == expected.labels[rows])
-                & (block.features == expected.features[rows]).all(axis=1)
-            )
-            if not same.all():
-                raise differs(int(block.lines[np.argmin(same)]))
-            row = rows.stop
+    if merge:
+        raise ConfigError(
+            f"data set '{reader.entry.name}': queries of cyclic folds cannot be merged",
+            "set 'cyclic: false'",
+        )
+    for block in reader.blocks(fold, split):
+        rows = slice(row, row + len(block.labels))
+        if rows.stop > expected.n_documents:
+            raise differs(int(block.lines[expected.n_documents - row]))
+        same = (
+            (block.query_ids == ids[rows])
+            & (block.labels == expected.labels[rows])
+            & (block.features == expected.features[rows]).all(axis=1)
+        )
+        if not same.all():
+            raise differs(int(block.lines[np.argmin(same)]))
+        row = rows.stop
     if row != expected.n_documents:
         raise differs(None)
 
 
-def _drop_unused(entry: Entry, store: Store) -> list[int] | None:
+def _drop_unused(entry: Entry, store: Store, note: Note) -> list[int] | None:
     """Drop columns of zeros, if the catalogue says so; return the numbers of the others."""
     if not entry.drop_unused_features:
         return None
     used = np.flatnonzero(store.non_zero)
-    expected = entry.expect.get("active_features")
-    if expected is not None and len(used) != expected:
+    expected = entry.active_features
+    if expected and len(used) not in expected:
         raise DataError(
-            f"{len(used)} features are in use, expected {expected}",
+            f"{len(used)} features are in use, expected {' or '.join(map(str, expected))}",
             f"check the archive against {entry.page}",
             file=entry.name,
         )
+    if len(expected) > 1:
+        counts = " or ".join(map(str, expected))
+        note(f"warning: {len(used)} features are in use; sources say {counts}")
     store.keep_columns(used)
     return (used + 1).tolist()
 
