@@ -19,10 +19,11 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from directrank.data.archives import open_archive
-from directrank.data.msrd.features import as_lists, features
-from directrank.data.msrd.source import Movies, answers, communities, folds, read
-from directrank.data.msrd.text import trigrams, words
+from directrank.data.msrd.features import features
+from directrank.data.msrd.source import answers, communities, folds, read
 from directrank.data.prepared import ring_split
+from directrank.data.text.judged import Judged, as_lists
+from directrank.data.text.words import trigrams, words
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.system.seeds import numpy_stream
@@ -40,7 +41,7 @@ def main(archive: str) -> None:
     """Measure both splits and write the table."""
     collection = read(open_archive(archive))
     answering = answers(collection)
-    group, part = folds(answering, communities(answering, len(collection.movies)), 5)
+    group, part = folds(answering, communities(answering, len(collection.documents)), 5)
     names, values = features(collection)
     lists = as_lists(collection, values, group)
     kept = np.flatnonzero(part >= 0)
@@ -73,7 +74,7 @@ def shared_answers(answering: list[np.ndarray], split: Mapping[str, np.ndarray])
     return float(np.mean([np.isin(answering[query], trained).any() for query in split["test"]]))
 
 
-def near_duplicates(collection: Movies, split: Mapping[str, np.ndarray]) -> float:
+def near_duplicates(collection: Judged, split: Mapping[str, np.ndarray]) -> float:
     """Share of the test queries that are near duplicates of a training query."""
     runs = CountVectorizer(analyzer=lambda query: trigrams(words(query)), binary=True)
     counts = runs.fit_transform(collection.queries)

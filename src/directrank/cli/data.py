@@ -220,7 +220,7 @@ def _verify(options: argparse.Namespace) -> None:
         if entry.generator or catalog.find_archive(entry, raw) is None:
             continue
         verified = verify(entry.name, raw, catalogue=options.catalogue, note=_note)
-        known = sum(name in entry.sha256 for name in verified["files"])
+        known = sum(name in entry.digests for name in verified["files"])
         print(
             f"{entry.name}: {verified['archive']['name']} is intact; {known} of "
             f"{len(verified['files'])} files were compared with a known digest"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -113,10 +114,18 @@ class Entry:
         return expected if isinstance(expected, list) else [expected]
 
     @property
+    def digests(self) -> dict[str, str]:
+        """The known digest of each file, by its split or, for an extractor, by its name."""
+        if self.extractor is None:
+            return dict(self.sha256)
+        single = chain.from_iterable(archive.files.items() for archive in self.archives)
+        return {path.rpartition("/")[2]: digest for path, digest in single} | dict(self.sha256)
+
+    @property
     def has_all_digests(self) -> bool:
         """Whether the content of an archive can be verified without a digest of the archive."""
         if self.extractor is not None:
-            return bool(self.sha256)
+            return bool(self.digests)
         return all(split_name(fold, split) in self.sha256 for fold, split in self.files)
 
 

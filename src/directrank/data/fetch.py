@@ -23,6 +23,7 @@ from directrank.data.archives import open_archive, require_program
 from directrank.data.catalog import Entry
 from directrank.system import locks
 from directrank.system.errors import DataError
+from directrank.system.io import git_hash
 from directrank.system.progress import Progress
 
 ProgressCall = Callable[[int, int | None, str], None]
@@ -299,7 +300,7 @@ def _differs(wanted: _Wanted, part: Path) -> str | None:
         return _content_differs(wanted, part)
     kind, start = {
         32: ("md5", hashlib.md5),
-        40: ("git name", lambda: hashlib.sha1(b"blob %d\0" % size)),
+        40: ("git name", lambda: git_hash(size)),
         64: ("sha256", hashlib.sha256),
     }[len(wanted.digest)]
     with open(part, "rb") as file:
@@ -314,10 +315,9 @@ def _content_differs(wanted: _Wanted, part: Path) -> str | None:
     # Here, because it compiles loops, which those that fetch nothing need not wait for.
     from directrank.data.prepare import verified_files
 
-    known = wanted.entry.sha256
     try:
         files = verified_files(wanted.entry, open_archive(part, wanted.name))
-        if wanted.entry.extractor is None and not files.keys() <= known.keys():
+        if wanted.entry.extractor is None and not files.keys() <= wanted.entry.digests.keys():
             return "it has files of which the catalogue has no digest, so it cannot be verified"
     except DataError as error:
         member = (error.file or "").rpartition(f"{part.name}/")[2] if error.file else ""

@@ -618,24 +618,28 @@ def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
         DataError: a file for which the catalogue has a digest is missing or different.
     """
     files: dict[str, dict[str, Any]] = {}
-    for member in sorted(archive.members):
+    git_names: dict[str, str] = {}
+    for member, size in sorted(archive.members.items()):
+        git_name = io.git_hash(size)
         with archive.open(member) as raw_stream:
             stream = _Hashing(raw_stream)
-            while stream.read(1 << 20):
-                pass
-        digest = stream.digest.hexdigest()
-        files[member.split("/")[-1]] = {"path": member, "bytes": stream.bytes, "sha256": digest}
-    for name, expected in entry.sha256.items():
+            while block := stream.read(1 << 20):
+                git_name.update(block)
+        digest, name = stream.digest.hexdigest(), member.split("/")[-1]
+        files[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
+        git_names[name] = git_name.hexdigest()
+    for name, expected in entry.digests.items():
         if name not in files:
             raise DataError(
                 f"contains no file {name}",
                 f"get the archive again from {entry.page}",
                 file=archive.path,
             )
-        if files[name]["sha256"] != expected:
+        kind = "sha256" if catalog.is_sha256(expected) else "git name"
+        found = files[name]["sha256"] if kind == "sha256" else git_names[name]
+        if found != expected:
             raise DataError(
-                f"differs from the published file: its sha256 is {files[name]['sha256']}, expected "
-                f"{expected}",
+                f"differs from the published file: its {kind} is {found}, expected {expected}",
                 f"get the archive again from {entry.page}",
                 file=archive.path / files[name]["path"],
             )

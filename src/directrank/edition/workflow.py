@@ -198,9 +198,10 @@ class Workflow:
         return self.study.data[wildcards.key].name
 
     def data_code(self, wildcards: Any) -> str:
-        """A digest of the code that makes a prepared data set, including its generator."""
-        generator = catalog.get(self.data_name(wildcards)).generator
-        return code("directrank.data.prepare", *([generator.split(":")[0]] if generator else []))
+        """A digest of the code that makes a prepared data set, with its generator or extractor."""
+        entry = catalog.get(self.data_name(wildcards))
+        own = entry.generator or entry.extractor
+        return code("directrank.data.prepare", *([own.split(":")[0]] if own else []))
 
     def data_entry(self, wildcards: Any) -> str:
         """A digest of the catalogue's entry for a data set."""

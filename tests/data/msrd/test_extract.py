@@ -26,7 +26,7 @@ def world(tmp_path):
     (tmp_path / "raw").mkdir()
     write(tmp_path / "raw/MSRD.zip")
     entry = yaml.safe_load((ROOT / "data/datasets.yaml").read_text())["datasets"]["msrd"]
-    for key in ("sha256", "expect"):
+    for key in ("sha256", "expect", "archives"):
         del entry[key]
     entry["folds"] = 3
     (tmp_path / "datasets.yaml").write_text(yaml.safe_dump({"datasets": {"msrd": entry}}))

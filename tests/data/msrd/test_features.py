@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from directrank.data.archives import open_archive
 from directrank.data.msrd.features import FIELDS, features
 from directrank.data.msrd.source import read
-from directrank.data.msrd.text import trigrams, words
+from directrank.data.text.words import trigrams, words
 from msrd_archive import write
 
 
@@ -24,13 +24,13 @@ def extracted(tmp_path_factory):
 
 def pairs(collection):
     """Position, words of the query, and movie of each pair."""
-    judged = zip(collection.query, collection.movie, strict=True)
+    judged = zip(collection.query, collection.document, strict=True)
     for number, (query, movie) in enumerate(judged):
         yield number, words(collection.queries[query]), movie
 
 
 def texts(collection, field):
-    return [words(FIELDS[field](movie)) for movie in collection.movies]
+    return [words(FIELDS[field](movie)) for movie in collection.documents]
 
 
 def test_every_feature_has_a_name_of_its_own_and_is_finite(extracted):
@@ -84,9 +84,9 @@ def test_tfidf_is_the_cosine_of_scikit_learns_vectors(extracted):
     collection, values = extracted
     vocabulary = sorted({word for query in collection.queries for word in words(query)})
     vectors = TfidfVectorizer(analyzer=words, vocabulary=vocabulary, sublinear_tf=True)
-    of_movies = vectors.fit_transform([FIELDS["overview"](movie) for movie in collection.movies])
+    of_movies = vectors.fit_transform([FIELDS["overview"](movie) for movie in collection.documents])
     of_queries = vectors.transform(collection.queries)
-    cosines = (of_queries @ of_movies.T).toarray()[collection.query, collection.movie]
+    cosines = (of_queries @ of_movies.T).toarray()[collection.query, collection.document]
     np.testing.assert_allclose(values["overview.tfidf"], cosines, rtol=1e-5, atol=1e-6)
 
 
@@ -102,8 +102,10 @@ def test_trigrams_are_compared_as_sets(extracted):
 
 def at(extracted, query_id, movie_id, name):
     collection, values = extracted
-    for number, (query, movie) in enumerate(zip(collection.query, collection.movie, strict=True)):
-        here = (collection.query_ids[query], collection.movies[movie]["id"])
+    for number, (query, movie) in enumerate(
+        zip(collection.query, collection.document, strict=True)
+    ):
+        here = (collection.query_ids[query], collection.documents[movie]["id"])
         if here == (query_id, movie_id):
             return float(values[name][number])
     raise AssertionError((query_id, movie_id))

@@ -19,8 +19,10 @@ def test_judgements_of_a_query_lie_together_in_the_order_of_their_ids(tmp_path):
     assert collection.queries[3] == "godfather 2"
     assert (np.diff(collection.query) >= 0).all()
     grades = {
-        (int(collection.query_ids[q]), collection.movies[m]["id"]): label
-        for q, m, label in zip(collection.query, collection.movie, collection.labels, strict=True)
+        (int(collection.query_ids[q]), collection.documents[m]["id"]): label
+        for q, m, label in zip(
+            collection.query, collection.document, collection.labels, strict=True
+        )
     }
     expected = {(int(q.split(":")[1]), m): float(grade) for q, _, m, grade in JUDGEMENTS}
     assert grades == expected
@@ -31,7 +33,7 @@ def test_the_order_of_the_file_tells_nothing(tmp_path):
     first = read(open_archive(write(tmp_path / "a.zip")))
     shuffled = random.Random(1).sample(JUDGEMENTS, len(JUDGEMENTS))
     second = read(open_archive(write(tmp_path / "b.zip", judgements=lines(shuffled))))
-    np.testing.assert_array_equal(first.movie, second.movie)
+    np.testing.assert_array_equal(first.document, second.document)
     np.testing.assert_array_equal(first.labels, second.labels)
 
 

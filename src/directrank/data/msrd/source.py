@@ -6,11 +6,9 @@ The features themselves are computed in :mod:`directrank.data.msrd.features`.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import networkx as nx
 import numpy as np
 
 from directrank.data.archives import Archive
+from directrank.data.text.judged import Judged, arranged
 from directrank.system.errors import DataError
 
 CORPUS = "movies-corpus.jsonl.gz"
@@ -33,43 +32,18 @@ NUMBERS = ("year", "votes", "rating", "popularity", "budget")
 _AGAIN = "get the file again from the page of the data set"
 
 
-@dataclass(frozen=True)
-class Movies:
-    """Movies, queries, and what was judged.
-
-    Attributes:
-        movies: one mapping per movie, with every key of :data:`TEXTS`, :data:`LISTS` and
-            :data:`NUMBERS`.
-        queries: the texts of the queries.
-        query_ids: int64 ``[Q]``, the numbers in their ids.
-        query: int64 ``[N]``, the position of the query of each judgement; the judgements of a
-            query are contiguous.
-        movie: int64 ``[N]``, the position of its movie.
-        labels: float32 ``[N]``, 1 where the movie was judged to answer the query.
-        omitted: the number of items that were left out, for each reason.
-    """
-
-    movies: list[Mapping[str, Any]]
-    queries: list[str]
-    query_ids: np.ndarray
-    query: np.ndarray
-    movie: np.ndarray
-    labels: np.ndarray
-    omitted: dict[str, int] = field(default_factory=dict)
-
-
-def read(archive: Archive) -> Movies:
+def read(archive: Archive) -> Judged:
     """Read the collection.
 
-    Judgements of a movie that is missing are left out and counted. The order of a query's
-    judgements in the file reveals something about the labels, so they are ordered by a hash of
-    their ids.
+    A document is a movie, with every key of :data:`TEXTS`, :data:`LISTS` and :data:`NUMBERS`; its
+    label is 1 where it was judged to answer the query. Judgements of a movie that is missing are
+    left out and counted.
 
     Raises:
         DataError: a file is missing, or a line is malformed; the message names file and line.
     """
     movies = _movies(archive)
-    place = {movie["id"]: number for number, movie in enumerate(movies)}
+    known = {movie["id"] for movie in movies}
     texts: dict[int, str] = {}
     judged: dict[int, dict[str, int]] = {}
     unknown = repeated = 0
@@ -77,7 +51,7 @@ def read(archive: Archive) -> Movies:
         number, text, movie, grade = _judgement(where, line, row)
         if texts.setdefault(number, text) != text:
             raise DataError(f"gives query {number} a second text", _AGAIN, file=where, line=line)
-        if movie not in place:
+        if movie not in known:
             unknown += 1
         elif movie in judged.setdefault(number, {}):
             if judged[number][movie] != grade:
@@ -86,29 +60,11 @@ def read(archive: Archive) -> Movies:
             repeated += 1
         else:
             judged[number][movie] = grade
-    numbers = sorted(number for number in judged if judged[number])
-    order = [
-        sorted(judged[number], key=lambda movie: _hash(str(number), movie)) for number in numbers
-    ]
-    labels = [
-        judged[number][movie]
-        for number, movies in zip(numbers, order, strict=True)
-        for movie in movies
-    ]
     omitted = {
         "judgements of a movie that is not in the corpus": unknown,
         "judgements that are given twice": repeated,
-        "queries without a judgement that is left": len(texts) - len(numbers),
     }
-    return Movies(
-        movies=movies,
-        queries=[texts[number] for number in numbers],
-        query_ids=np.array(numbers, np.int64),
-        query=np.repeat(np.arange(len(numbers)), [len(movies) for movies in order]),
-        movie=np.array([place[movie] for movies in order for movie in movies], np.int64),
-        labels=np.array(labels, np.float32),
-        omitted={what: count for what, count in omitted.items() if count},
-    )
+    return arranged(movies, texts, judged, omitted)
 
 
 def _movies(archive: Archive) -> list[Mapping[str, Any]]:
@@ -192,16 +148,12 @@ def _lines(archive: Archive, name: str) -> Iterator[tuple[Path, int, str]]:
             raise DataError(f"is damaged: {error}", _AGAIN, file=where) from None
 
 
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\t".join(parts).encode()).hexdigest()
-
-
-def answers(collection: Movies) -> list[np.ndarray]:
+def answers(collection: Judged) -> list[np.ndarray]:
     """The positions of the movies that answer each query, ascending."""
     n_queries = len(collection.queries)
     bounds = np.searchsorted(collection.query, np.arange(n_queries + 1))
     return [
-        np.sort(collection.movie[first:last][collection.labels[first:last] > 0])
+        np.sort(collection.document[first:last][collection.labels[first:last] > 0])
         for first, last in pairwise(bounds)
     ]
 

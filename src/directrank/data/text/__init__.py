@@ -1,0 +1,1 @@
+"""Collections that come as text: judged pairs of query and document, and features of them."""
