@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import msrd_archive
+import wands_archive
 from archive_server import Server, serving
 from directrank.cli import main
 from directrank.data import archives, catalog
@@ -18,7 +20,6 @@ from directrank.data.fetch import fetch, fetch_missing
 from directrank.data.prepare import prepare
 from directrank.data.prepared import SPLITS, open_dataset, ring_split
 from directrank.system.errors import ConfigError, DataError
-from msrd_archive import contents as msrd_files
 from packed_archives import make_rar, make_tar
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,9 +82,17 @@ def clueweb(tmp_path):
         yield server, catalog.get("clueweb09", path)
 
 
-@pytest.mark.parametrize("name", ["clueweb09", "msrd"])
-def test_a_collection_of_several_files_is_fetched_once_and_verified(tmp_path, capsys, name):
-    content = CLUEWEB if name == "clueweb09" else msrd_files()
+@pytest.mark.parametrize(
+    ("name", "content", "folder"),
+    [
+        ("clueweb09", CLUEWEB, "ClueWeb09"),
+        ("msrd", msrd_archive.contents(), "MSRD"),
+        ("wands", wands_archive.contents(), "WANDS"),
+    ],
+)
+def test_a_collection_of_several_files_is_fetched_once_and_verified(
+    tmp_path, capsys, name, content, folder
+):
     files = {path: sha256(text) for path, text in content.items()}
     known = {path.removesuffix(".txt"): digest for path, digest in files.items()}
     raw = ["--raw", str(tmp_path / "raw")]
@@ -96,10 +105,9 @@ def test_a_collection_of_several_files_is_fetched_once_and_verified(tmp_path, ca
         assert len(server.requests) == len(files)
         assert main(["data", "fetch", name, *raw, *catalogue]) == 0
         assert len(server.requests) == len(files)
-    folder = tmp_path / "raw" / {"clueweb09": "ClueWeb09", "msrd": "MSRD"}[name]
-    assert [path.name for path in (tmp_path / "raw").iterdir()] == [folder.name]
+    assert [path.name for path in (tmp_path / "raw").iterdir()] == [folder]
     for path, text in content.items():
-        assert (folder / path).read_bytes() == text
+        assert (tmp_path / "raw" / folder / path).read_bytes() == text
     assert main(["data", "verify", name, *raw, *catalogue]) == 0
     assert f"{len(files)} of {len(files)} files were compared" in capsys.readouterr().out
 
@@ -115,8 +123,9 @@ def test_a_collection_that_was_fetched_can_be_prepared(tmp_path, clueweb):
 def test_an_interrupted_collection_resumes_within_the_file(tmp_path, clueweb):
     server, entry = clueweb
     server.behave = ["well", "truncated"]
-    with pytest.raises(DataError, match=r"no mirror provided Fold2/test\.txt"):
+    with pytest.raises(DataError, match=r"no mirror provided Fold2/test\.txt") as caught:
         get(entry, tmp_path / "raw")
+    assert "Fold5/test.txt (into a folder ClueWeb09)" in caught.value.remedy
     assert catalog.find_archive(entry, tmp_path / "raw") is None
     have = (tmp_path / "raw/.ClueWeb09.part/Fold2/.test.txt.part").stat().st_size
     assert 0 < have < len(CLUEWEB["Fold2/test.txt"])

@@ -22,18 +22,24 @@ from workflow_runs import ROOT, TINY, edition, output_of, snakemake
 PREPARED = "data/prepared/ohsumed/prepared.json"
 
 
+#: Five folds, each of whose parts is one query of two documents.
+FILES = {
+    f"Fold{fold}/{split}.txt": "".join(
+        f"{label} qid:{part} 1:{part}.5 2:{label}\n"
+        for part in ring_split(fold, split)
+        for label in (0, 1)
+    ).encode()
+    for fold in range(1, 6)
+    for split in SPLITS
+}
+
+
 def archive() -> bytes:
-    """A zip with five folds, each of whose parts is one query of two documents."""
+    """A zip with the five folds."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
-        for fold in range(1, 6):
-            for split in SPLITS:
-                text = "".join(
-                    f"{label} qid:{part} 1:{part}.5 2:{label}\n"
-                    for part in ring_split(fold, split)
-                    for label in (0, 1)
-                )
-                packed.writestr(f"Fold{fold}/{split}.txt", text)
+        for path, text in FILES.items():
+            packed.writestr(path, text)
     return stream.getvalue()
 
 
@@ -87,6 +93,22 @@ def test_an_archive_with_an_accepted_licence_is_fetched_before_anything_starts(f
     record = json.loads((folder / PREPARED).read_text())
     assert record["total"]["queries"] == 5
     assert record["source"]["archive"]["as_published"] is True
+
+
+def test_a_collection_of_single_files_is_fetched_before_anything_starts(tmp_path):
+    with serving(FILES) as server:
+        config = world(tmp_path, server.url, download=True, accept_licences=["ohsumed"])
+        catalogue = yaml.safe_load((tmp_path / "data/datasets.yaml").read_text())
+        digests = {path: hashlib.sha256(text).hexdigest() for path, text in FILES.items()}
+        single = {"name": "OHSUMED.zip", "urls": [server.folder], "files": digests}
+        catalogue["datasets"]["ohsumed"]["archives"] = [single]
+        (tmp_path / "data/datasets.yaml").write_text(yaml.safe_dump(catalogue))
+        process = snakemake(tmp_path, PREPARED, config=config)
+        assert process.returncode == 0, output_of(process)
+        assert len(server.requests) == len(FILES)
+    record = json.loads((tmp_path / PREPARED).read_text())
+    assert record["total"]["queries"] == 5
+    assert record["source"]["archive"] == {"name": "OHSUMED", "kind": "folder"}
 
 
 @pytest.mark.parametrize(

@@ -171,8 +171,14 @@ def _obtain(
 
 
 def _by_hand(entry: Entry, raw: str | Path) -> str:
-    names = " or ".join(archive.name for archive in entry.archives) or f"{entry.name}.zip"
-    return f"get {names} from {entry.page} with a browser and put it into {Path(raw).resolve()}"
+    names = [
+        f"the files {', '.join(archive.files)} (into a folder {archive.target})"
+        if archive.files
+        else archive.name
+        for archive in entry.archives
+    ] or [f"{entry.name}.zip"]
+    folder = Path(raw).resolve()
+    return f"get {' or '.join(names)} from {entry.page} with a browser and put it into {folder}"
 
 
 class _WrongFileError(Exception):
