@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,11 @@ def write_published(
     trials: int = 3,
     margin: float = 0.01,
     lacks: tuple[str, str] | None = None,
+    trees: Sequence[str] = ("LambdaMART",),
 ) -> Path:
     """Values of each loss, whose mean is its level with every scorer, and of trees.
+
+    The level of a method without one is 0.5.
 
     Args:
         folder: where the file goes.
@@ -40,6 +43,7 @@ def write_published(
         trials: trainings of each method, whose means are equal.
         margin: the smallest difference of interest.
         lacks: a loss and a scorer with which it was not run.
+        trees: the ensembles.
     """
     rng = np.random.default_rng(7)
 
@@ -48,8 +52,9 @@ def write_published(
         return values - values.mean()
 
     of_query = spread_out(0.1)
-    methods = [(loss, scorer) for scorer in SCORERS for loss in levels if (loss, scorer) != lacks]
-    methods.append(("LambdaMART", "trees"))
+    of_losses = [loss for loss in levels if loss not in trees]
+    methods = [(loss, one) for one in SCORERS for loss in of_losses if (loss, one) != lacks]
+    methods += [(name, "trees") for name in trees]
     frames = []
     for method, scorer in methods:
         values = levels.get(method, 0.5) + of_query + spread_out(spread)

@@ -91,6 +91,7 @@ rule which_loss:
         compared=rules.compared.output,
         values=STUDY.product_files("values"),
         settings=STUDY.tables_of_one_protocol("_settings.csv"),
+        times=STUDY.tables_of_one_protocol("_trees_times.csv"),
     output:
         page=f"paper_tables/{EDITION}/which_loss.md",
         losses=f"paper_tables/{EDITION}/losses.md",

@@ -1,4 +1,4 @@
-"""What one protocol of an edition compares: its collections, and the losses by their names."""
+"""What one protocol of an edition compares: its collections, losses and trees, by their names."""
 
 from __future__ import annotations
 
@@ -10,22 +10,47 @@ from directrank.data import catalog
 from directrank.edition.plan import Study
 from directrank.papers.one_protocol.controls import is_again
 
+#: Libraries of boosted trees in print, by their learners.
+LIBRARIES = {
+    "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost", "ranklib": "RankLib",
+}  # fmt: skip
+
+#: What decides which objective trees optimise (``docs/trees.md``), of all settings of a learner.
+OPTIONS = (
+    "objective", "metric", "k", "pair_method", "n_pairs", "truncation_level", "norm", "score_norm",
+)  # fmt: skip
+
 #: Folds that LETOR's rotation trains on, of five.
 TRAINED_SHARE = 3 / 5
 
 
 def compared(study: Study) -> dict[str, Any]:
     """What :func:`directrank.papers.one_protocol.choice.read` reads, as JSON has it."""
-    collections, methods = [], {}
+    collections, methods, trees = [], {}, {}
     for name in study.config["papers"]["one_protocol"]["collections"]:
-        cells = study.products["one_protocol", f"per_query_{name}"]["experiments"][f"{name}_linear"]
+        experiments = study.products["one_protocol", f"per_query_{name}"]["experiments"]
+        cells = experiments[f"{name}_linear"]
         specs = [study.runs[cell["run"]] for cell in cells]
         collections.append(_collection(catalog.get(name), specs[0]))
         for cell, spec in zip(cells, specs, strict=True):
             if not is_again(cell["settings"]["method"]):
                 methods[cell["settings"]["method"]] = spec["loss"]["name"]
+        for cell in experiments.get(f"{name}_trees", ()):
+            if not is_again(cell["settings"]["method"]):
+                trees[cell["settings"]["method"]] = _ensemble(study.runs[cell["run"]])
     named = [{"name": name, "loss": loss} for name, loss in methods.items()]
-    return {"edition": study.edition, "collections": collections, "methods": named}
+    return {
+        "edition": study.edition,
+        "collections": collections,
+        "methods": named,
+        "trees": [{"name": name} | facts for name, facts in trees.items()],
+    }
+
+
+def _ensemble(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The library of boosted trees, and what is set of their objective."""
+    options = {name: spec["model"][name] for name in OPTIONS if name in spec["model"]}
+    return {"library": LIBRARIES[spec["learner"]], "options": options}
 
 
 def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ collections and of other trainings, not of other collections.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,8 @@ import pandas as pd
 
 from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison
+from directrank.papers.one_protocol.part import Part
 from directrank.papers.one_protocol.published import read
-from directrank.papers.shared.evidence import Dataset
 from directrank.stats.decisions import (
     BETTER,
     EQUIVALENT,
@@ -33,42 +33,8 @@ from directrank.system.errors import DataError
 
 
 @dataclass(frozen=True)
-class Losses(Comparison):
-    """The losses that were run with every scorer on one collection.
-
-    Attributes:
-        every: losses with scorers, and trees, which are left out here.
-    """
-
-    every: Comparison
-
-    @property
-    def dataset(self) -> Dataset:
-        """What the numbers are of."""
-        return self.every.dataset
-
-    @property
-    def edition(self) -> str:
-        """See :attr:`Comparison.edition`."""
-        return self.every.edition
-
-    @property
-    def margin(self) -> float:
-        """See :attr:`Comparison.margin`."""
-        return self.every.margin
-
-    @property
-    def trained_on(self) -> str:
-        """See :attr:`Comparison.trained_on`."""
-        return self.every.trained_on
-
-    def scale(self) -> str:
-        """See :meth:`Comparison.scale`."""
-        return self.every.scale()
-
-    def failed(self, *scorers: str) -> Mapping[str, str]:
-        """See :meth:`Comparison.failed`."""
-        return self.every.failed(*scorers)
+class Losses(Part):
+    """The losses that were run with every scorer on one collection; trees are left out."""
 
     @cached_property
     def names(self) -> pd.DataFrame:
@@ -89,16 +55,6 @@ class Losses(Comparison):
             for places in self._places.values()
             for fewest in [min(len(of_methods[place]) for place in places)]
         ]
-
-    @property
-    def folds(self) -> np.ndarray:
-        """See :attr:`Comparison.folds`."""
-        return self.every.folds
-
-    @property
-    def groups(self) -> np.ndarray | None:
-        """See :attr:`Comparison.groups`."""
-        return self.every.groups
 
     @cached_property
     def means(self) -> pd.Series:

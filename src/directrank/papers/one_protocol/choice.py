@@ -1,4 +1,4 @@
-"""Which loss to take in which situation, as the result files of one protocol say.
+"""Which loss and which trees to take in which situation, as the result files of one protocol say.
 
 A situation is a kind of task and data; the collections that are of this kind stand for it.
 """
@@ -6,15 +6,19 @@ A situation is a kind of task and data; the collections that are of this kind st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from directrank.papers.one_protocol.advice import Advice, Field, Standing, advise
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
+from directrank.papers.one_protocol.part import Trees
 from directrank.papers.one_protocol.settings import movements
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.
@@ -70,6 +74,21 @@ class Method:
     loss: str
 
 
+@dataclass(frozen=True)
+class Ensemble:
+    """A kind of boosted trees under one protocol.
+
+    Attributes:
+        name: in print.
+        library: in print.
+        options: of it that differ from the library's objective for ranking; see ``docs/trees.md``.
+    """
+
+    name: str
+    library: str
+    options: Mapping[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Results:
     """Everything that the pages quote.
@@ -78,6 +97,7 @@ class Results:
         edition: whose results these are.
         collections: of the comparison.
         methods: the losses of the comparison.
+        ensembles: its boosted trees.
         tables: the folder of the comparison's files.
         benchmark: the file of measured times and memory.
     """
@@ -85,6 +105,7 @@ class Results:
     edition: str
     collections: Sequence[Collection]
     methods: Sequence[Method]
+    ensembles: Sequence[Ensemble]
     tables: Path
     benchmark: Path
 
@@ -106,6 +127,29 @@ class Results:
         measured["ms"] = measured["directrank_ms"] / measured["lists"] * 1000
         measured["mb"] = measured["directrank_peak_mb"]
         return measured.loc[sizes.notna().all(axis=1) & measured["ms"].notna()]
+
+    @cached_property
+    def trees(self) -> Sequence[Trees]:
+        """What each collection says of boosted trees."""
+        return [Trees(study.every) for study in self.studies.values()]
+
+    @cached_property
+    def seconds(self) -> Mapping[str, float]:
+        """The time that one configuration of an ensemble takes to train, the mean over
+        collections, of those whose time is known on every one."""
+        files = [self.tables / f"table_{one.name}_trees_times.csv" for one in self.collections]
+        if not all(file.exists() for file in files):
+            return {}
+        times = [pd.read_csv(file).set_index("method")["seconds"] for file in files]
+        return dict(pd.concat(times, axis=1, join="inner").mean(axis=1).items())
+
+    def moves(self, name: str, collections: Sequence[Collection]) -> tuple[str, float]:
+        """A method's own setting, and how far validation NDCG@10 moves with it: the mean over
+        these collections. An empty name and NaN for a method without a setting."""
+        keys = [(one.name, name) for one in collections]
+        own = self.moved.loc[[key for key in keys if key in self.moved.index]]
+        setting = str(own["setting"].iloc[0]) if len(own) else ""
+        return setting, float(own["moves_with_setting"].mean()) if setting else math.nan
 
     def together(self, names: Iterable[str]) -> Together:
         """The losses that these collections have in common."""
@@ -173,7 +217,8 @@ def read(file: Path, benchmark: Path = BENCHMARK) -> Results:
     facts = json.loads(file.read_text(encoding="utf-8"))
     collections = [Collection(**one) for one in facts["collections"]]
     methods = [Method(**one) for one in facts["methods"]]
-    return Results(facts["edition"], collections, methods, file.parent, benchmark)
+    ensembles = [Ensemble(**one) for one in facts["trees"]]
+    return Results(facts["edition"], collections, methods, ensembles, file.parent, benchmark)
 
 
 @dataclass(frozen=True)
@@ -233,24 +278,23 @@ class Answer:
     Attributes:
         situation: of what.
         stands_on: the collections whose results say so.
-        together: the losses on them.
-        first: the loss with the highest mean.
-        candidates: the losses that may be the best of all, and are among those that are asked for;
-            the highest mean first.
-        fastest: that of :attr:`candidates` that takes the least time; empty where no time is known.
-        within: the losses that are shown to be as good as :attr:`first` within the margin, the
-            highest mean first.
-        apart: the losses that differ significantly from it.
+        advice: which loss to take.
     """
 
     situation: Situation
     stands_on: Sequence[Collection]
-    together: Together
-    first: str
-    candidates: Sequence[str] = ()
-    fastest: str = ""
-    within: Sequence[str] = ()
-    apart: Sequence[str] = ()
+    advice: Advice
+
+    @property
+    def together(self) -> Together:
+        """The losses on these collections."""
+        return self.advice.field.whole.together
+
+    @property
+    def candidates(self) -> list[str]:
+        """The losses that are asked for and may be the best of all, the highest mean first."""
+        among = self.advice.field.whole.among
+        return [name for name in self.together.candidates if name in among]
 
 
 def answers(results: Results) -> list[Answer]:
@@ -264,28 +308,43 @@ def answer(results: Results, situation: Situation) -> Answer | None:
     there = [one for one in results.collections if situation.holds(one)]
     if not there:
         return None
-    together = results.together(one.name for one in there)
-    among = {name for name in together.labels if not is_again(name)}
+    whole = results.together(one.name for one in there)
+    among = {name for name in whole.labels if not is_again(name)}
     if situation.cheap:
         among &= set(results.cheap)
     if not among:
         return None
-    order = [name for name in together.mean.sort_values(ascending=False).index if name in among]
-    first = str(order[0])
-    candidates = [name for name in together.candidates if name in among]
-    return Answer(
-        situation,
-        there,
-        together,
-        first,
-        candidates,
-        _fastest(results, candidates),
-        [name for name in together.equivalent(first) if name in among],
-        [name for name in together.told_apart(first) if name in among],
+    each = [results.together([one.name]) for one in there]
+    standing, *singles = (Standing(one, among, one.distance) for one in (whole, *each))
+    costs = {name: results.ms(results.loss_of(name)) for name in among}
+    known = {name: ms for name, ms in costs.items() if ms is not None}
+    field = Field(standing, singles, known, _moves(results, among, there))
+    return Answer(situation, there, advise(field))
+
+
+def advice_on_trees(results: Results) -> Advice | None:
+    """Which boosted trees to take, on all collections; None if none have been compared.
+
+    Where no ensemble was trained a second time, the controls of the losses stand in.
+    """
+    every = [Together([study]) for study in results.trees]
+    whole = Together(results.trees)
+    among = {name for name in whole.labels if not is_again(name)}
+    if len(among) < 2:
+        return None
+    losses = [results.together([one.name]) for one in results.collections]
+    of_losses = results.together(one.name for one in results.collections)
+    standing, *singles = (
+        Standing(one, among, one.distance or other.distance)
+        for one, other in zip([whole, *every], [of_losses, *losses], strict=True)
     )
+    moves = _moves(results, among, results.collections)
+    return advise(Field(standing, singles, results.seconds, moves))
 
 
-def _fastest(results: Results, names: Sequence[str]) -> str:
-    times = {name: results.ms(results.loss_of(name)) for name in names}
-    known = {name: ms for name, ms in times.items() if ms is not None}
-    return min(known, key=lambda name: known[name]) if known else ""
+def _moves(
+    results: Results, names: Iterable[str], collections: Sequence[Collection]
+) -> dict[str, float]:
+    """How far validation moves with the setting of each method that has one."""
+    moved = {name: results.moves(name, collections)[1] for name in names}
+    return {name: value for name, value in moved.items() if not math.isnan(value)}

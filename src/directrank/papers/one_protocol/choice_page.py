@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from directrank import losses
+from directrank.papers.one_protocol.advice import Advice, Standing
 from directrank.papers.one_protocol.by_loss import Together
-from directrank.papers.one_protocol.choice import Answer, Collection, Results, answers
+from directrank.papers.one_protocol.choice import (
+    Answer,
+    Collection,
+    Results,
+    advice_on_trees,
+    answers,
+)
 from directrank.papers.one_protocol.losses_page import section, significant
-from directrank.papers.shared.format import count, listed, number, signed
+from directrank.papers.shared.format import count, counted, listed, number, signed
 from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
 from directrank.stats.estimates import Estimate
 from directrank.system.io import write_text
 
-#: So many losses of a group are named; of more the number.
-NAMED = 3
+RULE = """\
+Everything on this page follows from the published values by one rule, the same for losses and for \
+trees, which looks at NDCG@10, averaged over the scorers (a linear one, a network and a \
+context-aware ranker) and over collections with equal weights.
 
-ABOUT = """\
-*May be the best* counts the losses that may have the highest NDCG@10, averaged over three \
-scorers (a linear one, a network and a context-aware ranker) and over the collections that \
-represent the situation: the best is among them with 95 % confidence. A loss is left out if \
-another one is significantly ahead of it. *Fastest* is that of them that takes the least time: \
-nothing here speaks against it. The order of the others means little: *controls* is how far two \
-losses are apart that are nearly the same function or the same method trained twice, and losses \
-that are no further apart are not ranked. Tests are for other queries and other trainings; the \
-losses were trained on few queries, on MSRD on some of its training queries only (see below).
+1. *Controls* are methods that hardly differ: losses that are nearly the same function, or one \
+method trained twice with other seeds. How far they are apart is noise, and nothing nearer than \
+that is ranked: methods that are no further below the highest mean are **tied** with it.
+2. A method is **behind** on some collections if another one is significantly ahead, it is not \
+tied with the highest mean, and it is not shown to be within {margin} of it. \
+Tests are for other queries and other trainings, and are corrected.
+3. **Take** the fastest of the methods that are tied over all collections, are behind on the \
+fewest single ones, and need no tuning: their own setting, if they have one, moves NDCG@10 on the \
+validation set by no more than the controls are apart. If every one needs tuning, take the \
+fastest.
+4. **Tune** the fastest other one of them whose setting moves it by more than that.
+5. **Avoid** the method that is behind over all collections and to which most others are \
+significantly better, by more than the controls are apart.
 
-*As good as the first* counts the losses whose difference from the one with the highest mean is \
-shown to be smaller than the margin, by two one-sided tests after Holm's correction over all \
-pairs. A loss that is not among them is not necessarily worse: the collections may be too small \
-to tell.
+*May be the best* are the methods among which the best is with 95 % confidence: a method is left \
+out if another one is significantly ahead of it. *As good as the first* are those whose difference \
+from the highest mean is shown to be smaller than {margin}; a method that is not among them need \
+not be worse, because the collections may be too small to tell."""
 
+COSTS = """\
 *ms* and *MB* are the time and memory of the forward and backward pass on a CPU, for 1000 lists \
 of 120 documents and for 128 lists of 240, as [the \
-benchmark](../../benchmarks/results/losses.csv) measured them. *Moves* is the range of \
-validation NDCG@10 over the values that were tried of the loss's own setting, at the best \
-learning rate for each. A loss with a small range need not be tuned.
+benchmark](../../benchmarks/results/losses.csv) measured them. *s* is the time that one \
+configuration of an ensemble took to train in one fold, the mean over the collections. *Moves* is \
+the range of validation NDCG@10 over the values that were tried of the method's own setting, at \
+the best learning rate for each."""
 
-Boosted trees do not use the losses of this library. [The tables of one \
-protocol](one_protocol/README.md) show them beside all losses, with [objectives of their \
-own](../../docs/trees.md)."""
+#: Columns of the evidence on any methods.
+BESIDE = (
+    "NDCG@10", "less the first", "95%", "tied", "may be the best", "as good as the first",
+)  # fmt: skip
 
 REPRESENTED = """\
 Labels, lists and queries are those of [the catalogue](../../data/datasets.yaml) and of the \
@@ -50,10 +68,9 @@ represents several situations at once: a situation with a single collection says
 that collection does."""
 
 DIFFERENCES = """\
-A difference is the mean over queries, averaged over collections with equal weights. Its \
-interval covers other queries of the same collections (other groups, where queries form groups) \
-and other trainings. The lead of the first loss is slightly overestimated, because the loss was \
-chosen by these same numbers. You can [test a difference \
+The interval of a difference covers other queries of the same collections (other groups, where \
+queries form groups) and other trainings. The lead of the first method is slightly overestimated, \
+because it was chosen by these same numbers. You can [test a difference \
 yourself](../../docs/your_data.md#results-per-query) with the files."""
 
 
@@ -66,24 +83,32 @@ def write(results: Results, out: Path) -> list[Path]:
 
 
 def page(results: Results) -> str:
-    """Which loss to take: in words, by situation, and with the evidence."""
+    """Which loss to take and which trees, why, and with which evidence."""
     found = answers(results)
+    trees = advice_on_trees(results)
+    margin = f"{found[0].together.margin:g}"
     parts = [
         "# Which loss?",
-        "This page says which loss the results of [one protocol](one_protocol/README.md) on real "
-        f"collections speak for (edition {results.edition}), at which cost, and how sure that is. "
-        "[Every loss](losses.md) has its own section with its cost and where it wins and loses.",
-        "\n".join(f"- {_said(results, one)}" for one in found),
+        _advised(results, _of_losses(results), found[0].advice),
+        *(
+            ("Boosted trees, by the same rule:", _advised(results, _of_trees(results), trees))
+            if trees
+            else ()
+        ),
+        _scope(results),
+        "## The rule",
+        RULE.format(margin=margin),
         "## By task and data",
         _situations(results, found),
         *_indistinguishable(found),
-        ABOUT,
         "## What the collections represent",
         _facts(results),
         REPRESENTED,
         "## The evidence",
         DIFFERENCES,
+        COSTS,
         *_evidence(results, found),
+        *(_on_trees(results, trees) if trees else ()),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -124,75 +149,140 @@ def losses_page(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _said(results: Results, found: Answer) -> str:
-    """Which losses may be the best, and which of them is the fastest."""
-    together = found.together
-    text = (
-        f"**{found.situation.title}** ({found.situation.meaning}): on {_named(found.stands_on)}, "
-        f"{len(found.candidates)} of {len(together.labels)} losses may be the best"
+@dataclass(frozen=True)
+class Subject:
+    """What the page says of methods of one kind.
+
+    Attributes:
+        several: what they are called.
+        link: the name of a method with a link, or with what it is.
+        cost: what a method costs, in words; empty where it is not known.
+    """
+
+    several: str
+    link: Callable[[str], str]
+    cost: Callable[[str], str]
+
+
+def _of_losses(results: Results) -> Subject:
+    def cost(name: str) -> str:
+        ms = results.ms(results.loss_of(name))
+        return "" if ms is None else f"{significant(ms)} ms per 1000 lists"
+
+    return Subject("losses", lambda name: _link(results, name), cost)
+
+
+def _of_trees(results: Results) -> Subject:
+    def cost(name: str) -> str:
+        seconds = results.seconds.get(name)
+        return "" if seconds is None else f"{significant(seconds)} s per configuration and fold"
+
+    return Subject("ensembles", lambda name: _ensemble(results, name), cost)
+
+
+def _ensemble(results: Results, name: str) -> str:
+    """An ensemble with its library and what is set of its objective."""
+    one = next((one for one in results.ensembles if one.name == name), None)
+    if one is None:
+        return name
+    options = ", ".join(f"`{key}: {json.dumps(value)}`" for key, value in one.options.items())
+    return f"{name} ([{one.library}](../../docs/trees.md){f' with {options}' * bool(options)})"
+
+
+def _advised(results: Results, subject: Subject, advice: Advice) -> str:
+    """Which method to take, to tune and to avoid, with the reasons and the costs."""
+    field, whole = advice.field, advice.field.whole
+
+    def start(verb: str, name: str) -> str:
+        cost = subject.cost(name)
+        return f"- **{verb} {subject.link(name)}**{f', {cost}' if cost else ''}."
+
+    def mean(name: str) -> str:
+        return number(float(whole.together.mean[name]))
+
+    def behind(name: str) -> str:
+        return f"it is behind on {field.behind_on(name) or 'none'} of them"
+
+    def moves(name: str) -> str:
+        setting, _ = results.moves(name, results.collections)
+        return f"its `{setting}` moves NDCG@10 on the validation set by {number(field.moves[name])}"
+
+    name, highest = advice.default, f"{mean(whole.first)}, {whole.first}"
+    rank = (
+        "is the highest"
+        if name == whole.first
+        else f"is no further below the highest ({highest}) than controls are apart "
+        f"({number(whole.distance)})"
     )
-    if found.fastest:
-        text += (
-            f", of which **{_link(results, found.fastest)}** is the fastest"
-            f"{_ms(results, found.fastest)}"
+    tuning = "it has no setting of its own to tune"
+    if name in field.moves:
+        more = "more" if field.worth_tuning(name) else "no more"
+        tuning = f"{moves(name)}, {more} than controls are apart"
+    lines = [
+        f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
+        f"{mean(name)}, {rank}; {behind(name)}; and {tuning}."
+    ]
+    if name := advice.tuned:
+        lines.append(
+            f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), "
+            f"{behind(name)}, and {moves(name)}."
         )
-    text += f". {_link(results, found.first)} has the highest mean"
-    if len(together.labels) > 1:
-        text += f"; {_tied(found)} others are no further behind than controls are apart"
-    if found.within:
-        text += (
-            f", and {len(found.within)} are shown to be as good within {together.margin:g} in "
-            "NDCG@10"
+    if name := advice.avoided:
+        better, others = whole.beaten_by(name), advice.also_behind
+        also = ""
+        if others:
+            also = f" Over all of them {listed(others)} {_are(len(others))} behind, too."
+        lines.append(
+            f"{start('Avoid', name)} {better} of the {len(whole.order) - 1} other "
+            f"{subject.several} {_are(better)} significantly better; its mean is "
+            f"{mean(name)}.{also}"
         )
-    return f"{text}."
+    return "\n".join(lines)
 
 
-def _tied(found: Answer) -> int:
-    """The losses that are no further from the first than the controls from each other."""
-    mean = found.together.mean
-    return int((mean >= mean[found.first] - found.together.distance).sum()) - 1
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _scope(results: Results) -> str:
+    """What the advice rests on, and what it does not say."""
+    return (
+        f"It rests on {_named(results.collections)} under [one protocol](one_protocol/README.md) "
+        f"(edition {results.edition}), whose training sets are small ([below]"
+        "(#what-the-collections-represent)): on other data, [compare losses yourself]"
+        "(../../docs/your_data.md). Every loss has [a section](losses.md) with its cost and where "
+        "it wins and loses."
+    )
 
 
 def _situations(results: Results, found: Sequence[Answer]) -> str:
-    columns = [
-        "you have", "may be the best", "fastest of these", "highest mean", "controls",
-        "as good as the first", "ms per 1000 lists", "MB", "moves", "stands on",
-    ]  # fmt: skip
+    columns = ["you have", "take", "worth tuning", "avoid", "may be the best", "rests on"]
     rows = [_row(results, one) for one in found]
     return "\n".join(markdown_rows(columns, rows, left=len(columns)))
 
 
 def _row(results: Results, found: Answer) -> list[str]:
-    fastest = found.fastest or found.first
-    loss = results.loss_of(fastest)
+    advice = found.advice
     return [
         f"{found.situation.title}: {found.situation.meaning}",
+        *(_priced(results, name) for name in (advice.default, advice.tuned, advice.avoided)),
         f"{len(found.candidates)} of {len(found.together.labels)}",
-        f"**{_link(results, fastest)}**",
-        _link(results, found.first),
-        number(found.together.distance),
-        _group(results, found.within),
-        _measured(results.ms(loss)),
-        _measured(results.mb(loss)),
-        _moves(results, fastest, found.stands_on),
         ", ".join(one.short for one in found.stands_on),
     ]
 
 
-def _group(results: Results, names: Sequence[str]) -> str:
-    if len(names) <= NAMED:
-        return ", ".join(_link(results, name) for name in names) or "none shown"
-    named = ", ".join(_link(results, name) for name in names[:NAMED])
-    return f"{len(names)}: {named}, …"
+def _priced(results: Results, name: str) -> str:
+    """A loss with its time, for a table."""
+    if not name:
+        return "–"
+    ms = results.ms(results.loss_of(name))
+    return _link(results, name) + ("" if ms is None else f", {significant(ms)} ms")
 
 
 def _moves(results: Results, method: str, collections: Sequence[Collection]) -> str:
     """How far validation moves with a method's setting: the mean over collections."""
-    own = results.moved.loc[[(one.name, method) for one in collections]]
-    setting = own["setting"].iloc[0]
-    if not setting:
-        return "no setting"
-    return f"{number(own['moves_with_setting'].mean())} (`{setting}`)"
+    setting, moved = results.moves(method, collections)
+    return f"{number(moved)} (`{setting}`)" if setting else "no setting"
 
 
 def _indistinguishable(found: Sequence[Answer]) -> Iterator[str]:
@@ -240,34 +330,54 @@ def _evidence(results: Results, found: Sequence[Answer]) -> Iterator[str]:
     for one in found:
         if not one.situation.cheap:
             seen.setdefault(tuple(collection.name for collection in one.stands_on), one)
-    columns = [
-        "loss", "NDCG@10", "less the first", "95%", "may be the best", "as good as the first",
-        "ms", "MB", "moves",
-    ]  # fmt: skip
     for one in seen.values():
-        mean = one.together.mean
-        order = sorted(one.together.labels, key=lambda name: -mean[name])
+        whole = one.advice.field.whole
         yield f"### {_named(one.stands_on)}"
-        yield _how_much(one.together)
-        yield "\n".join(markdown_rows(columns, [_line(results, one, name) for name in order]))
+        yield _how_much(whole, "losses")
+        rows = []
+        for name in whole.order:
+            loss = results.loss_of(name)
+            costs = [_measured(results.ms(loss)), _measured(results.mb(loss))]
+            moved = _moves(results, name, one.stands_on)
+            rows.append([_link(results, name), *_beside(whole, name), *costs, moved])
+        yield "\n".join(markdown_rows(["loss", *BESIDE, "ms", "MB", "moves"], rows))
 
 
-def _line(results: Results, found: Answer, name: str) -> list[str]:
-    together, loss = found.together, results.loss_of(name)
-    cells = ["", ""]
-    if name != found.first:
-        gap = _difference(together, name, found.first)
-        sign = " \\*" if name in found.apart else ""
+def _on_trees(results: Results, advice: Advice) -> Iterator[str]:
+    """Every ensemble that all collections have."""
+    whole = advice.field.whole
+    yield f"### Boosted trees on {_named(results.collections)}"
+    yield _how_much(whole, "ensembles")
+    if not whole.together.distance:
+        yield "No ensemble was trained a second time; these controls are those of the losses."
+    rows = [
+        [
+            name,
+            *_beside(whole, name),
+            _measured(results.seconds.get(name)),
+            _moves(results, name, results.collections),
+        ]
+        for name in whole.order
+    ]
+    yield "\n".join(markdown_rows(["ensemble", *BESIDE, "s", "moves"], rows))
+    missing = [one.name for one in results.ensembles if one.name not in whole.together.labels]
+    if missing:
+        yield f"Not on every collection, and therefore left out: {listed(missing)}."
+
+
+def _beside(whole: Standing, name: str) -> list[str]:
+    """What is known of a method beside the one with the highest mean: see :data:`BESIDE`."""
+    together, cells = whole.together, ["", ""]
+    if name != whole.first:
+        gap = _difference(together, name, whole.first)
+        sign = " \\*" if name in together.told_apart(whole.first) else ""
         cells = [signed(gap.mean) + sign, f"± {number(gap.interval().half_width)}"]
     return [
-        _link(results, name),
         number(float(together.mean[name])),
         *cells,
-        "yes" if name in found.candidates else "",
-        "yes" if name in found.within else "",
-        _measured(results.ms(loss)),
-        _measured(results.mb(loss)),
-        _moves(results, name, found.stands_on),
+        "yes" if name in whole.tied else "",
+        "yes" if name in together.candidates else "",
+        "yes" if name in together.equivalent(whole.first) else "",
     ]
 
 
@@ -279,15 +389,16 @@ def _difference(together: Together, name: str, other: str) -> Estimate:
     return Estimate((1 if a < b else -1) * row["difference"], row["error"], row["freedom"])
 
 
-def _how_much(together: Together) -> str:
+def _how_much(whole: Standing, what: str) -> str:
     """How much these collections can tell."""
+    together = whole.together
     words = together.pairs["verdict"].value_counts()
     sure = int(words.get(BETTER, 0) + words.get(WORSE, 0))
     return (
-        f"{sure} of {len(together.pairs)} pairs of {len(together.labels)} losses differ "
+        f"{sure} of {len(together.pairs)} pairs of {len(together.labels)} {what} differ "
         f"significantly (marked \\* where one of them is the first), and "
         f"{words.get(EQUIVALENT, 0)} are equivalent within {together.margin:g}. Controls are "
-        f"{number(together.distance)} apart."
+        f"{number(whole.distance)} apart."
     )
 
 
@@ -297,11 +408,6 @@ def _named(collections: Sequence[Collection]) -> str:
 
 def _measured(value: float | None) -> str:
     return "–" if value is None else significant(value)
-
-
-def _ms(results: Results, method: str) -> str:
-    ms = results.ms(results.loss_of(method))
-    return "" if ms is None else f", {significant(ms)} ms per 1000 lists"
 
 
 def _link(results: Results, method: str) -> str:

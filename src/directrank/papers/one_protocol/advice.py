@@ -1,0 +1,149 @@
+"""Which method to take, which to tune and which to avoid: one rule for losses and for trees.
+
+Nothing nearer than the controls is ranked: of methods that are tied, time decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from directrank.papers.one_protocol.by_loss import Together
+from directrank.stats.decisions import BETTER, WORSE
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where methods stand on some collections.
+
+    Attributes:
+        together: all methods that were compared there.
+        among: those that are asked for, at least one.
+        distance: how far two methods are apart that hardly differ; nothing nearer is ranked.
+    """
+
+    together: Together
+    among: Collection[str]
+    distance: float
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The methods, the highest mean first."""
+        mean = self.together.mean.sort_values(ascending=False, kind="stable")
+        return [str(name) for name in mean.index if name in self.among]
+
+    @property
+    def first(self) -> str:
+        """The method with the highest mean."""
+        return self.order[0]
+
+    def gap(self, name: str) -> float:
+        """How far the mean of a method is below the highest one."""
+        mean = self.together.mean
+        return float(mean[self.first] - mean[name])
+
+    @cached_property
+    def tied(self) -> list[str]:
+        """The methods that are no further below the highest mean than the controls are apart."""
+        return [name for name in self.order if self.gap(name) <= self.distance]
+
+    @cached_property
+    def behind(self) -> list[str]:
+        """The methods to which another one is preferable.
+
+        They cannot be the best with 95 % confidence, are not tied with the highest mean, and are
+        not shown to be within the smallest difference of interest of it.
+        """
+        near = {*self.together.candidates, *self.tied, *self.together.equivalent(self.first)}
+        return [name for name in self.order if name not in near]
+
+    def beaten_by(self, name: str) -> int:
+        """The number of methods that are significantly better, and by more than the controls."""
+        pairs, place = self.together.pairs, self.together.labels.index(name)
+        far = pairs[pairs["difference"].abs() > self.distance]
+        return int(
+            ((far["a"] == place) & (far["verdict"] == WORSE)).sum()
+            + ((far["b"] == place) & (far["verdict"] == BETTER)).sum()
+        )
+
+
+@dataclass(frozen=True)
+class Field:
+    """What the choice among some methods rests on.
+
+    Attributes:
+        whole: where they stand on all collections together.
+        each: where they stand on each of them.
+        cost: of a method, in any unit; missing where it was not measured.
+        moves: how far a method's validation metric moves with its own setting; missing for a
+            method that has none.
+    """
+
+    whole: Standing
+    each: Sequence[Standing]
+    cost: Mapping[str, float]
+    moves: Mapping[str, float]
+
+    def behind_on(self, name: str) -> int:
+        """The number of collections on which a method is behind."""
+        return sum(name in one.behind for one in self.each)
+
+    @cached_property
+    def sound(self) -> list[str]:
+        """Of the methods that are tied on all collections together, those that are behind on the
+        fewest single ones."""
+        least = min(map(self.behind_on, self.whole.tied))
+        return [name for name in self.whole.tied if self.behind_on(name) == least]
+
+    def worth_tuning(self, name: str) -> bool:
+        """Whether a method's own setting moves validation by more than the controls differ."""
+        return self.moves.get(name, 0.0) > self.whole.distance
+
+    def fastest(self, names: Collection[str]) -> str:
+        """The method that costs least; one whose cost is unknown comes after all others."""
+        return min(names, key=lambda name: self.cost.get(name, math.inf), default="")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What follows for a reader.
+
+    Attributes:
+        field: what it rests on.
+        default: the method to take.
+        tuned: the one to take if its setting is tuned; empty if there is none beside ``default``.
+        avoided: the one to avoid; empty if none is behind.
+    """
+
+    field: Field
+    default: str
+    tuned: str
+    avoided: str
+
+    @property
+    def also_behind(self) -> list[str]:
+        """The others that are behind on all collections together, the highest mean first."""
+        return [name for name in self.field.whole.behind if name != self.avoided]
+
+
+def advise(field: Field) -> Advice:
+    """Apply the rule.
+
+    - *To take*: of the sound methods (:attr:`Field.sound`), the fastest of those whose setting need
+      not be tuned; the fastest of all if there is none.
+    - *To tune*: the fastest other sound method whose setting is worth tuning.
+    - *To avoid*: of the methods that are behind on all collections together, the one to which most
+      others are significantly better; the lowest mean decides between equals.
+    """
+    ready = [name for name in field.sound if not field.worth_tuning(name)]
+    default = field.fastest(ready or field.sound)
+    tuned = field.fastest(
+        [name for name in field.sound if name != default and field.worth_tuning(name)]
+    )
+    whole = field.whole
+    avoided = max(
+        whole.behind, key=lambda name: (whole.beaten_by(name), whole.gap(name)), default=""
+    )
+    return Advice(field, default, tuned, avoided)

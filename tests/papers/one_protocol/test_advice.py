@@ -1,0 +1,98 @@
+"""The rule by which a method is taken, tuned or avoided, on made-up values with known means.
+
+NeuralNDCG and its transpose are the control: how far they are apart is the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from directrank.papers.one_protocol.advice import Field, Standing, advise
+from directrank.papers.one_protocol.by_loss import Together, read_losses
+from published_losses import write_published
+
+#: NDCG@10: the control is 0.004 apart. RankNet is tied with the highest mean, LambdaRank is not.
+LEVELS = {
+    "NeuralNDCGᵀ": 0.500, "NeuralNDCG": 0.496, "RankNet": 0.497, "LambdaRank": 0.480, "RMSE": 0.45,
+}  # fmt: skip
+
+#: Milliseconds.
+COST = {"NeuralNDCGᵀ": 85.0, "NeuralNDCG": 86.0, "RankNet": 2.8, "LambdaRank": 1.0, "RMSE": 0.6}
+
+
+def field(
+    folder: Path,
+    *levels: Mapping[str, float],
+    cost: Mapping[str, float] = COST,
+    moves: Mapping[str, float] | None = None,
+    margin: float = 0.01,
+) -> Field:
+    """What a choice rests on, with a collection for each of ``levels``."""
+    studies = [
+        read_losses(write_published(folder, f"of{number}", means, spread=0.003, margin=margin))
+        for number, means in enumerate(levels)
+    ]
+    each = [Together([study]) for study in studies]
+    whole, *singles = (
+        Standing(one, set(LEVELS), one.distance) for one in (Together(studies), *each)
+    )
+    return Field(whole, singles, cost, moves or {})
+
+
+def test_the_fastest_of_those_that_are_tied_is_taken(tmp_path: Path) -> None:
+    found = field(tmp_path, LEVELS)
+    assert found.whole.distance == pytest.approx(0.004)
+    assert found.whole.tied == ["NeuralNDCGᵀ", "RankNet", "NeuralNDCG"]
+    assert advise(found).default == "RankNet"  # LambdaRank is faster, and not tied
+
+
+def test_nothing_within_the_controls_is_ranked(tmp_path: Path) -> None:
+    wide = LEVELS | {"NeuralNDCG": 0.479}  # a control that is 0.021 apart ties LambdaRank, too
+    found = field(tmp_path, wide)
+    assert "LambdaRank" in found.whole.tied
+    assert advise(found).default == "LambdaRank"
+    assert found.whole.behind == ["RMSE"]  # LambdaRank is significantly lower and tied all the same
+    assert found.whole.beaten_by("LambdaRank") == 0
+
+
+def test_what_needs_tuning_is_an_alternative(tmp_path: Path) -> None:
+    needs = advise(field(tmp_path, LEVELS, moves={"RankNet": 0.006, "NeuralNDCG": 0.003}))
+    assert (needs.default, needs.tuned) == ("NeuralNDCGᵀ", "RankNet")
+    robust = advise(field(tmp_path, LEVELS, moves={"RankNet": 0.003}))  # less than the controls
+    assert (robust.default, robust.tuned) == ("RankNet", "")
+
+
+def test_if_all_need_tuning_the_fastest_is_taken(tmp_path: Path) -> None:
+    advice = advise(field(tmp_path, LEVELS, moves=dict.fromkeys(LEVELS, 0.02)))
+    assert (advice.default, advice.tuned) == ("RankNet", "NeuralNDCGᵀ")
+
+
+def test_what_is_behind_on_one_collection_is_not_taken(tmp_path: Path) -> None:
+    poor, good = LEVELS | {"RankNet": 0.468}, LEVELS | {"RankNet": 0.525}
+    found = field(tmp_path, poor, good, margin=0.03)
+    assert "RankNet" in found.whole.tied
+    assert found.behind_on("RankNet") == 1
+    assert advise(found).default == "NeuralNDCGᵀ"
+
+
+def test_to_avoid_is_what_most_others_beat(tmp_path: Path) -> None:
+    advice = advise(field(tmp_path, LEVELS))
+    assert advice.avoided == "RMSE"
+    assert advice.field.whole.beaten_by("RMSE") == 4
+    assert advice.field.whole.beaten_by("LambdaRank") == 3
+    assert advice.also_behind == ["LambdaRank"]
+
+
+def test_what_is_shown_to_be_as_good_is_not_behind(tmp_path: Path) -> None:
+    assert advise(field(tmp_path, LEVELS)).also_behind == ["LambdaRank"]
+    assert advise(field(tmp_path, LEVELS, margin=0.03)).also_behind == []
+    assert advise(field(tmp_path, LEVELS, margin=0.09)).avoided == ""
+
+
+def test_an_unknown_cost_comes_last(tmp_path: Path) -> None:
+    known = {"NeuralNDCG": 86.0}
+    assert advise(field(tmp_path, LEVELS, cost=known)).default == "NeuralNDCG"
+    assert advise(field(tmp_path, LEVELS, cost={})).default == "NeuralNDCGᵀ"  # the highest mean
