@@ -226,7 +226,7 @@ def test_claims_are_measured_merged_and_counted_from_the_command_line(tmp_path, 
     page = tmp_path / "README.md"
     page.write_text("<!-- claims: demo -->\n<!-- claims: end -->\n")
     assert main(["claims", "count", str(merged), "--page", str(page)]) == 0
-    assert "holds. 47 claims were not measured." in page.read_text()
+    assert "is supported. 47 claims were not measured." in page.read_text()
     page.write_text("no marks\n")
     assert main(["claims", "count", str(merged), "--page", str(page)]) != 0
     assert "lacks the marks between which to write" in capsys.readouterr().err

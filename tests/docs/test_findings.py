@@ -21,7 +21,7 @@ from directrank.papers.shared import pages
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.claims_page import in_short, write_page
 from directrank.papers.shared.format import count
-from directrank.papers.shared.verdicts import CANNOT_TELL, CONTRADICTED, HOLDS, SAME_DIRECTION
+from directrank.papers.shared.verdicts import CONTRADICTED, INCONCLUSIVE, SUPPORTED, TREND
 from workflow_runs import ROOT
 
 #: Names with numbers, on every page.
@@ -189,7 +189,7 @@ def effects() -> str:
 CUBIC = "Artificial data of Burges2006 (cubic polynomial)"
 BEHIND = [(name, None) for name in ("RMSE", "ApproxPrecision@10", "twin nERR@10 type 1")]
 #: A verdict on a claim in a sentence.
-TOLD = {CANNOT_TELL: "cannot be told", HOLDS: "is shown", CONTRADICTED: "is contradicted"}
+TOLD = {INCONCLUSIVE: "inconclusive", SUPPORTED: "supported", CONTRADICTED: "contradicted"}
 
 
 def first_page() -> Iterator[str]:
@@ -240,8 +240,8 @@ def verdicts() -> Iterator[str]:
     for name, title in COLLECTIONS.items():
         own = claims[claims["dataset"] == title]
         of = own.groupby("verdict")["claim"].apply(list).to_dict()
-        cells = [", ".join(of.get(word, ["–"])) for word in (HOLDS, CONTRADICTED, SAME_DIRECTION)]
-        yield f"| {SHORT[name]} | {' | '.join(cells)} | {len(of.get(CANNOT_TELL, []))} |"
+        cells = [", ".join(of.get(word, ["–"])) for word in (SUPPORTED, CONTRADICTED, TREND)]
+        yield f"| {SHORT[name]} | {' | '.join(cells)} | {len(of.get(INCONCLUSIVE, []))} |"
     counts = in_short(csv("paper_tables/real/claims.csv"))
     yield from (plain(line) for line in counts if line)
 
@@ -366,13 +366,13 @@ def findings_on_one_protocol() -> Iterator[str]:
     told = {}
     for name, title in COLLECTIONS.items():
         measured = by[(by["dataset"] == title) & (by["verdict"] != "not measured")]
-        told[name] = f"{(measured['verdict'] == CANNOT_TELL).sum()} of {len(measured)}"
+        told[name] = f"{(measured['verdict'] == INCONCLUSIVE).sum()} of {len(measured)}"
     yield (
-        f"on ClueWeb09 not for {told['clueweb09']} claims, on MQ2008 not for {told['mq2008']}, on "
-        f"MSRD not for {told['msrd']}"
+        f"on ClueWeb09 for {told['clueweb09']} claims, on MQ2008 for {told['mq2008']}, on MSRD for "
+        f"{told['msrd']}"
     )
-    yield f"are about equal (D22) | holds on {where('D22', HOLDS)} |"
-    yield f"| NeuralNDCG is on par with LambdaRank (D13) | holds on {where('D13', HOLDS)} |"
+    yield f"are about equal (D22) | supported on {where('D22', SUPPORTED)} |"
+    yield f"| NeuralNDCG is on par with LambdaRank (D13) | supported on {where('D13', SUPPORTED)} |"
     yield f"| ListMLE is the worst baseline (C12) | contradicted on {where('C12', CONTRADICTED)} |"
 
 
@@ -444,7 +444,7 @@ def findings_on_burges2006() -> Iterator[str]:
         f"LambdaRank is significantly above RankNet at all {WORDS[everywhere]} truncation levels "
         f"with both nets, by {two[1]:.3f} at level 1 and {two[10]:.3f} at level 10 with two layers"
     )
-    assert verdict("D15") == HOLDS
+    assert verdict("D15") == SUPPORTED
     yield "the gap grows towards the top of the list, as the paper says"
     nets = [levels("table_figure3", net) for net in ("two_layer", "linear")]
     assert all((net["ndcg"] > 0).all() for net in nets)
@@ -480,7 +480,7 @@ def findings_on_the_others() -> Iterator[str]:
     wide = [alpha("figure2_width", value, "NDCG@5", width="1024 units") for value in (1, 100)]
     yield "NDCG@5 on MSRD falls from {} at α = 1 to {} at 100".format(*wide)
     (told,) = {TOLD[verdict("C04")], TOLD[verdict("D24")]}
-    yield f"whether this holds {told} on either collection (C04, D24)"
+    yield f"the verdict is {told} on either collection (C04, D24)"
     depth = csv("figures/real/bruch2019/figure3.csv")
     assert set(depth.loc[depth.groupby("metric")["mean"].idxmax(), "model"]) == {"B1024"}
     assert (of_claim("C05")["p_holm"] >= 0.05).all()
@@ -495,18 +495,18 @@ def findings_on_the_others() -> Iterator[str]:
         f"{names['NDCG@5']} has the highest mean NDCG@5 and NDCG, {names['NDCG@10']} the highest "
         "NDCG@10"
     )
-    assert {verdict(code) for code in ("C19", "C20", "D13")} == {CANNOT_TELL}
-    yield "and all claims about Table 3 remain undecided"
+    assert {verdict(code) for code in ("C19", "C20", "D13")} == {INCONCLUSIVE}
+    yield "and all claims about Table 3 are inconclusive"
     assert rounds_do_not_matter()
     yield "than the paper's 30 make no significant difference on one fold"
     claims = only(csv("paper_tables/real/claims.csv"), comparison=OVERALL)
     own = only(claims, paper="yu2020", dataset=COLLECTIONS["ohsumed"])
     assert len(own) == 11
-    assert set(own["verdict"]) <= {CANNOT_TELL, SAME_DIRECTION}
+    assert set(own["verdict"]) <= {INCONCLUSIVE, TREND}
     queries = int(csv("paper_tables/real/yu2020/table_ohsumed.csv")["queries"].iloc[0])
     yield (
-        f"with {queries} test queries and three trials, none of the paper's eleven "
-        "claims about them can be decided"
+        f"with {queries} test queries and three trials, each of the paper's eleven "
+        "claims about them is inconclusive or shows a trend"
     )
 
 

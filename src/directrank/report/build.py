@@ -10,13 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from directrank import __version__
 from directrank.papers.shared.format import minus, p_value
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     MEANING,
     RAN,
-    SAME_DIRECTION,
     STANDIN,
+    SUPPORTED,
+    TREND,
     UNMEASURED,
     tally,
 )
@@ -27,10 +27,10 @@ from directrank.system.io import write_text
 
 #: How a verdict is shown beside its words: not by colour alone.
 SIGNS = {
-    HOLDS: "✓",
+    SUPPORTED: "✓",
     CONTRADICTED: "✗",
-    SAME_DIRECTION: "~",
-    CANNOT_TELL: "?",
+    TREND: "~",
+    INCONCLUSIVE: "?",
     UNMEASURED: "–",
     RAN: "·",
 }

@@ -14,12 +14,13 @@ from directrank.papers.burges2006.choices import RECIPES
 from directrank.papers.burges2006.speed import V1, V1_EACH, V2, V2_STORED
 from directrank.papers.shared.product import build_times
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     OTHER,
     RAN,
     RECOMPUTED,
+    SUPPORTED,
+    TREND,
     UNMEASURED,
 )
 from directrank.stats.intervals import mean_interval
@@ -351,7 +352,7 @@ def test_claim_of_the_speed_up_is_about_its_numbers(tmp_path: Path) -> None:
     for method, level, claimed in ((V1, 1.95, "1.7 to 2.3"), (V2, 1.1, "0.7 to 1.3")):
         slope = found.loc[f"slope of log seconds over log documents, {method}, two layer nets"]
         assert slope["effect"] == pytest.approx(level)
-        assert (slope["claimed"], slope["verdict"]) == (claimed, HOLDS)
+        assert (slope["claimed"], slope["verdict"]) == (claimed, SUPPORTED)
     assert found.loc["overall", "group"] == RECOMPUTED
 
 
@@ -363,10 +364,10 @@ def test_claim_of_the_speed_up_is_tested_over_processes(tmp_path: Path) -> None:
     factor = found.loc["V1's seconds ÷ V2's, two layer nets, 16 documents per query"]
     assert factor["claimed"] == "7.2 to 8.8"
     assert "3 processes" in factor["sample"]
-    assert found.loc["overall", "verdict"] not in (HOLDS, "same direction, could be chance")
+    assert found.loc["overall", "verdict"] not in (SUPPORTED, TREND)
 
 
-@pytest.mark.parametrize(("slope", "verdict"), [(1.95, HOLDS), (1.2, CONTRADICTED)])
+@pytest.mark.parametrize(("slope", "verdict"), [(1.95, SUPPORTED), (1.2, CONTRADICTED)])
 def test_a_slopes_p_value_is_of_the_slope_itself(
     tmp_path: Path, slope: float, verdict: str
 ) -> None:
@@ -380,7 +381,7 @@ def test_claim_of_lambdarank_needs_all_three_data_sets_to_hold(tmp_path: Path) -
     runs = tmp_path / "runs"
     products = {"figure2a": {"artificial": four(runs)}}
     overall = claims(tmp_path, products).loc[("C23", "overall")]
-    assert overall["verdict"] == CANNOT_TELL
+    assert overall["verdict"] == INCONCLUSIVE
     assert "Not run: Web data, the small set." in overall["remark"]
     web = four(runs, dataset="web30k_standin")
     small = four(runs, dict.fromkeys(FOUR, 0.5), dataset="mq2007_standin")[2:]
@@ -388,9 +389,9 @@ def test_claim_of_lambdarank_needs_all_three_data_sets_to_hold(tmp_path: Path) -
     found = claims(tmp_path, products)
     rows = found.loc["C23"].drop(index="overall")
     assert len(rows) == 50
-    assert (rows[rows["group"] == RECOMPUTED]["verdict"] == HOLDS).all()
+    assert (rows[rows["group"] == RECOMPUTED]["verdict"] == SUPPORTED).all()
     assert (rows[rows["group"] == "stand-in"]["verdict"] == RAN).all()
-    assert found.loc[("C23", "overall"), "verdict"] == CANNOT_TELL
+    assert found.loc[("C23", "overall"), "verdict"] == INCONCLUSIVE
     assert found.loc[("C23", "overall"), "dataset"] == "artificial data"
 
 
@@ -440,7 +441,7 @@ def test_claims_about_the_top_and_about_the_nets(tmp_path: Path) -> None:
     assert found.loc[("D16", "overall"), "verdict"] == UNMEASURED
     assert "table_lambdas_web" in found.loc[("D16", "overall"), "remark"]
     small = found.loc[("D17", "overall")]
-    assert (small["verdict"], small["group"]) == (HOLDS, OTHER)  # real, and not the paper's
+    assert (small["verdict"], small["group"]) == (SUPPORTED, OTHER)  # real, and not the paper's
     level = found.loc["D18"].drop(index="overall")
     assert len(level) == 5
     assert level.index[0] == "LambdaRank Linear − RankNet 2-Layer, NDCG@6"

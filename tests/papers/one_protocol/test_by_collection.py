@@ -15,9 +15,9 @@ from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.claims import COLUMNS, OVERALL, merge, published_claims
 from directrank.papers.shared.judging import conclude, judge
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
+    SUPPORTED,
     UNMEASURED,
 )
 from directrank.study.published import write_results
@@ -82,9 +82,9 @@ def test_every_reading_is_of_a_published_claim_and_of_methods_under_the_protocol
 
 def test_a_claim_holds_where_the_methods_stand_as_it_says(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"LambdaRank": 0.55, "LambdaMART": 0.6})
-    assert verdict(path, "C23") == HOLDS
-    assert verdict(path, "C02") == HOLDS
-    assert verdict(path, "D22") == HOLDS  # the same level
+    assert verdict(path, "C23") == SUPPORTED
+    assert verdict(path, "C02") == SUPPORTED
+    assert verdict(path, "D22") == SUPPORTED  # the same level
     assert verdict(path, "D13") == CONTRADICTED  # LambdaRank is above NeuralNDCG
 
 
@@ -95,19 +95,19 @@ def test_the_other_way_round_it_is_contradicted(tmp_path: Path) -> None:
 
 def test_few_queries_cannot_tell(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {}, queries=12, spread=0.2)
-    assert verdict(path, "D22") == CANNOT_TELL
+    assert verdict(path, "D22") == INCONCLUSIVE
 
 
 def test_a_single_training_cannot_tell(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"LambdaRank": 0.55}, trials=1)
-    assert verdict(path, "C23") == CANNOT_TELL
+    assert verdict(path, "C23") == INCONCLUSIVE
 
 
 def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:
     for variant in ("NeuralNDCG", "NeuralNDCGᵀ"):
-        assert verdict(published(tmp_path, "ohsumed", {variant: 0.6}), "C20") == HOLDS
+        assert verdict(published(tmp_path, "ohsumed", {variant: 0.6}), "C20") == SUPPORTED
     path = published(tmp_path, "ohsumed", {"NeuralNDCG": 0.4})
-    assert verdict(path, "C20") == CANNOT_TELL  # the other variant is level with its rivals
+    assert verdict(path, "C20") == INCONCLUSIVE  # the other variant is level with its rivals
     path = published(tmp_path, "ohsumed", {"NeuralNDCG": 0.4, "NeuralNDCGᵀ": 0.45})
     assert verdict(path, "C20") == CONTRADICTED
     path = published(tmp_path, "ohsumed", {}, without=("NeuralNDCGᵀ",))
@@ -137,7 +137,7 @@ def test_what_the_comparison_lacks_is_said(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"ApproxNDCG": 0.6}, without=("SoftRank",))
     found = by_collection.outcome(read(path), "C08")
     assert found.missing == ["AdaRank.NDCG", "Ranking SVM", "ApproxNDCG against SoftRank"]
-    assert verdict(path, "C08") == CANNOT_TELL
+    assert verdict(path, "C08") == INCONCLUSIVE
 
 
 def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> 
         by_collection.OWN,
     ]
     assert data.loc[("C23", "MQ2008"), ["verdict", "source"]].tolist() == [
-        HOLDS,
+        SUPPORTED,
         by_collection.ONE_PROTOCOL,
     ]
     # The comparison cannot be asked about this one.

@@ -13,7 +13,7 @@ from directrank import metrics
 from directrank.data.prepared import FORMAT
 from directrank.edition.plan import load
 from directrank.papers.pobrotyn2021 import accuracy, analytic
-from directrank.papers.shared.verdicts import HOLDS
+from directrank.papers.shared.verdicts import SUPPORTED
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
 from directrank.system.schema import read_yaml
@@ -180,7 +180,7 @@ def test_claim_holds_and_would_fail_without_scaling(
         return overall(*plans, only=["C21"]).loc["C21"]
 
     found = verdict()
-    assert found["verdict"] == HOLDS
+    assert found["verdict"] == SUPPORTED
     assert "climbs by 0.02" in found["remark"]
     monkeypatch.setattr(analytic, "ROUNDS", 0)
-    assert verdict()["verdict"] != HOLDS
+    assert verdict()["verdict"] != SUPPORTED

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from directrank.papers.shared.product import build_times, products
-from directrank.papers.shared.verdicts import CANNOT_TELL, CONTRADICTED, HOLDS, OTHER, OWN
+from directrank.papers.shared.verdicts import CONTRADICTED, INCONCLUSIVE, OTHER, OWN, SUPPORTED
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
@@ -109,7 +109,7 @@ def test_claim_c19_holds_where_every_variant_is_ahead_and_fails_where_none_is(
     table3, tmp_path
 ) -> None:
     ahead = claim(table3, "C19")
-    assert (ahead["verdict"], ahead["group"]) == (HOLDS, OWN)
+    assert (ahead["verdict"], ahead["group"]) == (SUPPORTED, OWN)
     assert claim(table3_plan(tmp_path, approx=0.6), "C19")["verdict"] == CONTRADICTED
 
 
@@ -147,7 +147,7 @@ def test_claims_on_half_of_the_data_sets_say_what_is_missing(table3, tmp_path) -
     experiments = read_json(table3)["experiments"] | {"table3_istella": []}
     plan = make_plan(tmp_path, "pobrotyn2021", "table3", experiments)
     row = overall(plan, only=["C19"], runs=table3.parent / "runs").loc["C19"]
-    assert row["verdict"] == CANNOT_TELL
+    assert row["verdict"] == INCONCLUSIVE
     assert "Not run: " in row["remark"]
 
 
@@ -414,9 +414,9 @@ def test_claims_are_measured_on_ohsumed_where_table_3_was_not_run(tmp_path: Path
         assert row["group"] == OTHER
         assert "Measured on OHSUMED" in row["remark"]
         assert row["sample"].startswith("120 queries of 2 folds, ")
-    assert found.loc["C19", "verdict"] == HOLDS
+    assert found.loc["C19", "verdict"] == SUPPORTED
     best = found.loc["C20"]
-    assert best["verdict"] == CANNOT_TELL
+    assert best["verdict"] == INCONCLUSIVE
     assert "LambdaRank@max as the best in NDCG@10 on Istella" in best["remark"]
     assert found.loc["D13", "verdict"] == CONTRADICTED  # LambdaRank is far behind
 
@@ -435,5 +435,5 @@ def test_claim_that_one_is_the_best_smoothness_fails_where_ten_is(tmp_path: Path
 
     assert found(10.0)["verdict"] == CONTRADICTED
     level = found(1.0)
-    assert level["verdict"] == CANNOT_TELL  # τ was not run
+    assert level["verdict"] == INCONCLUSIVE  # τ was not run
     assert "NeuralNDCG@max at several τ" in level["remark"]

@@ -14,7 +14,7 @@ import pytest
 from directrank.papers.qin2010.claims import claim_map_ratios
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.judging import judge
-from directrank.papers.shared.verdicts import CANNOT_TELL, HOLDS, OTHER, UNMEASURED
+from directrank.papers.shared.verdicts import INCONCLUSIVE, OTHER, SUPPORTED, UNMEASURED
 from directrank.stats.tests import holm, wilcoxon
 from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
 
@@ -195,18 +195,18 @@ def test_claims_about_map_and_gains_follow_the_methods(tmp_path: Path) -> None:
     ]
     frame = measured(*plans, only=["D05", "D06", "D07"])
     overall = frame[frame["comparison"] == "overall"].set_index("claim")
-    assert overall.loc["D06", "verdict"] == HOLDS
+    assert overall.loc["D06", "verdict"] == SUPPORTED
     assert overall.loc["D06", "group"] == OTHER
     assert "Measured on OHSUMED" in overall.loc["D06", "remark"]
     assert len(frame[frame["claim"] == "D06"]) == 5
     gain = overall.loc["D07"]
-    assert gain["verdict"] == CANNOT_TELL  # two of the three methods were not run
+    assert gain["verdict"] == INCONCLUSIVE  # two of the three methods were not run
     row = frame[(frame["claim"] == "D07") & frame["comparison"].str.contains("Ranking")].iloc[0]
     assert (row["comparison"], row["claimed"]) == (
         "ApproxNDCG − Ranking SVM, NDCG@1",
         "at least 0.075",
     )
-    assert row["verdict"] == HOLDS
+    assert row["verdict"] == SUPPORTED
     assert row["effect"] == pytest.approx(0.12, abs=0.03)
     assert overall.loc["D05", "verdict"] == UNMEASURED
 
@@ -225,5 +225,5 @@ def test_claim_of_map_order_expects_a_tie_on_the_second_data_set(tmp_path: Path)
     rows = frame.loc["D05"]
     first = rows[rows["comparison"].str.endswith("TD2003")]
     second = rows[rows["comparison"].str.endswith("TD2004")]
-    assert set(first["verdict"]) == {HOLDS}
+    assert set(first["verdict"]) == {SUPPORTED}
     assert set(second["claimed"]) == {"equivalent, within ±0.01"}

@@ -24,7 +24,7 @@ from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.findings import MORE, NOT_MORE
 from directrank.papers.shared.judging import judge
 from directrank.papers.shared.product import build_times
-from directrank.papers.shared.verdicts import CONTRADICTED, HOLDS
+from directrank.papers.shared.verdicts import CONTRADICTED, SUPPORTED
 from directrank.system.errors import DataError
 from papers_synthetic import PUBLISHED, build, make_plan, make_run
 
@@ -265,7 +265,7 @@ def test_claim_of_speed_is_about_the_factor_five(tmp_path: Path) -> None:
     seconds = np.exp(np.log(np.linspace(1, 2, 8)).mean())
     assert slow.findings[0].effect == pytest.approx(10 * seconds)
     verdicts = [judge(outcome.findings, 0.01, ())[0].verdict for outcome in (slow, near)]
-    assert verdicts == [HOLDS, CONTRADICTED]
+    assert verdicts == [SUPPORTED, CONTRADICTED]
 
 
 def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.findings import MORE, Finding, Measurement, Outcome
 from directrank.papers.shared.product import build
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     MEANING,
     OTHER,
     OWN,
     RAN,
+    SUPPORTED,
+    TREND,
     UNMEASURED,
     VERDICTS,
     tally,
@@ -66,7 +67,7 @@ def test_every_published_claim_of_a_paper_is_listed_once(tmp_path: Path) -> None
     names = ["C01", "C02", "C03", "C04", "C05", "D01", "D02", "D24", "D25"]
     assert list(found.index) == names
     assert set(found["verdict"].drop("D01")) == {UNMEASURED}
-    assert found.loc["D01", "verdict"] == HOLDS  # analytic
+    assert found.loc["D01", "verdict"] == SUPPORTED  # analytic
     assert found.loc["C01", "remark"].endswith("runs behind table1, which this edition lacks.")
     assert found.loc["D24", "remark"].startswith("Testing it needs the runs behind figure2_yahoo")
 
@@ -92,7 +93,7 @@ def test_a_claim_that_no_list_has_is_stated_in_its_row(monkeypatch: Any) -> None
 
 def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:
     found = overall(table1(tmp_path))
-    assert list(found.loc[["C02", "C03"], "verdict"]) == [HOLDS] * 2
+    assert list(found.loc[["C02", "C03"], "verdict"]) == [SUPPORTED] * 2
     assert set(found.loc[["C02", "C03"], "group"]) == {OWN}
     assert found.loc["C02", "dataset"] == "Web30K, Yahoo set 1"
     assert found.loc["C04", "verdict"] == UNMEASURED
@@ -113,9 +114,9 @@ def test_reversed_differences_contradict(tmp_path: Path) -> None:
 
 def test_a_claim_of_which_a_part_was_not_run_cannot_hold(tmp_path: Path) -> None:
     found = overall(table1(tmp_path, CLEAR, ("web30k", "")), only=["C02", "C03"])
-    assert found.loc["C02", "verdict"] == CANNOT_TELL
+    assert found.loc["C02", "verdict"] == INCONCLUSIVE
     assert "Yahoo! Set 1" in found.loc["C02", "remark"]
-    assert found.loc["C03", "verdict"] == HOLDS  # claimed for Web30K only
+    assert found.loc["C03", "verdict"] == SUPPORTED  # claimed for Web30K only
 
 
 def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_on_stand_ins_a_claim_ran_whatever_came_out(tmp_path: Path) -> None:
 def test_a_single_trial_allows_no_verdict(tmp_path: Path) -> None:
     entries = alpha_sweep(tmp_path / "runs", trials=1, dataset="web30k")
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
-    assert overall(plan, only=["C04"]).loc["C04", "verdict"] == CANNOT_TELL
+    assert overall(plan, only=["C04"]).loc["C04", "verdict"] == INCONCLUSIVE
 
 
 def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path
     assert "equivalent" not in outcomes(narrow)
     best = wide[wide["claimed"] == "above 0"]
     assert len(best) == 6 + 1  # 10 against every other value, and the row that decides
-    assert wide["verdict"].iloc[0] != HOLDS  # by 0.0001 above
+    assert wide["verdict"].iloc[0] != SUPPORTED  # by 0.0001 above
 
 
 def test_the_largest_network_must_be_worse_by_more_than_chance(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_the_largest_network_must_be_worse_by_more_than_chance(tmp_path: Path) -
     plan = make_plan(tmp_path, "bruch2019", "figure3", {"depth_sweep": entries})
     found = overall(plan)
     assert found.loc["D02", "effect"] > 0
-    assert found.loc["D02", "verdict"] in (HOLDS, "same direction, could be chance")
+    assert found.loc["D02", "verdict"] in (SUPPORTED, TREND)
     assert found.loc["C05", "verdict"] != UNMEASURED
 
 
@@ -175,7 +176,7 @@ def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
     experiments = {"ohsumed_methods": ohsumed_runs(tmp_path / "runs", levels)}
     plan = make_plan(tmp_path, "qin2010", "table4", experiments, edition="real")
     claim = overall(plan, only=["C08"]).loc["C08"]
-    assert (claim["verdict"], claim["group"]) == (CANNOT_TELL, OWN)
+    assert (claim["verdict"], claim["group"]) == (INCONCLUSIVE, OWN)
     assert "higher mean in 5 of 5 comparisons" in claim["remark"]
     assert claim["remark"].endswith(
         "Not run: ApproxNDCG against AdaRank.NDCG, ApproxNDCG against SoftRank, "
@@ -193,7 +194,7 @@ def test_real_data_that_are_not_the_papers_are_another_group(tmp_path: Path) -> 
     experiments = {"ohsumed_methods": entries[:10], "ohsumed_map_methods": entries[10:]}
     plan = make_plan(tmp_path, "qin2010", "statistics", experiments, edition="real")
     claim = overall(plan, only=["D06"]).loc["D06"]
-    assert (claim["verdict"], claim["group"], claim["dataset"]) == (HOLDS, OTHER, "OHSUMED")
+    assert (claim["verdict"], claim["group"], claim["dataset"]) == (SUPPORTED, OTHER, "OHSUMED")
 
 
 def test_plans_of_two_papers_or_editions_are_refused() -> None:
@@ -216,16 +217,16 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     listed += [f"D{number:02d}" for number in range(1, 26)]
     found = merged[merged["comparison"] == "overall"]
     assert list(found["claim"]) == listed
-    assert set(found["verdict"]) == {HOLDS, UNMEASURED}
+    assert set(found["verdict"]) == {SUPPORTED, UNMEASURED}
     again = claims.read_claims(tmp_path / "claims.csv")
     pd.testing.assert_frame_equal(again, merged, check_dtype=False)
     text = claims_page.markdown(merged)
     assert (
-        "**Edition demo, 48 claims.** The 2 claims measured on the paper's own data hold. "
-        "46 claims were not measured."
+        "**Edition demo, 48 claims.** The 2 claims measured on the paper's own data are "
+        "supported. 46 claims were not measured."
     ) in text
     assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
-    assert "**holds** on Web30K, Yahoo set 1 (the paper's own data)" in text
+    assert "**supported** on Web30K, Yahoo set 1 (the paper's own data)" in text
     assert "### C02" in text
     assert all(f"*{word}*: {MEANING[word]}" in text for word in VERDICTS)
 
@@ -283,7 +284,9 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     for sentence in quotes.quoted(file, ("C01", "C02", "C03")):
         assert sentence in text
-    assert "**Holds** on Web30K, Yahoo set 1 (the paper's own data). The verdict follows" in text
+    assert (
+        "**Supported** on Web30K, Yahoo set 1 (the paper's own data). The verdict follows" in text
+    )
     assert "Not measured here." in text  # RankLib
     with pytest.raises(ConfigError, match="quotes the verdicts on C01, C02, C03"):
         build(plan, tmp_path / "runs", out, PUBLISHED)
@@ -308,24 +311,24 @@ def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
     ("counts", "ran", "unmeasured", "said"),
     [
         (
-            {"it": {"holds": 3, "contradicted": 1}},
+            {"it": {SUPPORTED: 3, CONTRADICTED: 1}},
             6,
             11,
-            "Of the 4 claims measured on it, 3 hold and 1 is contradicted. "
+            "Of the 4 claims measured on it, 3 are supported and 1 is contradicted. "
             "6 claims ran only on stand-ins, which give no verdict. 11 claims were not measured.",
         ),
         (
-            {"it": {"cannot tell": 1}},
+            {"it": {INCONCLUSIVE: 1}},
             0,
             1,
-            "The one claim measured on it cannot be decided. 1 claim was not measured.",
+            "The one claim measured on it is inconclusive. 1 claim was not measured.",
         ),
         (
-            {"it": {"cannot tell": 2, "same direction, could be chance": 1, "holds": 1}},
+            {"it": {INCONCLUSIVE: 2, TREND: 1, SUPPORTED: 1}},
             0,
             0,
-            "Of the 4 claims measured on it, 1 holds, "
-            "1 points in the stated direction but could be chance and 2 cannot be decided.",
+            "Of the 4 claims measured on it, 1 is supported, 1 shows a trend and 2 are "
+            "inconclusive.",
         ),
     ],
 )

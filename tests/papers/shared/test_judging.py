@@ -29,14 +29,14 @@ from directrank.papers.shared.findings import (
 from directrank.papers.shared.judging import Judged, conclude, judge
 from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     OTHER,
     OWN,
     RAN,
     RECOMPUTED,
-    SAME_DIRECTION,
+    SUPPORTED,
+    TREND,
     UNMEASURED,
 )
 from directrank.stats.decisions import decide
@@ -72,39 +72,39 @@ def verdict(*findings: Finding, missing: Sequence[str] = (), margin: float = 0.0
 @pytest.mark.parametrize(
     ("claimed", "effect", "error", "expected"),
     [
-        (MORE, 0.1, 0.02, HOLDS),
+        (MORE, 0.1, 0.02, SUPPORTED),
         (MORE, -0.1, 0.02, CONTRADICTED),
-        (MORE, 0.1, 0.1, SAME_DIRECTION),
-        (MORE, -0.1, 0.1, CANNOT_TELL),
-        (MORE, 0.1, math.nan, CANNOT_TELL),
-        (MORE, 0.0, 0.0, CANNOT_TELL),
-        (MORE, 1e-12, 0.0, CANNOT_TELL),
-        (MORE, -1e-12, 0.0, CANNOT_TELL),
-        (MORE, 1e-6, 0.0, HOLDS),
-        (MORE, -0.00007, 0.00001, CANNOT_TELL),
-        (MORE, -0.004, 0.001, CANNOT_TELL),
+        (MORE, 0.1, 0.1, TREND),
+        (MORE, -0.1, 0.1, INCONCLUSIVE),
+        (MORE, 0.1, math.nan, INCONCLUSIVE),
+        (MORE, 0.0, 0.0, INCONCLUSIVE),
+        (MORE, 1e-12, 0.0, INCONCLUSIVE),
+        (MORE, -1e-12, 0.0, INCONCLUSIVE),
+        (MORE, 1e-6, 0.0, SUPPORTED),
+        (MORE, -0.00007, 0.00001, INCONCLUSIVE),
+        (MORE, -0.004, 0.001, INCONCLUSIVE),
         (MORE, -0.012, 0.004, CONTRADICTED),
         (MORE, -0.02, 0.001, CONTRADICTED),
-        (SAME, 0.001, 0.002, HOLDS),
-        (SAME, 0.004, 0.001, HOLDS),
+        (SAME, 0.001, 0.002, SUPPORTED),
+        (SAME, 0.004, 0.001, SUPPORTED),
         (SAME, 0.1, 0.02, CONTRADICTED),
-        (SAME, 0.0, 0.02, CANNOT_TELL),
-        (SAME, 0.0327, 0.035, CANNOT_TELL),
-        (SAME, 0.001, math.nan, CANNOT_TELL),
-        (NOT_MORE, -0.1, 0.02, HOLDS),
-        (NOT_MORE, 0.005, 0.001, HOLDS),
-        (NOT_MORE, 0.005, 0.02, SAME_DIRECTION),
+        (SAME, 0.0, 0.02, INCONCLUSIVE),
+        (SAME, 0.0327, 0.035, INCONCLUSIVE),
+        (SAME, 0.001, math.nan, INCONCLUSIVE),
+        (NOT_MORE, -0.1, 0.02, SUPPORTED),
+        (NOT_MORE, 0.005, 0.001, SUPPORTED),
+        (NOT_MORE, 0.005, 0.02, TREND),
         (NOT_MORE, 0.05, 0.01, CONTRADICTED),
-        (value(low=0.95), 0.97, 0.005, HOLDS),
-        (value(low=0.95), 0.97, 0.05, SAME_DIRECTION),
+        (value(low=0.95), 0.97, 0.005, SUPPORTED),
+        (value(low=0.95), 0.97, 0.05, TREND),
         (value(low=0.95), 0.90, 0.005, CONTRADICTED),
-        (value(low=0.95), 0.94, 0.05, CANNOT_TELL),
-        (value(4.59, 5.61), 5.0, 0.1, HOLDS),
-        (value(4.59, 5.61), 5.0, 2.0, SAME_DIRECTION),
+        (value(low=0.95), 0.94, 0.05, INCONCLUSIVE),
+        (value(4.59, 5.61), 5.0, 0.1, SUPPORTED),
+        (value(4.59, 5.61), 5.0, 2.0, TREND),
         (value(4.59, 5.61), 13.9, 1.0, CONTRADICTED),
-        (value(4.59, 5.61), 6.0, 2.0, CANNOT_TELL),
-        (value(4.59, 5.61), 5.0, math.nan, CANNOT_TELL),
-        (value(0.0, 0.0), 0.0, 0.0, HOLDS),
+        (value(4.59, 5.61), 6.0, 2.0, INCONCLUSIVE),
+        (value(4.59, 5.61), 5.0, math.nan, INCONCLUSIVE),
+        (value(0.0, 0.0), 0.0, 0.0, SUPPORTED),
         (value(0.0, 0.0), 2.0, 0.0, CONTRADICTED),
     ],
 )
@@ -125,7 +125,7 @@ def test_the_size_of_what_is_more_is_told_beside_the_margin() -> None:
         "below, more than the margin",
     ]
     per_cent = decided(finding(MORE, (-0.4, 0.1), scale=100))[0]
-    assert (per_cent.verdict, per_cent.outcome) == (CANNOT_TELL, "below, within the margin")
+    assert (per_cent.verdict, per_cent.outcome) == (INCONCLUSIVE, "below, within the margin")
 
 
 def test_no_pair_is_equivalent_in_one_place_and_contradicted_in_another() -> None:
@@ -148,7 +148,7 @@ def test_what_demo_c04_and_d13_once_said_holds_is_left_open() -> None:
     """Intervals of −3.4 to 9.9 and of 0.07 to 3.12, in per cent, do not show that two are alike."""
     wide = finding(SAME, (3.27, 3.4), scale=100)
     clear = finding(SAME, (1.6, 0.78), scale=100)
-    assert verdict(wide) == CANNOT_TELL
+    assert verdict(wide) == INCONCLUSIVE
     assert verdict(clear) == CONTRADICTED
     assert decided(clear)[0].outcome == "different"
 
@@ -158,22 +158,22 @@ def test_a_claim_is_as_weak_as_its_weakest_part() -> None:
         finding(MORE, (effect, error))
         for effect, error in ((0.1, 0.01), (0.1, 0.1), (-0.1, 0.01), (-0.1, 0.1))
     )
-    assert verdict(sure, sure) == HOLDS
-    assert verdict(sure, unsure) == SAME_DIRECTION
-    assert verdict(sure, unsure, away) == CANNOT_TELL
+    assert verdict(sure, sure) == SUPPORTED
+    assert verdict(sure, unsure) == TREND
+    assert verdict(sure, unsure, away) == INCONCLUSIVE
     assert verdict(sure, against, away) == CONTRADICTED
-    assert verdict(sure, missing=["the rest"]) == CANNOT_TELL
-    assert verdict(unsure, missing=["the rest"]) == CANNOT_TELL
+    assert verdict(sure, missing=["the rest"]) == INCONCLUSIVE
+    assert verdict(unsure, missing=["the rest"]) == INCONCLUSIVE
     assert verdict(against, missing=["the rest"]) == CONTRADICTED
     assert verdict(missing=["everything"]) == UNMEASURED
 
 
 def test_of_two_measurements_the_larger_p_and_the_wider_interval_count_either_way() -> None:
-    assert verdict(finding(MORE, (0.1, 0.01), (0.1, 0.1))) == SAME_DIRECTION
-    assert verdict(finding(MORE, (-0.1, 0.01), (-0.1, 0.1))) == CANNOT_TELL
-    assert verdict(finding(SAME, (0.0, 0.001), (0.0, 0.1))) == CANNOT_TELL
-    assert verdict(finding(SAME, (0.1, 0.01), (0.1, 0.1))) == CANNOT_TELL
-    assert verdict(finding(MORE, (0.1, 0.01), (0.1, math.nan))) == CANNOT_TELL
+    assert verdict(finding(MORE, (0.1, 0.01), (0.1, 0.1))) == TREND
+    assert verdict(finding(MORE, (-0.1, 0.01), (-0.1, 0.1))) == INCONCLUSIVE
+    assert verdict(finding(SAME, (0.0, 0.001), (0.0, 0.1))) == INCONCLUSIVE
+    assert verdict(finding(SAME, (0.1, 0.01), (0.1, 0.1))) == INCONCLUSIVE
+    assert verdict(finding(MORE, (0.1, 0.01), (0.1, math.nan))) == INCONCLUSIVE
     wide = finding(MORE, (0.1, 0.01), (0.1, 0.1))
     assert wide.half_width == pytest.approx(0.196, abs=1e-3)
 
@@ -181,14 +181,14 @@ def test_of_two_measurements_the_larger_p_and_the_wider_interval_count_either_wa
 def test_measurements_that_point_apart_show_nothing() -> None:
     apart = finding(MORE, (0.1, 0.01), (-0.1, 0.01))
     assert apart.p_value == 1
-    assert verdict(apart) == CANNOT_TELL
+    assert verdict(apart) == INCONCLUSIVE
 
 
 def test_holms_correction_is_over_the_tests_of_the_claim() -> None:
     p_values = (0.03, 0.04, 0.001)
     effects = [-float(Estimate(0.0, 1.0).interval(1 - p).half_width) for p in p_values]
     judged = decided(*(finding(MORE, (-effect, 1.0)) for effect in effects))
-    assert [one.verdict for one in judged] == [SAME_DIRECTION, SAME_DIRECTION, HOLDS]
+    assert [one.verdict for one in judged] == [TREND, TREND, SUPPORTED]
     assert [one.p_holm for one in judged] == pytest.approx([0.06, 0.06, 0.003])
     both = decided(finding(SAME, (0.0, 0.003)))[0]
     assert (both.p_holm, both.p_range_holm) == pytest.approx((1.0, both.p_range))
@@ -234,7 +234,7 @@ def test_stand_ins_give_no_verdict_and_show_their_direction() -> None:
 def test_a_part_on_a_stand_in_counts_as_missing() -> None:
     findings = [finding(MORE, (0.1, 0.01)), finding(MORE, (-0.1, 0.01), dataset=STANDIN)]
     concluded = conclude(Outcome(findings), decided(*findings))
-    assert (concluded.verdict, concluded.group) == (CANNOT_TELL, OWN)
+    assert (concluded.verdict, concluded.group) == (INCONCLUSIVE, OWN)
     assert "Not run: the part that was run only on the stand-in for A." in concluded.remark
 
 
@@ -304,7 +304,9 @@ def test_a_single_training_tells_nothing_of_others_unless_nothing_is_random(
     assert test.estimate.mean == pytest.approx(20, abs=2)
     assert (test.p_value < 0.001) == tested
     assert math.isnan(test.p_value) == (not tested)
-    assert verdict(Finding("a − b", MORE, REAL, "", [test])) == (HOLDS if tested else CANNOT_TELL)
+    assert verdict(Finding("a − b", MORE, REAL, "", [test])) == (
+        SUPPORTED if tested else INCONCLUSIVE
+    )
 
 
 def test_what_is_claimed_is_told_in_words() -> None:

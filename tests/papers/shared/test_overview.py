@@ -7,7 +7,7 @@ import pytest
 
 from directrank.papers.shared import overview, pages
 from directrank.papers.shared.claims import OVERALL, read_claims
-from directrank.papers.shared.verdicts import CANNOT_TELL, CONTRADICTED, RAN, UNMEASURED
+from directrank.papers.shared.verdicts import CONTRADICTED, INCONCLUSIVE, RAN, UNMEASURED
 from workflow_runs import ROOT
 
 EDITIONS = ("demo", "real")
@@ -74,4 +74,4 @@ def test_without_a_measured_claim_it_says_so(tmp_path):
 def test_shapes_tell_verdicts_apart_without_colour():
     markers = [look["marker"] for look in overview.VERDICTS.values()]
     assert len(set(markers)) == len(markers)
-    assert CANNOT_TELL in overview.VERDICTS
+    assert INCONCLUSIVE in overview.VERDICTS

@@ -16,10 +16,10 @@ from directrank.edition.plan import load
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.product import build_times, products
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     OTHER,
+    SUPPORTED,
     UNMEASURED,
 )
 from directrank.papers.yu2020.claims import claim_nerr, measurements
@@ -435,9 +435,9 @@ def test_claims_follow_the_results(tmp_path: Path, runs: Path, whole: Mapping[st
     asked = ["C11", "C12", "C13", "C14", "C15", "D22"]
     found = verdicts(tmp_path / "as_claimed", runs, part(whole, folds=(1,)), asked)
     for claim in ("C11", "C12", "C15"):
-        assert found[claim] == HOLDS, claim
+        assert found[claim] == SUPPORTED, claim
     # ApproxNDCG is level with two surrogates and nDCG-type1 below them.
-    assert found["C13"] not in (HOLDS, CONTRADICTED)
+    assert found["C13"] not in (SUPPORTED, CONTRADICTED)
     assert found["C14"] == CONTRADICTED
     assert found["D22"] == CONTRADICTED  # 0.01 apart, as much as the margin, and surely so
     against = {
@@ -453,13 +453,13 @@ def test_claims_follow_the_results(tmp_path: Path, runs: Path, whole: Mapping[st
     found = verdicts(tmp_path / "against", tmp_path, cells, [*contradicted, "D22"])
     for claim in contradicted:
         assert found[claim] == CONTRADICTED, claim
-    assert found["D22"] == HOLDS
+    assert found["D22"] == SUPPORTED
 
 
 def test_orders_by_nerr_and_ndcg_that_agree_hold_and_others_do_not(tmp_path: Path) -> None:
     levels = {name: 0.3 + 0.05 * number for number, name in enumerate(LEVELS)}
     cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,))
-    assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": HOLDS}
+    assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": SUPPORTED}
     for folder in tmp_path.glob("web30k-*"):
         values = pd.read_parquet(folder / "per_query.parquet")
         values.assign(**{"nerr@10": 1 - values["nerr@10"]}).to_parquet(folder / "per_query.parquet")
@@ -510,7 +510,7 @@ def test_claims_about_what_was_not_run_do_not_hold(
     present = [name for name in LEVELS if name != "AP-type2"]
     cells = part(whole, present, folds=(1,))
     found = verdicts(tmp_path, runs, cells, ["C15", "C18"])
-    assert found == {"C15": CANNOT_TELL, "C18": UNMEASURED}
+    assert found == {"C15": INCONCLUSIVE, "C18": UNMEASURED}
 
 
 def test_editions_run_the_whole_grid_or_a_subset_of_it() -> None:
@@ -564,7 +564,7 @@ def test_claims_are_measured_on_ohsumed_where_the_grid_was_not_run(tmp_path: Pat
     found = overall(plan, runs=tmp_path, only=["C11", "C12", "C17", "D10"])
     for name in ("C11", "C12", "D10"):
         # ListMLE is the lowest of all.
-        assert found.loc[name, "verdict"] == (CONTRADICTED if name == "D10" else HOLDS)
+        assert found.loc[name, "verdict"] == (CONTRADICTED if name == "D10" else SUPPORTED)
         assert "Measured on OHSUMED" in found.loc[name, "remark"]
         assert found.loc[name, "group"] == OTHER
     assert found.loc["C17", "verdict"] == UNMEASURED  # needs the architectures apart
@@ -587,12 +587,12 @@ def test_claims_about_training_have_one_number_per_curve(
     assert several.loc[("D11", "overall"), "verdict"] == CONTRADICTED
     assert "WassRank" in several.loc[("D11", "overall"), "remark"]
     assert several.loc[("D12", "overall"), "effect"] == pytest.approx(0, abs=1e-9)
-    assert several.loc[("D12", "overall"), "verdict"] == CANNOT_TELL  # a tie
+    assert several.loc[("D12", "overall"), "verdict"] == INCONCLUSIVE  # a tie
     assert several.loc[("D20", "overall"), "effect"] == 0  # no curve turns
     assert several.loc[("D19", "overall"), "verdict"] == CONTRADICTED  # best with 6 trees, not 300
     assert several.loc[("D09", "overall"), "verdict"] == CONTRADICTED  # ListMLE was made the lowest
     assert several.loc[("D09", "overall"), "unit"] == "MAP"
     # A single run per method: nothing to test with.
     single = found((1,), ["D12", "D19"])
-    assert single.loc[("D12", "overall"), "verdict"] == CANNOT_TELL
+    assert single.loc[("D12", "overall"), "verdict"] == INCONCLUSIVE
     assert np.isnan(single.loc[("D19", "overall"), "p_holm"])

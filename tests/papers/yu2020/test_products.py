@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from directrank.papers.shared.verdicts import CONTRADICTED, HOLDS, RECOMPUTED
+from directrank.papers.shared.verdicts import CONTRADICTED, RECOMPUTED, SUPPORTED
 from directrank.papers.yu2020 import ranks as yu2020_ranks
 from directrank.papers.yu2020.ranks import FIGURE1_ALPHAS
 from directrank.relaxations.twin import TwinRanking
@@ -98,7 +98,7 @@ def test_claim_holds_and_would_fail_for_ranks_that_are_off(
         return overall(*plans, only=["C18"]).loc["C18"]
 
     found = verdict()
-    assert found["verdict"] == HOLDS
+    assert found["verdict"] == SUPPORTED
     assert found["group"] == RECOMPUTED
     monkeypatch.setattr(yu2020_ranks, "twin_errors", lambda n, break_ties: np.array([0.0, 1.0]))
     assert verdict()["verdict"] == CONTRADICTED

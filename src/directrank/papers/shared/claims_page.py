@@ -128,7 +128,7 @@ def _how_to_read() -> list[str]:
         "and otherwise *not decided*. “The best” must be above every competitor. A number in a "
         "statement stands for a range, given by its rounding or a stated tolerance, in which the "
         "effect must lie. If there are two tests, one over random starts and one over queries, "
-        "both must agree. *Could show* is the smallest difference, or the smallest margin, that "
+        "both must agree. *Detectable* is the smallest difference, or the smallest margin, that "
         "these data would have shown with a probability of 80 % after the correction.",
         "",
         f"A verdict applies only to the data in its cell. {STANDIN} C01 to C23 are the claims with "
@@ -139,7 +139,7 @@ def _how_to_read() -> list[str]:
 
 def _details(part: pd.DataFrame) -> list[str]:
     columns = ["comparison", "data", "claimed", "effect", "95 % interval", "p", "p (Holm)",
-               "could show", "verdict"]  # fmt: skip
+               "detectable", "verdict"]  # fmt: skip
     rows = []
     for row in part.itertuples():
         of_range = math.isfinite(row.p_range) and row.outcome in ("equivalent", "inside")

@@ -12,12 +12,12 @@ import numpy as np
 from directrank.papers.shared import verdicts
 from directrank.papers.shared.findings import Finding, Outcome
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     RAN,
-    SAME_DIRECTION,
     STANDIN_GROUP,
+    SUPPORTED,
+    TREND,
     UNMEASURED,
 )
 from directrank.stats.decisions import MORE_THAN, UNKNOWN, WITHIN
@@ -186,19 +186,19 @@ def _decide(
     if finding.claimed.kind == "same":
         # Lakens (2017): a significant difference that is smaller than the margin is equivalent.
         if p_range_holm < LEVEL:
-            return HOLDS, "equivalent"
-        return (CONTRADICTED, "different") if p_holm < LEVEL else (CANNOT_TELL, "not decided")
+            return SUPPORTED, "equivalent"
+        return (CONTRADICTED, "different") if p_holm < LEVEL else (INCONCLUSIVE, "not decided")
     points = _points(finding, bounds)
     if math.isnan(p_holm):
-        return CANNOT_TELL, f"{_side(finding, bounds)}, not tested"
+        return INCONCLUSIVE, f"{_side(finding, bounds)}, not tested"
     if _has_two_ends(bounds) and points:
         sure = p_range_holm < LEVEL
     else:
         sure = p_holm < LEVEL and not _tied(finding, bounds)
     side = _side(finding, bounds) + (f", {size}" if size else "")
     if points:
-        return HOLDS if sure else SAME_DIRECTION, side
-    return CONTRADICTED if sure and size != WITHIN else CANNOT_TELL, side
+        return SUPPORTED if sure else TREND, side
+    return CONTRADICTED if sure and size != WITHIN else INCONCLUSIVE, side
 
 
 def _points(finding: Finding, bounds: tuple[float, float]) -> bool:
@@ -308,9 +308,9 @@ def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
 def _worst(found: Sequence[str], incomplete: bool) -> str:
     if CONTRADICTED in found:
         return CONTRADICTED
-    if CANNOT_TELL in found or incomplete:
-        return CANNOT_TELL
-    return SAME_DIRECTION if SAME_DIRECTION in found else HOLDS
+    if INCONCLUSIVE in found or incomplete:
+        return INCONCLUSIVE
+    return TREND if TREND in found else SUPPORTED
 
 
 def _weight(item: Judged, verdict: str) -> float:
@@ -336,7 +336,7 @@ def row(judged: Judged, margin: float) -> Mapping[str, Any]:
     finding = judged.finding
     tests = dict.fromkeys(one.test for one in finding.measurements)
     samples = dict.fromkeys(one.sample for one in finding.measurements)
-    undecided = judged.verdict in (SAME_DIRECTION, CANNOT_TELL)
+    undecided = judged.verdict in (TREND, INCONCLUSIVE)
     return {
         "comparison": finding.comparison,
         "dataset": finding.dataset.title,

@@ -25,13 +25,13 @@ from directrank.papers.shared.figures import (
 )
 from directrank.papers.shared.format import minus
 from directrank.papers.shared.verdicts import (
-    CANNOT_TELL,
     CONTRADICTED,
-    HOLDS,
+    INCONCLUSIVE,
     OTHER,
     OWN,
     RECOMPUTED,
-    SAME_DIRECTION,
+    SUPPORTED,
+    TREND,
 )
 from directrank.system.io import write_bytes, write_csv
 
@@ -45,10 +45,10 @@ EDGE = 10.0
 
 #: The verdicts from top to bottom, with the look of an effect; shape and colour both tell them.
 VERDICTS: dict[str, dict[str, Any]] = {
-    HOLDS: {"color": GREEN, "marker": "o"},
+    SUPPORTED: {"color": GREEN, "marker": "o"},
     CONTRADICTED: {"color": VERMILLION, "marker": "X"},
-    SAME_DIRECTION: {"color": BLUE, "marker": ">", "markerfacecolor": "white"},
-    CANNOT_TELL: {"color": "#777777", "marker": "s", "markerfacecolor": "white"},
+    TREND: {"color": BLUE, "marker": ">", "markerfacecolor": "white"},
+    INCONCLUSIVE: {"color": "#777777", "marker": "s", "markerfacecolor": "white"},
 }
 
 #: What the rightmost column calls the data on which a verdict rests.

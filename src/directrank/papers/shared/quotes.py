@@ -69,5 +69,5 @@ def _number(row: Any) -> str:
     if math.isfinite(row["p_holm"]):
         text += f", p (Holm) {p_value(row['p_holm'])}"
     if math.isfinite(row["detectable"]):
-        text += f"; differences of at least {row['detectable']:.2g} could have been shown"
+        text += f"; the smallest detectable difference is {row['detectable']:.2g}"
     return f"{text}. It is claimed to be {row['claimed']}."

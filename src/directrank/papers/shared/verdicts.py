@@ -9,24 +9,24 @@ from collections.abc import Mapping
 
 from directrank.papers.shared.format import listed
 
-HOLDS = "holds"
+SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
-SAME_DIRECTION = "same direction, could be chance"
-CANNOT_TELL = "cannot tell"
+TREND = "trend"
+INCONCLUSIVE = "inconclusive"
 UNMEASURED = "not measured"
 
 #: The verdicts in the order of every page, with their meanings.
 MEANING = {
-    HOLDS: "every part of the statement was confirmed, and significantly so",
+    SUPPORTED: "every part of the statement was confirmed, and significantly so",
     CONTRADICTED: (
         "some part of the statement was contradicted, significantly so and by a difference that is "
         "not shown to be smaller than the margin"
     ),
-    SAME_DIRECTION: (
-        "every part was measured and has the stated direction, but at least one of them "
-        "could be chance"
+    TREND: (
+        "every part was measured and has the stated direction, but at least one of them is not "
+        "significant"
     ),
-    CANNOT_TELL: (
+    INCONCLUSIVE: (
         "no part was contradicted, but some part has the opposite direction, is a tie (also one "
         "within the margin), has too few values for a test, was not run, or states an equality "
         "for which neither equivalence nor a difference was shown"
@@ -86,13 +86,10 @@ def weakest(groups: list[str]) -> str:
 
 #: What is said of one claim and of several claims with a verdict.
 _PREDICATES = {
-    HOLDS: ("holds", "hold"),
+    SUPPORTED: ("is supported", "are supported"),
     CONTRADICTED: ("is contradicted", "are contradicted"),
-    SAME_DIRECTION: (
-        "points in the stated direction but could be chance",
-        "point in the stated direction but could be chance",
-    ),
-    CANNOT_TELL: ("cannot be decided", "cannot be decided"),
+    TREND: ("shows a trend", "show a trend"),
+    INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
 }
 
 
@@ -104,9 +101,9 @@ def tally(counts: Mapping[str, Mapping[str, int]], ran: int, unmeasured: int) ->
         ran: how many claims were run only on stand-ins.
         unmeasured: how many claims were not measured.
 
-    >>> tally({"other real data": {"holds": 3, "contradicted": 1}}, 0, 2)
-    'Of the 4 claims measured on other real data, 3 hold and 1 is contradicted. 2 claims were not \
-measured.'
+    >>> tally({"other real data": {"supported": 3, "contradicted": 1}}, 0, 2)
+    'Of the 4 claims measured on other real data, 3 are supported and 1 is contradicted. 2 claims \
+were not measured.'
     """
     sentences = [_sentence(group, verdicts) for group, verdicts in counts.items()]
     if ran:
