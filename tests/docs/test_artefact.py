@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -103,3 +104,17 @@ def test_jobs_are_recorded_from_what_a_run_leaves(tiny, tmp_path):
     merged = record.merged(old, pd.DataFrame([row]), tiny)
     kept = dict(zip(merged["job"], merged["seconds"], strict=True))
     assert kept == {"fit/another": 12.3, f"fit/{run}": 12.3, f"fit/{other}": 12.3}
+
+
+#: Pages that name commands and leave how long each takes to the pages that measure or predict it.
+NAMING = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs/index.md", "docs/start.md")
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_how_long_a_command_takes_stands_in_one_place(name):
+    """A duration elsewhere is quoted from there, which a link to the table shows."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    text = re.sub(r"\[[^]]*\]\((?:\.\./)?(?:docs/)?(?:artefact|scale)\.md#[^)]*\)", "", text)
+    found = re.findall(r"(?:\w+ ){3}(?:minutes|min|hours?|hours of one process)\b", text)
+    said = [words for words in found if re.search(r"\d|quarter|thousand|weeks|half", words)]
+    assert said == []
