@@ -36,7 +36,21 @@ LOSSES: dict[str, dict] = {
     "pl_rank": {},
     "yeti_loss": {},
     "stochastic_rank": {},
+    "softmax_cross_entropy": {},
+    "poly1": {},
+    "unique_softmax": {},
+    "pairwise_hinge": {},
+    "sigmoid_cross_entropy": {},
+    "ordinal": {},
 }
+
+#: Losses of one document at a time, which are not of differences of scores.
+POINTWISE = ["rmse", "sigmoid_cross_entropy", "ordinal"]
+
+#: Losses that are sums over documents and take weights of them.
+WEIGHTED = [
+    *POINTWISE, "listnet", "xe_ndcg", "softmax_cross_entropy", "unique_softmax",
+]  # fmt: skip
 
 #: Losses that draw a number for each place of the batch. Where documents move to other places, they
 #: are tested with their draws given, in ``test_drawn.py``.
@@ -55,7 +69,7 @@ METRIC_LOSSES = [
 ]
 
 #: Losses that are sums over pairs of documents with different labels.
-PAIR_LOSSES = ["ranknet", "lambdarank"]
+PAIR_LOSSES = ["ranknet", "lambdarank", "pairwise_hinge"]
 
 
 def random_lists(

@@ -13,7 +13,7 @@ from functools import wraps
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
 
 def _pairs(values: Tensor) -> Tensor:
@@ -141,6 +141,48 @@ def listnet(s, y):
 def xe_ndcg(s, y):
     target = 2**y - torch.rand_like(s)
     return -(target / target.sum() * s.log_softmax(0)).sum()
+
+
+@_list_by_list
+def softmax_cross_entropy(s, y, normalize=False):
+    target = _divide(y, y.sum()) if normalize else y
+    return -(target * s.log_softmax(0)).sum()
+
+
+@_list_by_list
+def poly1(s, y, epsilon=1.0):
+    if y.sum() == 0:
+        return (s * 0).sum()
+    of_target = (y / y.sum() * s.softmax(0)).sum()
+    return -(y * s.log_softmax(0)).sum() + epsilon * (1 - of_target)
+
+
+@_list_by_list
+def unique_softmax(s, y, gain="exp2"):
+    gains = 2**y - 1 if gain == "exp2" else y
+    total = (s * 0).sum()
+    for i in range(len(s)):
+        rivals = torch.cat([s[i : i + 1], s[y < y[i]]])
+        total = total - gains[i] * rivals.log_softmax(0)[0]
+    return total
+
+
+@_list_by_list
+def pairwise_hinge(s, y, margin=1.0):
+    return (margin - _apart(s)).relu()[_apart(y) > 0].sum()
+
+
+@_list_by_list
+def sigmoid_cross_entropy(s, y):
+    return binary_cross_entropy_with_logits(s, y.clamp(max=1))
+
+
+@_list_by_list
+def ordinal(s, y, levels=5, gap=1.0):
+    thresholds = torch.arange(1, levels, dtype=s.dtype)
+    logits = s[:, None] - gap * (thresholds - 1)
+    target = (y[:, None] >= thresholds).to(s.dtype)
+    return binary_cross_entropy_with_logits(logits, target, reduction="none").sum(1).mean()
 
 
 def _soft_ranks(scores, mask, alpha):

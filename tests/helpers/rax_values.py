@@ -25,6 +25,15 @@ def losses() -> dict:
         "approx_ndcg_alpha_10": lambda s, y, m: rax.approx_t12n(ndcg, temperature=0.1)(
             s, y, where=m
         ),
+        "softmax": lambda s, y, m: rax.softmax_loss(s, y, where=m),
+        "softmax_normalised": lambda s, y, m: rax.softmax_loss(
+            s, y, where=m, label_fn=rax.utils.normalize_probabilities
+        ),
+        "poly1": lambda s, y, m: rax.poly1_softmax_loss(s, y, where=m),
+        "poly1_epsilon_3": lambda s, y, m: rax.poly1_softmax_loss(s, y, where=m, epsilon=3.0),
+        "unique_softmax": lambda s, y, m: rax.unique_softmax_loss(s, y, where=m),
+        "pairwise_hinge": lambda s, y, m: rax.pairwise_hinge_loss(s, y, where=m, reduce_fn=jnp.sum),
+        "pointwise_sigmoid": lambda s, y, m: rax.pointwise_sigmoid_loss(s, y, where=m),
         "listnet": lambda s, y, m: rax.softmax_loss(
             s, jax.nn.softmax(jnp.where(m, y, -jnp.inf)), where=m
         ),

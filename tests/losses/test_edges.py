@@ -14,7 +14,7 @@ from directrank import losses, metrics, relaxations
 from directrank.lists.inputs import NOTHING, examine, examined_before
 from directrank.lists.parameters import OPTIONAL, RANGES
 from directrank.system.errors import ConfigError, DirectrankError
-from losses_cases import LOSSES
+from losses_cases import LOSSES, WEIGHTED
 
 NAN, INF = float("nan"), float("inf")
 
@@ -38,7 +38,8 @@ COMPOSITIONS = {
 }
 #: Losses that are not functions of powers of the labels, or only of their ratios.
 WITHOUT_POWERS = {
-    "rmse", "ranknet", "listnet", "listmle", "approx_ap", "approx_precision", "twin_precision",
+    "rmse", "ranknet", "listnet", "listmle", "softmax_cross_entropy", "poly1", "pairwise_hinge",
+    "sigmoid_cross_entropy", "ordinal", "approx_ap", "approx_precision", "twin_precision",
     "twin_ap", "twin_nerr", "err under neural_sort", "reciprocal_rank under twin",
     "average_precision under blackbox",
 }  # fmt: skip
@@ -205,7 +206,7 @@ def test_every_number_that_a_loss_metric_or_relaxation_takes_has_a_range(name):
 def test_every_option_outside_of_its_range_is_an_error_that_names_both(case):
     for option in numbers_of(losses.get(case)):
         wrong = [True, "1", NAN, INF]
-        wrong += [] if option == "min_label" else [-1, -0.5]
+        wrong += {"min_label": [], "epsilon": [-1.5]}.get(option, [-1, -0.5])
         wrong += [2.5] if "whole" in RANGES[option][0] else []
         wrong += [0] if "1 or more" in RANGES[option][0] or "above 0" in RANGES[option][0] else []
         wrong += [] if option in OPTIONAL else [None]
@@ -317,7 +318,7 @@ def test_errors_of_arguments_are_value_errors():
 
 
 @pytest.mark.parametrize("content", [-1.0, NAN, INF])
-@pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
+@pytest.mark.parametrize("name", WEIGHTED)
 def test_a_weight_of_a_document_that_is_no_factor_is_an_error(name, content):
     weights = torch.ones_like(SCORES)
     weights[2, 3] = content  # masked
@@ -334,7 +335,7 @@ def test_a_weight_of_a_document_that_is_no_factor_is_an_error(name, content):
         losses.get(name)(SCORES, LABELS, MASK, document_weights=weights[:, :2])
 
 
-@pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
+@pytest.mark.parametrize("name", WEIGHTED)
 def test_weights_of_documents_may_be_an_array_or_a_list(name):
     scores, labels = torch.tensor([[0.5, 0.1, 0.2]]), torch.tensor([[2.0, 0.0, 1.0]])
     given = [[1.0, 0.5, 2.0]]

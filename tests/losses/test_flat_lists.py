@@ -13,7 +13,7 @@ from directrank import kernels, losses
 from directrank.lists import calls
 from directrank.lists.padding import padded_positions
 from directrank.system.errors import DirectrankError
-from losses_cases import LOSSES, PAIR_LOSSES
+from losses_cases import LOSSES, POINTWISE, WEIGHTED
 
 #: Uneven, with a list of one document and one without any; the longest is not among the first.
 LENGTHS = torch.tensor([5, 1, 0, 30, 12, 3, 18, 11])
@@ -44,13 +44,14 @@ DRAWS = [
     ("gumbel_approx_ndcg", {"samples": 1, "noise": 1.0}),
 ]
 
+#: Losses without a kernel, whose flat lists are padded.
+PADDED = [
+    "wassrank", "lambda_family", "approx_ap", "approx_precision", "poly1", "unique_softmax",
+    "pairwise_hinge", *(name for name in LOSSES if name.startswith("twin")),
+]  # fmt: skip
+
 #: Losses whose flat lists are never padded on a CPU.
-NATIVE = [
-    name
-    for name in LOSSES
-    if name not in ("wassrank", "lambda_family", "approx_ap", "approx_precision")
-    and not name.startswith("twin")
-]
+NATIVE = [name for name in LOSSES if name not in PADDED]
 
 
 def flat_lists(seed: int = 0, lengths: torch.Tensor = LENGTHS, ties: bool = False):
@@ -158,7 +159,7 @@ def test_flat_lists_are_not_padded_where_there_is_a_kernel(name, monkeypatch):
 
 def test_every_loss_with_a_kernel_of_its_own_is_among_those_that_are_never_padded():
     functions = {key.split(":")[1] for key in kernels.KERNELS["cpu"] if isinstance(key, str)}
-    assert {*functions, *PAIR_LOSSES} & set(LOSSES) <= set(NATIVE)
+    assert functions & set(LOSSES) <= set(NATIVE)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -224,7 +225,7 @@ def test_whole_weights_equal_repeated_queries(name):
     torch.testing.assert_close(leaf.grad, again.grad)
 
 
-@pytest.mark.parametrize("name", ["rmse", "listnet", "xe_ndcg"])
+@pytest.mark.parametrize("name", WEIGHTED)
 @pytest.mark.parametrize("with_kernel", [True, False])
 def test_weights_of_documents_multiply_their_terms(name, with_kernel, monkeypatch):
     if not with_kernel:
@@ -240,22 +241,33 @@ def test_weights_of_documents_multiply_their_terms(name, with_kernel, monkeypatc
     plain = loss(scores, labels, lengths=LENGTHS)
     torch.manual_seed(0)
     equal = loss(scores, labels, lengths=LENGTHS, document_weights=torch.full_like(scores, 2.0))
-    torch.testing.assert_close(equal, plain if name == "rmse" else 2 * plain)
+    torch.testing.assert_close(equal, plain if name in POINTWISE else 2 * plain)
 
 
 def one_by_one_weighted(loss, scores, labels, weights):
     torch.manual_seed(0)
     values, sizes = [], LENGTHS.tolist()
     for s, y, w in zip(scores.split(sizes), labels.split(sizes), weights.split(sizes), strict=True):
-        chance = torch.log_softmax(s, 0)
-        if loss.__name__ == "rmse":
+        name, chance = loss.__name__, torch.log_softmax(s, 0)
+        if not len(s):
+            values.append(s.sum())
+        elif name == "rmse":
             error = (y - 5 * torch.sigmoid(s)) ** 2
-            values.append(((w * error).sum() / w.sum()).sqrt() if len(s) else s.sum())
-        elif loss.__name__ == "listnet":
+            values.append(((w * error).sum() / w.sum()).sqrt())
+        elif name in POINTWISE:  # the cost of each document is that of a list of it alone
+            costs = loss(s[:, None], y[:, None])
+            values.append((w * costs).sum() / w.sum())
+        elif name == "listnet":
             values.append(-(w * torch.softmax(y, 0) * chance).sum())
+        elif name == "softmax_cross_entropy":
+            values.append(-(w * y * chance).sum())
+        elif name == "unique_softmax":
+            rivals = [torch.cat([s[i : i + 1], s[y < y[i]]]) for i in range(len(s))]
+            own = torch.stack([one.log_softmax(0)[0] for one in rivals])
+            values.append(-(w * (2**y - 1) * own).sum())
         else:
             phi = 2**y - torch.rand(len(y), dtype=y.dtype)
-            values.append(-(w * phi * chance).sum() / phi.sum() if len(s) else s.sum())
+            values.append(-(w * phi * chance).sum() / phi.sum())
     return torch.stack(values)
 
 
@@ -267,7 +279,7 @@ def test_a_repeated_document_is_one_of_weight_two_for_the_mean_square():
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("name", [n for n in LOSSES if n not in ("rmse", "listnet", "xe_ndcg")])
+@pytest.mark.parametrize("name", [n for n in LOSSES if n not in WEIGHTED])
 def test_other_losses_say_why_they_take_no_weights_of_documents(name):
     scores, labels = flat_lists()
     with pytest.raises(DirectrankError, match="value of the whole ranking"):

@@ -28,6 +28,14 @@ SMOOTH = [
     ("neural_ndcg", {"k": 3, "tau": 0.7, "iterations": 3}),
     ("neural_ndcg", {"iterations": 0}),
     ("neural_ndcg_transposed", {"iterations": 5}),
+    ("softmax_cross_entropy", {}),
+    ("softmax_cross_entropy", {"normalize": True}),
+    ("poly1", {"epsilon": 2.0}),
+    ("unique_softmax", {}),
+    ("unique_softmax", {"gain": "linear"}),
+    ("pairwise_hinge", {"margin": 0.7}),
+    ("sigmoid_cross_entropy", {}),
+    ("ordinal", {"levels": 4, "gap": 0.7}),
 ]
 
 

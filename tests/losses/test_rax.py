@@ -23,6 +23,13 @@ OURS = {
     "approx_ndcg_alpha_1": (losses.approx_ndcg, {"alpha": 1.0}),
     "approx_ndcg_alpha_10": (losses.approx_ndcg, {"alpha": 10.0}),
     "listnet": (losses.listnet, {}),
+    "softmax": (losses.softmax_cross_entropy, {}),
+    "softmax_normalised": (losses.softmax_cross_entropy, {"normalize": True}),
+    "poly1": (losses.poly1, {}),
+    "poly1_epsilon_3": (losses.poly1, {"epsilon": 3.0}),
+    "unique_softmax": (losses.unique_softmax, {}),
+    "pairwise_hinge": (losses.pairwise_hinge, {}),
+    "pointwise_sigmoid": (losses.sigmoid_cross_entropy, {}),
 }
 
 

@@ -53,6 +53,17 @@ VARIANTS = [
     ("k_song", {}),
     ("k_song", {"k": 3}),
     ("k_song", {"k": 6, "margin": 0.4, "beta": 7.0}),
+    ("softmax_cross_entropy", {}),
+    ("softmax_cross_entropy", {"normalize": True}),
+    ("poly1", {}),
+    ("poly1", {"epsilon": -1.0}),
+    ("unique_softmax", {}),
+    ("unique_softmax", {"gain": "linear"}),
+    ("pairwise_hinge", {}),
+    ("pairwise_hinge", {"margin": 0.3}),
+    ("sigmoid_cross_entropy", {}),
+    ("ordinal", {}),
+    ("ordinal", {"levels": 3, "gap": 0.4}),
 ]  # fmt: skip
 
 #: Losses that draw: the same numbers for a list alone and without padding.

@@ -131,7 +131,7 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
             raise ArgumentError(
                 f"{loss.__name__} takes no weights of documents, because it is a value of the "
                 "whole ranking, not a sum over documents",
-                "use weights for queries; rmse, listnet and xe_ndcg take document_weights",
+                "use weights for queries; only sums over documents, such as listnet, take them",
             )
         values = called(loss, scores, labels, mask, **lists, **options)
         return reduced(values, weights, reduction)

@@ -50,6 +50,7 @@ RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ("alpha", "alpha_b", "base", "beta", "lam", "levels", "penalty", "sigma", "tau"), _POSITIVE
     ),
     **dict.fromkeys(("delta", "gap", "margin", "mu", "noise", "tolerance"), _NOT_NEGATIVE),
+    "epsilon": ("a finite number, at least -1", _between(math.nextafter(-1.0, -2.0))),
     "max_label": ("a number from 0 to 1023", _between(-math.ulp(0.0), 1024)),
     "min_label": ("a finite number", _between(-math.inf)),
 }

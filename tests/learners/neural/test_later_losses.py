@@ -17,6 +17,13 @@ LOSSES = [
     {"name": "k_song", "k": 5},
     {"name": "yeti_loss", "neighbours": 2},
     {"name": "stochastic_rank", "k": 5, "samples": 4},
+    {"name": "softmax_cross_entropy"},
+    {"name": "softmax_cross_entropy", "normalize": True},
+    {"name": "poly1"},
+    {"name": "unique_softmax"},
+    {"name": "pairwise_hinge"},
+    {"name": "sigmoid_cross_entropy"},
+    {"name": "ordinal"},
 ]
 NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}

@@ -1,0 +1,58 @@
+"""The softmax over documents of unique ratings (Zhu and Klabjan, WSDM 2020; Rax)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from directrank.lists.calls import ranking_loss
+from directrank.lists.conventions import GAIN, gains
+from directrank.lists.inputs import checked
+from directrank.lists.sorting import descending_order
+
+
+@ranking_loss
+def unique_softmax(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    gain: str = GAIN,
+    document_weights: Tensor | None = None,
+) -> Tensor:
+    """``-Σ_i G(y_i) log(exp(s_i) / (exp(s_i) + Σ_{j: y_j < y_i} exp(s_j)))`` per query.
+
+    Each document competes with those of smaller labels only, so that ties have no cost. It is
+    uRank's likelihood with its gains as weights, and Rax's ``unique_softmax_loss``.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+        document_weights: the factor of each document's term of the sum, in the shape of the scores.
+
+    Returns:
+        The loss per query, ``[B]``; 0 if all labels are equal.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.unique_softmax(scores, labels)
+    tensor([3.2847, 0.4076])
+    """
+    scores, labels, mask = checked(scores, labels, mask)
+    order = descending_order(-labels, mask)
+    real = mask.gather(1, order)
+    rising = labels.gather(1, order).masked_fill(~real, torch.inf)
+    scores = scores.gather(1, order).masked_fill(~real, torch.finfo(scores.dtype).min)
+    smaller = torch.searchsorted(rising, rising)  # the number of documents of smaller labels
+    below = scores.logcumsumexp(1).gather(1, (smaller - 1).clamp_min(0))
+    compete = real & (smaller > 0)
+    costs = softplus((below - scores).masked_fill(~compete, 0.0), threshold=40)
+    weights = gains(labels, gain)
+    if document_weights is not None:
+        weights = weights * document_weights
+    return (weights.gather(1, order) * costs).masked_fill(~compete, 0.0).sum(1)
