@@ -42,6 +42,9 @@ LOSSES: dict[str, dict] = {
     "pairwise_hinge": {},
     "sigmoid_cross_entropy": {},
     "ordinal": {},
+    "adr_mse": {},
+    "sl_at_k": {"k": 3},
+    "psl": {},
 }
 
 #: Losses of one document at a time, which are not of differences of scores.

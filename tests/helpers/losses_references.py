@@ -116,14 +116,18 @@ def lambda_family(s, y, force="logistic", pairs="all", margin=0.0):
 
 
 @_list_by_list
-def lambda_loss(s, y, scheme="ndcg_loss2pp", mu=10.0, sigma=1.0):
-    gains, ranks = _gains(y), _current_ranks(s)
+def lambda_loss(s, y, scheme="ndcg_loss2pp", mu=10.0, sigma=1.0, k=None):
+    """A cut-off in the scheme that is for one."""
+    gains, ranks = _gains(y, k), _current_ranks(s)
     distance = _apart(ranks).abs().clamp_min(1)
     delta = 1 / torch.log2(1 + distance) - 1 / torch.log2(2 + distance)
     discounts = 1 / torch.log2(1 + ranks)
+    last = torch.maximum(ranks[:, None], ranks[None])
+    beyond = torch.where(last > (k or len(s)), 1 / (1 - 1 / torch.log2(1 + last)), 1.0)
     weights = {
         "ndcg_loss1": (gains * discounts)[:, None].expand_as(delta),
         "ndcg_loss2": delta * _apart(gains).abs(),
+        "ndcg_loss2_at_k": delta * beyond * _apart(gains).abs(),
         "ndcg_loss2pp": (_apart(discounts).abs() + mu * delta) * _apart(gains).abs(),
     }[scheme]
     pairs = _apart(y) > 0
@@ -183,6 +187,34 @@ def ordinal(s, y, levels=5, gap=1.0):
     logits = s[:, None] - gap * (thresholds - 1)
     target = (y[:, None] >= thresholds).to(s.dtype)
     return binary_cross_entropy_with_logits(logits, target, reduction="none").sum(1).mean()
+
+
+@_list_by_list
+def adr_mse(s, y, alpha=1.0):
+    ranks = 0.5 + torch.sigmoid(-alpha * _apart(s)).sum(1)
+    ahead, equal = (_apart(y) < 0).sum(1), (_apart(y) == 0).sum(1)
+    wanted = ahead + (1 + equal) / 2
+    return ((ranks - wanted) ** 2 / torch.log2(1 + wanted.to(s.dtype))).mean()
+
+
+def _share(y, gain):
+    gains = 2**y - 1 if gain == "exp2" else y
+    return _divide(gains, gains.sum())
+
+
+@_list_by_list
+def sl_at_k(s, y, k, tau=1.0, beta=1.0, gain="exp2"):
+    """The score at rank k is held fast."""
+    within = torch.ones_like(s)
+    if k < len(s):
+        within = torch.sigmoid(beta * (s - s.detach().sort(descending=True).values[k - 1]))
+    return (_share(y, gain) * within * torch.logsumexp(-_apart(s) / tau, 1)).sum()
+
+
+@_list_by_list
+def psl(s, y, tau=1.0, gain="exp2"):
+    activation = 2 * torch.sigmoid(-2 * _apart(s))  # 1 + tanh
+    return (_share(y, gain) * (activation ** (1 / tau)).sum(1).log()).sum()
 
 
 def _soft_ranks(scores, mask, alpha):

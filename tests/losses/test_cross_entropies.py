@@ -70,6 +70,11 @@ def test_of_two_levels_unique_softmax_lets_relevant_documents_not_compete():
         assert value[b].item() == pytest.approx(expected.item(), rel=1e-12)
 
 
+def test_a_single_document_of_a_smaller_label_is_a_rival():
+    value = losses.unique_softmax(torch.tensor([[0.3, 1.0]]), torch.tensor([[1.0, 0.0]]))
+    assert value.item() == pytest.approx(math.log(1 + math.exp(0.7)))
+
+
 def test_unique_softmax_takes_memory_in_proportion_to_the_documents():
     B, L = 8, 1200
     scores, labels, mask = random_lists(B, L, dtype=torch.float32)

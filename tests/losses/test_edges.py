@@ -39,8 +39,8 @@ COMPOSITIONS = {
 #: Losses that are not functions of powers of the labels, or only of their ratios.
 WITHOUT_POWERS = {
     "rmse", "ranknet", "listnet", "listmle", "softmax_cross_entropy", "poly1", "pairwise_hinge",
-    "sigmoid_cross_entropy", "ordinal", "approx_ap", "approx_precision", "twin_precision",
-    "twin_ap", "twin_nerr", "err under neural_sort", "reciprocal_rank under twin",
+    "sigmoid_cross_entropy", "ordinal", "adr_mse", "approx_ap", "approx_precision",
+    "twin_precision", "twin_ap", "twin_nerr", "err under neural_sort", "reciprocal_rank under twin",
     "average_precision under blackbox",
 }  # fmt: skip
 CASES = [*LOSSES, *COMPOSITIONS]

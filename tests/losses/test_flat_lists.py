@@ -26,6 +26,7 @@ CASES = [
     ("ranknet", {"k": 4}),
     ("ranknet", {"pair_reduction": "mean"}),
     ("lambda_loss", {"k": 4}),
+    ("lambda_loss", {"k": 4, "scheme": "ndcg_loss2_at_k"}),
     ("lambdarank", {"k": 4, "cutoff": "either"}),
     ("k_song", {"k": 4}),
     ("softrank", {"k": 4}),  # without a kernel
@@ -47,7 +48,8 @@ DRAWS = [
 #: Losses without a kernel, whose flat lists are padded.
 PADDED = [
     "wassrank", "lambda_family", "approx_ap", "approx_precision", "poly1", "unique_softmax",
-    "pairwise_hinge", *(name for name in LOSSES if name.startswith("twin")),
+    "pairwise_hinge", "adr_mse", "sl_at_k", "psl",
+    *(name for name in LOSSES if name.startswith("twin")),
 ]  # fmt: skip
 
 #: Losses whose flat lists are never padded on a CPU.

@@ -36,6 +36,9 @@ SMOOTH = [
     ("pairwise_hinge", {"margin": 0.7}),
     ("sigmoid_cross_entropy", {}),
     ("ordinal", {"levels": 4, "gap": 0.7}),
+    ("adr_mse", {"alpha": 0.7}),
+    ("psl", {}),
+    ("psl", {"tau": 0.4, "gain": "linear"}),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_values_and_gradients_are_allranks(scheme, k):
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 4, "sigma": 0.7, "gain": "linear"}], ids=str)
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", [*SCHEMES, "ndcg_loss2_at_k"])
 def test_the_gradient_equals_finite_differences_while_the_order_stands(scheme, options):
     scores, labels, mask = random_lists(6, 9, seed=21)
 
@@ -115,10 +116,54 @@ def test_the_second_scheme_bounds_what_ndcg_lacks():
     assert value[3:].max() > 0
 
 
+def test_the_scheme_for_a_cutoff_takes_every_pair_and_weighs_those_beyond_it():
+    scores, labels, mask = random_lists(8, 9, seed=12)
+    value = losses.lambda_loss(scores, labels, mask, scheme="ndcg_loss2_at_k", k=4)
+    for b in range(2, 8):
+        s, y = scores[b][mask[b]].tolist(), labels[b][mask[b]].tolist()
+        rank = {i: r for r, i in enumerate(sorted(range(len(s)), key=lambda i: -s[i]), start=1)}
+        ideal = sorted((2**label - 1 for label in y), reverse=True)[:4]
+        best = sum(gain / math.log2(1 + r) for r, gain in enumerate(ideal, start=1))
+        total = 0.0
+        for i, j in itertools.permutations(range(len(s)), 2):
+            if y[i] > y[j]:
+                apart, last = abs(rank[i] - rank[j]), max(rank[i], rank[j])
+                delta = 1 / math.log2(1 + apart) - 1 / math.log2(2 + apart)
+                if last > 4:
+                    delta /= 1 - 1 / math.log2(1 + last)
+                cost = math.log2(1 + math.exp(s[j] - s[i]))
+                total += delta * (2 ** y[i] - 2 ** y[j]) / best * cost
+        assert value[b].item() == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [None, 20])
+def test_without_documents_beyond_the_cutoff_its_scheme_is_the_second(k):
+    scores, labels, mask = random_lists(12, 20, seed=5)
+    found = value_and_gradient(
+        losses.lambda_loss, scores, labels, mask, scheme="ndcg_loss2_at_k", k=k
+    )
+    second = value_and_gradient(losses.lambda_loss, scores, labels, mask, scheme="ndcg_loss2")
+    torch.testing.assert_close(found, second)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_the_scheme_for_a_cutoff_bounds_what_ndcg_lacks_at_the_cutoff(k):
+    """The paper's theorem, which the scheme of all pairs within the cut-off does not satisfy."""
+    from directrank import metrics
+
+    scores, labels, mask = random_lists(200, 15, seed=8)
+    lacking = 1 - metrics.ndcg(scores, labels, mask, k, empty="one")
+    sound = losses.lambda_loss(scores, labels, mask, scheme="ndcg_loss2_at_k", k=k)
+    assert (sound >= lacking - 1e-12).all()
+    heuristic = losses.lambda_loss(scores, labels, mask, scheme="ndcg_loss2", k=k)
+    assert (heuristic < lacking - 0.01).any()
+
+
 def test_forces_of_a_query_sum_to_zero():
     scores, labels, mask = random_lists(20, 15, seed=1)
-    for scheme in SCHEMES:
-        _, gradient = value_and_gradient(losses.lambda_loss, scores, labels, mask, scheme=scheme)
+    for scheme in (*SCHEMES, "ndcg_loss2_at_k"):
+        options = {"scheme": scheme, "k": 5 if scheme == "ndcg_loss2_at_k" else None}
+        _, gradient = value_and_gradient(losses.lambda_loss, scores, labels, mask, **options)
         assert gradient.sum(1).abs().max() < 1e-12
         assert gradient.abs().max() > 1e-3
 

@@ -71,6 +71,7 @@ def test_importing_losses_loads_no_loss_and_nothing_but_torch():
         ("yeti_loss", {}, True),
         ("stochastic_rank", {}, True),
         ("k_song", {"k": 5}, False),
+        ("adr_mse", {}, False),
         ("twin_ap", {}, True),
         ("twin_ap", {"break_ties": False}, False),
         ("composed", {"metric": "ndcg", "relaxation": "sigmoid"}, False),

@@ -64,6 +64,13 @@ VARIANTS = [
     ("sigmoid_cross_entropy", {}),
     ("ordinal", {}),
     ("ordinal", {"levels": 3, "gap": 0.4}),
+    ("adr_mse", {}),
+    ("adr_mse", {"alpha": 3.0}),
+    ("sl_at_k", {"k": 3}),
+    ("sl_at_k", {"k": 6, "tau": 0.4, "beta": 3.0, "gain": "linear"}),
+    ("psl", {}),
+    ("psl", {"tau": 0.4, "gain": "linear"}),
+    ("lambda_loss", {"scheme": "ndcg_loss2_at_k", "k": 3, "sigma": 0.7}),
 ]  # fmt: skip
 
 #: Losses that draw: the same numbers for a list alone and without padding.

@@ -15,6 +15,7 @@ from directrank.system.registry import listed, look_up
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from directrank.losses._adr_mse import adr_mse as adr_mse
     from directrank.losses._compose import compose as compose
     from directrank.losses._compose import composed as composed
     from directrank.losses._compositions import approx_ap as approx_ap
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
     from directrank.losses._pairwise_hinge import pairwise_hinge as pairwise_hinge
     from directrank.losses._pl_rank import pl_rank as pl_rank
     from directrank.losses._poly1 import poly1 as poly1
+    from directrank.losses._psl import psl as psl
     from directrank.losses._ranknet import ranknet as ranknet
     from directrank.losses._rmse import rmse as rmse
     from directrank.losses._sigmoid_cross_entropy import (
         sigmoid_cross_entropy as sigmoid_cross_entropy,
     )
+    from directrank.losses._sl_at_k import sl_at_k as sl_at_k
     from directrank.losses._softmax_cross_entropy import (
         softmax_cross_entropy as softmax_cross_entropy,
     )

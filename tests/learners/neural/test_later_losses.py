@@ -24,6 +24,10 @@ LOSSES = [
     {"name": "pairwise_hinge"},
     {"name": "sigmoid_cross_entropy"},
     {"name": "ordinal"},
+    {"name": "lambda_loss", "scheme": "ndcg_loss2_at_k", "k": 5},
+    {"name": "adr_mse"},
+    {"name": "sl_at_k", "k": 5},
+    {"name": "psl"},
 ]
 NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}
