@@ -12,6 +12,7 @@ from textwrap import indent
 from typing import Any
 
 from directrank.data.archives import SUFFIXES
+from directrank.data.digests import is_sha256
 from directrank.data.prepared import SPLITS, split_name
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of
@@ -201,11 +202,6 @@ def raw_folder(raw: str | Path | None = None) -> Path:
 def is_plain_http(url: str) -> bool:
     """Whether content from ``url`` could be changed in transit."""
     return not url.lower().startswith("https://")
-
-
-def is_sha256(digest: str | None) -> bool:
-    """Whether a digest protects content that could be changed in transit, unlike an md5."""
-    return digest is not None and len(digest) == 64
 
 
 def find_archive(entry: Entry, raw: str | Path) -> Path | None:

@@ -21,9 +21,9 @@ import requests
 from directrank.data import catalog
 from directrank.data.archives import open_archive, require_program
 from directrank.data.catalog import Entry
+from directrank.data.digests import hash_like, is_sha256, kind_of
 from directrank.system import locks
 from directrank.system.errors import DataError
-from directrank.system.io import git_hash
 from directrank.system.progress import Progress
 
 ProgressCall = Callable[[int, int | None, str], None]
@@ -276,7 +276,7 @@ def _transfer(
 
 
 def _refuse_plain_http(wanted: _Wanted, urls: Iterable[str]) -> None:
-    if not catalog.is_sha256(wanted.digest) and any(catalog.is_plain_http(url) for url in urls):
+    if not is_sha256(wanted.digest) and any(catalog.is_plain_http(url) for url in urls):
         raise _WrongFileError(
             "the address is plain http, and no sha256 is known that would protect the file"
         )
@@ -304,14 +304,11 @@ def _differs(wanted: _Wanted, part: Path) -> str | None:
         return f"the file has {size} bytes, expected {wanted.bytes}"
     if wanted.digest is None:
         return _content_differs(wanted, part)
-    kind, start = {
-        32: ("md5", hashlib.md5),
-        40: ("git name", lambda: git_hash(size)),
-        64: ("sha256", hashlib.sha256),
-    }[len(wanted.digest)]
     with open(part, "rb") as file:
-        digest = hashlib.file_digest(file, start).hexdigest()
-    return None if digest == wanted.digest else f"its {kind} is {digest}, expected {wanted.digest}"
+        digest = hashlib.file_digest(file, hash_like(wanted.digest, size)).hexdigest()
+    if digest == wanted.digest:
+        return None
+    return f"its {kind_of(wanted.digest)} is {digest}, expected {wanted.digest}"
 
 
 def _content_differs(wanted: _Wanted, part: Path) -> str | None:

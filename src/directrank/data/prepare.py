@@ -19,6 +19,7 @@ from directrank.data import catalog, filters, prepared
 from directrank.data.archives import Archive, open_archive
 from directrank.data.catalog import Entry
 from directrank.data.deal import deal
+from directrank.data.digests import hash_like, kind_of
 from directrank.data.prepared import SPLITS, Store, ring_split, split_name
 from directrank.data.svmlight import Block, Quarantine, QueryIndex, TextFormat, parse
 from directrank.lists.packed import RankedLists
@@ -618,31 +619,30 @@ def _members(entry: Entry, archive: Archive) -> dict[str, dict[str, Any]]:
         DataError: a file for which the catalogue has a digest is missing or different.
     """
     files: dict[str, dict[str, Any]] = {}
-    git_names: dict[str, str] = {}
     for member, size in sorted(archive.members.items()):
-        git_name = io.git_hash(size)
+        name = member.split("/")[-1]
+        expected = entry.digests.get(name)
+        known = hash_like(expected, size)() if expected else None
         with archive.open(member) as raw_stream:
             stream = _Hashing(raw_stream)
             while block := stream.read(1 << 20):
-                git_name.update(block)
-        digest, name = stream.digest.hexdigest(), member.split("/")[-1]
+                if known:
+                    known.update(block)
+        if known and expected and known.hexdigest() != expected:
+            raise DataError(
+                f"differs from the published file: its {kind_of(expected)} is {known.hexdigest()}, "
+                f"expected {expected}",
+                f"get the archive again from {entry.page}",
+                file=archive.path / member,
+            )
+        digest = stream.digest.hexdigest()
         files[name] = {"path": member, "bytes": stream.bytes, "sha256": digest}
-        git_names[name] = git_name.hexdigest()
-    for name, expected in entry.digests.items():
-        if name not in files:
-            raise DataError(
-                f"contains no file {name}",
-                f"get the archive again from {entry.page}",
-                file=archive.path,
-            )
-        kind = "sha256" if catalog.is_sha256(expected) else "git name"
-        found = files[name]["sha256"] if kind == "sha256" else git_names[name]
-        if found != expected:
-            raise DataError(
-                f"differs from the published file: its {kind} is {found}, expected {expected}",
-                f"get the archive again from {entry.page}",
-                file=archive.path / files[name]["path"],
-            )
+    for name in entry.digests.keys() - files.keys():
+        raise DataError(
+            f"contains no file {name}",
+            f"get the archive again from {entry.page}",
+            file=archive.path,
+        )
     return files
 
 

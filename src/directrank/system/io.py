@@ -65,11 +65,6 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
-def git_hash(size: int) -> hashlib._Hash:
-    """A hash that gives the name by which git knows content of ``size`` bytes."""
-    return hashlib.sha1(b"blob %d\0" % size)
-
-
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write ``content``, atomically."""
     with atomic_path(path) as temporary:
