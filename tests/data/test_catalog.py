@@ -176,6 +176,15 @@ def test_everything_that_is_missing_is_listed_at_once(tmp_path):
     assert "3 849 406 307 bytes" in message
 
 
+def test_the_files_of_a_collection_that_is_missing_are_named_with_their_address():
+    entry = catalog.get("msrd")
+    lines = catalog.describe_missing(entry).splitlines()
+    (named,) = [place for place, line in enumerate(lines) if "or a folder MSRD of these" in line]
+    files = [line.strip() for line in lines[named + 1 : named + 3]]
+    assert files == list(entry.archives[0].files) == list(entry.sha256)
+    assert f"    from:    {entry.archives[0].urls[0]}" in lines
+
+
 def test_nothing_missing_is_no_error(tmp_path):
     (tmp_path / "OHSUMED.zip").write_bytes(b"x")
     archives = catalog.require([catalog.get("ohsumed"), catalog.get("cubic")], tmp_path)

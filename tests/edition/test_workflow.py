@@ -334,3 +334,14 @@ def test_failures_are_recorded_if_the_edition_says_so(study, tiny):
     assert tiny.job_environment()["DIRECTRANK_RECORD_FAILURE"] == ""
     recording = changed(study, record_failures=True)
     assert recording.job_environment()["DIRECTRANK_RECORD_FAILURE"] == "1"
+
+
+def test_prepared_data_depend_on_the_code_of_their_extractor():
+    def digest(name):
+        return workflow.Workflow.data_code(SimpleNamespace(data_name=lambda _: name), None)
+
+    assert digest("msrd") == workflow.code(
+        "directrank.data.prepare", "directrank.data.msrd.features"
+    )
+    assert len({digest("msrd"), digest("wands"), digest("ohsumed")}) == 3
+    assert digest("mq2008") == digest("ohsumed")
