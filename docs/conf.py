@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import directrank
+from directrank.report import leaderboard
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+ROOT = Path(__file__).resolve().parents[1]
 
 project = "directrank"
 author = copyright = "The directrank authors"
@@ -57,7 +60,12 @@ html_theme = "furo"
 html_title = "directrank"
 html_favicon = "_static/icon.svg"
 html_math_renderer = "mathml"
-html_extra_path = ["_root"]
+# The leaderboard is a page of its own, made from committed tables, and no page of Sphinx.
+_EXTRA = ROOT / "build/extra"
+leaderboard.write(
+    ROOT / "paper_tables/real/one_protocol/compared.json", _EXTRA / "leaderboard.html"
+)
+html_extra_path = ["_root", str(_EXTRA)]
 # The report's script for tables serves every table of these pages.
 _TABLES = Path(directrank.__file__).parent / "report/templates"
 html_static_path = ["_static", str(_TABLES / "tables.js"), str(_TABLES / "tables.css")]

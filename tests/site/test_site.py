@@ -45,6 +45,7 @@ PAGES = (
     "docs/tutorials/add_a_loss",
     "docs/protocols",
     "paper_tables/real/qin2010/table4",
+    "leaderboard",
 )
 
 #: Width of the window and colour scheme.
@@ -200,3 +201,34 @@ def test_all_can_be_reached_with_the_keyboard_and_seen_to_be(visit):
         if not wanted:
             return
     assert not wanted
+
+
+def test_the_leaderboard_keeps_its_filters_and_its_pair_in_the_address(visit):
+    page = visit("leaderboard")
+    rows = page.locator("tbody tr")
+    every = rows.count()
+    page.get_by_label("Collection").select_option("msrd")
+    page.get_by_label("Scorer").select_option("linear")
+    page.get_by_label("Name").fill("ndcg")
+    assert 1 < rows.count() < every
+    assert all("NDCG" in name for name in page.locator("tbody td:nth-child(3)").all_inner_texts())
+    first, second = rows.nth(0).get_by_role("checkbox"), rows.nth(1).get_by_role("checkbox")
+    first.focus()
+    page.keyboard.press("Space")
+    second.check()
+    said = page.locator("#pair").inner_text()
+    assert "Difference in NDCG@10" in said
+    address, shown = page.url, rows.count()
+    page.goto("about:blank")
+    page.goto(address)
+    assert (rows.count(), page.locator("#pair").inner_text()) == (shown, said)
+
+
+def test_the_leaderboard_is_sorted_best_first_for_every_metric(visit):
+    page = visit("leaderboard")
+    for metric in ("NDCG@5", "NDCG@10", "MAP", "nERR@10"):
+        page.get_by_label("Metric").select_option(metric)
+        values = [
+            float(text.split()[0]) for text in page.locator("tbody td.value").all_inner_texts()
+        ]
+        assert values == sorted(values, reverse=True)

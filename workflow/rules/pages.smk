@@ -139,3 +139,26 @@ rule manifest:
         '"$PYTHON" -m directrank page manifest {input.plans:q} --results {params.results:q}'
         " --figures {params.figures:q} --tables {params.tables:q} --out {output:q}"
         " > {log:q} 2>&1"
+
+
+rule leaderboard:
+    input:
+        compared=rules.compared.output,
+        tables=STUDY.tables_of_one_protocol(".csv"),
+    output:
+        f"report/{EDITION}/leaderboard.html",
+    log:
+        f"logs/{EDITION}/leaderboard.log",
+    localrule: True
+    conda:
+        "../../envs/study.yaml"
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        code=STUDY.report_code("directrank.report.leaderboard"),
+    message:
+        "Writing the leaderboard"
+    shell:
+        '"$PYTHON" -m directrank page leaderboard {input.compared:q} --out {output:q}'
+        " > {log:q} 2>&1"

@@ -114,6 +114,22 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     losses.set_defaults(run=_losses_page)
 
+    leaderboard = subparsers.add_parser(
+        "leaderboard",
+        help="write a page on which methods are filtered and compared two by two",
+        description="Write one HTML page on which the methods of one protocol can be filtered, and "
+        "any two of them compared. It loads nothing else.",
+        epilog="example: directrank page leaderboard "
+        "paper_tables/real/one_protocol/compared.json --out leaderboard.html",
+    )
+    leaderboard.add_argument(
+        "compared",
+        metavar="JSON",
+        type=Path,
+        help="what one protocol compares, beside the tables of its collections",
+    )
+    leaderboard.set_defaults(run=_leaderboard)
+
     captions = subparsers.add_parser(
         "captions",
         help="write the captions of Snakemake's report",
@@ -147,7 +163,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     manifest.set_defaults(run=_manifest)
 
-    for command in (tables, numbers, losses, manifest):
+    for command in (tables, numbers, losses, leaderboard, manifest):
         command.add_argument("--out", type=Path, required=True, help="the page to write")
     captions.add_argument("--out", type=Path, required=True, help="the folder to write")
 
@@ -270,6 +286,12 @@ def _captions(options: argparse.Namespace) -> None:
     from directrank.papers.shared.pages import write_captions
 
     write_captions(options.products, options.out)
+
+
+def _leaderboard(options: argparse.Namespace) -> None:
+    from directrank.report.leaderboard import write
+
+    write(options.compared, options.out)
 
 
 def _manifest(options: argparse.Namespace) -> None:

@@ -442,7 +442,8 @@ class Workflow:
         pages += ["one_protocol/README.md"] if self.tables_of_one_protocol(".md") else []
         if self.compares_losses():
             pages += ["one_protocol/compared.json", "which_loss.md", "losses.md"]
-        return [f"paper_tables/{self.edition}/{page}" for page in pages]
+        found = [f"paper_tables/{self.edition}/{page}" for page in pages]
+        return found + ([f"report/{self.edition}/leaderboard.html"] * self.compares_losses())
 
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""
@@ -573,10 +574,10 @@ class Workflow:
         rows = [row for paper in self.papers_with_claims() for row in claims_of(paper).values()]
         return digest_of([code(module), stated, [row.name for row in rows], self._published()])
 
-    def report_code(self) -> str:
-        """A digest of the code of the report and of its templates."""
+    def report_code(self, module: str = "directrank.report.build") -> str:
+        """A digest of the code of a page of the report, and of all templates."""
         folder = self.root / "src/directrank/report/templates"
-        return digest_of([code("directrank.report.build"), _digests(folder.iterdir())])
+        return digest_of([code(module), _digests(folder.iterdir())])
 
     def _published(self) -> dict[str, str]:
         """The digests of the published values.
