@@ -128,12 +128,15 @@ format: $(READY)  ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-lock: $(READY)  ## resolve the newest versions into requirements.lock
+lock: $(READY)  ## resolve the newest versions into requirements.lock, for every Python and platform
 	echo '$(TORCH)' > $(VENV)/torch.constraint
-	$(BIN)/pip-compile --quiet --upgrade pyproject.toml --extra study --extra dev --extra docs --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header \
-	  --unsafe-package torch --unsafe-package pip --strip-extras \
-	  --annotation-style=line -c $(VENV)/torch.constraint -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra study --extra dev --extra docs \
+	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-emit-find-links --no-emit-package torch --no-emit-package pip --strip-extras \
+	  --annotation-style line -c $(VENV)/torch.constraint -o $(VENV)/requirements.lock
+	@# PyTorch has a command of its own in `setup`, and its CUDA build brings its libraries along.
+	awk '/^[a-z0-9]/ {keep = !/^(nvidia-|cuda-|triton==)/} keep' $(VENV)/requirements.lock > requirements.lock
+	$(BIN)/python envs/from_lock.py
 
 clean:  ## remove the results of runs; archives, committed results and the environment stay
 	rm -rf results logs data/prepared .snakemake

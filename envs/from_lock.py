@@ -30,9 +30,10 @@ def pins() -> dict[str, str]:
 
 
 def needed() -> list[str]:
-    """What the package and the study need directly."""
+    """What the package and the study need directly on Linux, for which the environment is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = project["dependencies"] + project["optional-dependencies"]["study"]
+    names = [name for name in names if "sys_platform != 'linux'" not in name]
     return sorted({re.match(r"[A-Za-z0-9_.-]+", name)[0].lower() for name in names})
 
 
