@@ -45,6 +45,8 @@ LOSSES: dict[str, dict] = {
     "adr_mse": {},
     "sl_at_k": {"k": 3},
     "psl": {},
+    "soft_sort_ndcg": {},
+    "sinkhorn_ndcg": {},
 }
 
 #: Losses of one document at a time, which are not of differences of scores.
@@ -69,6 +71,8 @@ METRIC_LOSSES = [
     "blackbox_ndcg",
     "pirank",
     "gumbel_approx_ndcg",
+    "soft_sort_ndcg",
+    "sinkhorn_ndcg",
 ]
 
 #: Losses that are sums over pairs of documents with different labels.

@@ -338,6 +338,29 @@ def pirank(s, y, tau=5.0):
 
 
 @_list_by_list
+def soft_sort_ndcg(s, y, tau=1.0):
+    falling = s.sort(descending=True).values
+    rows = (-(falling[:, None] - s[None]).abs() / tau).softmax(1)
+    return -(_discounts(len(s)) @ rows @ _gains(y))
+
+
+@_list_by_list
+def sinkhorn_ndcg(s, y, tau=0.01, iterations=30, tolerance=1e-6):
+    """Rounds of NeuralSort's matrix of the squashed scores; tests compare its limit with others."""
+    n = len(s)
+    x = torch.sigmoid((s - s.mean()) / (s.var(correction=0) + 1e-6).sqrt())
+    places = torch.arange(1, n + 1, dtype=s.dtype)
+    logits = (n + 1 - 2 * places)[:, None] * x - _apart(x).abs().sum(1)
+    plan = (logits / (tau * max(n - 1, 1))).softmax(1)
+    for _ in range(iterations):
+        if max((plan.sum(side) - 1).abs().max() for side in (0, 1)) <= tolerance:
+            break
+        plan = plan / plan.sum(0, keepdim=True)
+        plan = plan / plan.sum(1, keepdim=True)
+    return -(_discounts(n) @ plan @ _gains(y))
+
+
+@_list_by_list
 def gumbel_approx_ndcg(s, y, alpha=10.0, noise=1.0, samples=8):
     total = 0.0
     for _ in range(samples):

@@ -37,6 +37,9 @@ SMOOTH = [
     ("sigmoid_cross_entropy", {}),
     ("ordinal", {"levels": 4, "gap": 0.7}),
     ("adr_mse", {"alpha": 0.7}),
+    ("soft_sort_ndcg", {"k": 3}),
+    ("sinkhorn_ndcg", {"tau": 0.1, "k": 3}),
+    ("sinkhorn_ndcg", {"tau": 0.3, "iterations": 2, "gain": "linear"}),
     ("psl", {}),
     ("psl", {"tau": 0.4, "gain": "linear"}),
 ]

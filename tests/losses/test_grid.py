@@ -24,6 +24,8 @@ RELAXATIONS = [
     {"name": "lapsum"},
     {"name": "blackbox"},
     {"name": "pirank"},
+    {"name": "soft_sort"},
+    {"name": "sinkhorn_sort"},
 ]
 
 
@@ -69,6 +71,8 @@ def test_every_cell_trains(metric, relaxation):
         {"name": "lapsum", "tau": 1e-4, "beta": 1e3},
         {"name": "blackbox"},
         {"name": "pirank", "tau": 1e-4},
+        {"name": "soft_sort", "tau": 1e-4},
+        {"name": "sinkhorn_sort", "tau": 1e-6},
     ],
     ids=lambda r: r["name"],
 )

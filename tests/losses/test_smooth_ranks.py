@@ -399,7 +399,8 @@ def test_noise_comes_from_the_generator_and_none_is_approx_ndcg():
 
 
 @pytest.mark.parametrize(
-    "relaxation", ["smooth_i", "fast_soft_rank", "lapsum", "blackbox", "pirank"]
+    "relaxation",
+    ["smooth_i", "fast_soft_rank", "lapsum", "blackbox", "pirank", "soft_sort", "sinkhorn_sort"],
 )
 def test_noise_goes_with_every_relaxation(relaxation):
     scores, labels, mask = random_lists(5, 6, seed=1)
@@ -422,6 +423,8 @@ PER_LIST = [
     ("lapsum_ndcg", "tau", (0.01, 0.1, 1.0, 10.0)),
     ("blackbox_ndcg", "lam", (0.5, 2.0, 10.0, 50.0)),
     ("pirank", "tau", (0.1, 1.0, 5.0, 20.0)),
+    ("soft_sort_ndcg", "tau", (0.1, 1.0, 5.0, 20.0)),
+    ("sinkhorn_ndcg", "tau", (0.01, 0.1, 1.0, 10.0)),
 ]
 
 

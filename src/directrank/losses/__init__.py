@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from directrank.losses._compositions import neural_ndcg as neural_ndcg
     from directrank.losses._compositions import neural_ndcg_transposed as neural_ndcg_transposed
     from directrank.losses._compositions import pirank as pirank
+    from directrank.losses._compositions import sinkhorn_ndcg as sinkhorn_ndcg
     from directrank.losses._compositions import smooth_ndcg as smooth_ndcg
+    from directrank.losses._compositions import soft_sort_ndcg as soft_sort_ndcg
     from directrank.losses._compositions import softrank as softrank
     from directrank.losses._compositions import twin_ap as twin_ap
     from directrank.losses._compositions import twin_ndcg as twin_ndcg

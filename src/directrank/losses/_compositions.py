@@ -29,7 +29,9 @@ from directrank.relaxations import (
     rank_binomial,
     real_valued,
     sigmoid,
+    sinkhorn_sort,
     smooth_i,
+    soft_sort,
     twin,
 )
 from directrank.relaxations import pirank as pirank_rows
@@ -753,3 +755,84 @@ def blackbox_ndcg(
     """
     metric = partial(ndcg_of, k=k, gain=gain)
     return compose(metric, partial(blackbox.blackbox, lam=lam, margin=margin))(scores, labels, mask)
+
+
+@ranking_loss
+@needs(per_list=("tau",))
+def soft_sort_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    tau: float | Tensor = soft_sort.TAU,
+    gain: str = GAIN,
+) -> Tensor:
+    """NDCG of SoftSort's matrix (Prillo and Eisenschlos, 2020).
+
+    ``-(1/maxDCG@k) Σ_{r≤k} D(r) (P G(y))_r`` with ``P_ri = softmax_i(-|s_(r) - s_i| / tau)``, per
+    query, where ``s_(r)`` is the score at rank r. The total of a document over ranks may differ
+    from one, so the loss may fall below -1.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: cut-off, which makes it cheaper; None takes the whole list.
+        tau: temperature of SoftSort; a tensor ``[B, 1]`` sets it per query.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.soft_sort_ndcg(scores, labels)
+    tensor([-0.7949, -0.8440])
+    """
+    metric = partial(ndcg_of, k=k, gain=gain)
+    return compose(metric, partial(soft_sort.soft_sort, tau=tau))(scores, labels, mask)
+
+
+@ranking_loss
+@needs(per_list=("tau",))
+def sinkhorn_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    tau: float | Tensor = sinkhorn_sort.TAU,
+    iterations: int = neural_sort.ITERATIONS,
+    tolerance: float = neural_sort.TOLERANCE,
+    gain: str = GAIN,
+) -> Tensor:
+    """NDCG of Sinkhorn sorting's transport plan (Cuturi et al., 2019).
+
+    ``-(1/maxDCG@k) Σ_i G(y_i) Σ_{r≤k} T_ir D(r)``, T the plan, per query.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: cut-off; None takes the whole list.
+        tau: strength of the entropy; a tensor ``[B, 1]`` sets it per query.
+        iterations: the most rounds of Sinkhorn scaling.
+        tolerance: scaling ends when all sums differ from one by at most this.
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.sinkhorn_ndcg(scores, labels)
+    tensor([-0.9999, -1.0000])
+    """
+    metric = partial(ndcg_of, k=k, gain=gain)
+    plan = partial(sinkhorn_sort.sinkhorn_sort, tau=tau, iterations=iterations, tolerance=tolerance)
+    return compose(metric, plan)(scores, labels, mask)

@@ -27,6 +27,8 @@ REGISTRY: dict[str, str] = {
     "lapsum": "directrank.relaxations.lapsum:lapsum",
     "blackbox": "directrank.relaxations.blackbox:blackbox",
     "pirank": "directrank.relaxations.pirank:pirank",
+    "soft_sort": "directrank.relaxations.soft_sort:soft_sort",
+    "sinkhorn_sort": "directrank.relaxations.sinkhorn_sort:sinkhorn_sort",
 }
 
 __all__ = ["REGISTRY", "Ranking", "get", "random"]

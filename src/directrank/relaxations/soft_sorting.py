@@ -32,4 +32,5 @@ class SoftSorting(SortedRanking):
         return super().count(chosen, k)
 
     def _sorted(self, values: Tensor, k: int | None) -> Tensor:
-        return (self.first(k) @ values.unsqueeze(2)).squeeze(2)
+        # Not a product of matrices: autocasting outside would round its gradient.
+        return (self.first(k) * values.unsqueeze(1)).sum(2)

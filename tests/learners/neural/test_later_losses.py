@@ -28,6 +28,8 @@ LOSSES = [
     {"name": "adr_mse"},
     {"name": "sl_at_k", "k": 5},
     {"name": "psl"},
+    {"name": "soft_sort_ndcg", "k": 10},
+    {"name": "sinkhorn_ndcg", "tau": 0.1},
 ]
 NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}
