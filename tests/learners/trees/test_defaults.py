@@ -142,11 +142,24 @@ def test_catboosts_defaults():
             "StochasticRank:metric=DCG;type=Base;top=5",
         ),
         ({"objective": "StochasticRank", "metric": "MRR"}, "StochasticRank:metric=MRR"),
+        ({"objective": "LambdaMart"}, "LambdaMart:metric=NDCG;type=Exp"),
+        (
+            {"objective": "LambdaMart", "metric": "NDCG", "k": 10},
+            "LambdaMart:metric=NDCG;type=Exp;top=10",
+        ),
+        ({"objective": "LambdaMart", "metric": "ERR"}, "LambdaMart:metric=ERR"),
+        ({"objective": "PairLogit"}, "PairLogit"),
         ({"objective": "QueryRMSE"}, "QueryRMSE"),
     ],
 )
 def test_how_an_objective_is_described_to_catboost(settings, loss):
     assert catboost_parameters(settings)["loss_function"] == loss
+
+
+def test_lambdamart_of_catboost_has_no_penalty():
+    """With one it would learn the reverse, see ``test_forces.py``."""
+    assert catboost_parameters({"objective": "LambdaMart"})["l2_leaf_reg"] == 0
+    assert catboost_parameters({"objective": "PairLogit"})["l2_leaf_reg"] == 3
 
 
 def test_the_labels_that_catboost_gets():

@@ -44,6 +44,11 @@ OBJECTIVES = [
     ("catboost", {"objective": "StochasticRank", "metric": "ERR"}),
     ("catboost", {"objective": "QueryRMSE"}),
     ("catboost", {"objective": "QuerySoftMax"}),
+    ("catboost", {"objective": "PairLogit"}),
+    ("catboost", {"objective": "LambdaMart"}),
+    ("catboost", {"objective": "LambdaMart", "metric": "NDCG", "k": 10}),
+    ("catboost", {"objective": "LambdaMart", "metric": "MAP"}),
+    ("lightgbm", {"bagging_by_query": True, "bagging_fraction": 0.5}),
 ]
 #: One objective of each library.
 LIBRARIES = [("lightgbm", {}), ("xgboost", {}), ("catboost", {})]

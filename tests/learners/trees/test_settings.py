@@ -63,7 +63,13 @@ REFUSED = [
     # Values.
     ("lightgbm", {"objective": "regression"}, "not one of"),
     ("xgboost", {"objective": "reg:squarederror"}, "not one of"),
-    ("catboost", {"objective": "PairLogit"}, "not one of"),
+    ("catboost", {"objective": "PairLogitPairwise"}, "not one of"),
+    ("catboost", {"objective": "LambdaMart", "l2_leaf_reg": 3.0}, "l2_leaf_reg is a setting of"),
+    (
+        "catboost",
+        {"objective": "LambdaMart", "leaf_estimation_method": "Gradient"},
+        "leaf_estimation_method is a setting of",
+    ),
     ("lightgbm", {"learning_rate": 0}, "learning_rate"),
     ("catboost", {"learning_rate": -1}, "learning_rate"),
     ("lightgbm", {"num_leaves": 1}, r"does not take {'num_leaves': 1}: .*num_leaves\) > \(1\)"),

@@ -353,7 +353,15 @@ CLAIMED: dict[str, tuple[str, dict[str, Any]]] = {
     "CatBoost StochasticRank": ("catboost", CATBOOST | {"objective": "StochasticRank"} | AT_10),
     "QueryRMSE": ("catboost", CATBOOST | {"objective": "QueryRMSE"}),
     "QuerySoftMax": ("catboost", CATBOOST | {"objective": "QuerySoftMax"}),
-}
+    "LambdaMART half of queries": (
+        "lightgbm", LIGHTGBM | {"bagging_by_query": True, "bagging_fraction": 0.5}
+    ),
+    "CatBoost LambdaMART": ("catboost", CATBOOST | {"objective": "LambdaMart"} | AT_10),
+    "PairLogit": ("catboost", CATBOOST | {"objective": "PairLogit"}),
+}  # fmt: skip
+
+#: What has been added since the committed results of the edition `real` were made.
+ADDED = {"LambdaMART half of queries", "CatBoost LambdaMART", "PairLogit"}
 
 #: What takes too long for many queries.
 SLOW = {"YetiRankPairwise", "CatBoost StochasticRank"}
@@ -395,7 +403,8 @@ def check(specs: Mapping[str, Mapping[str, Any]], budget: Mapping[str, Any], lar
 def test_the_configurations_are_run_on_all_four_collections_of_real(real: Study) -> None:
     for collection in ("ohsumed", "mq2008", "clueweb09", "msrd"):
         specs = planned(real, collection)
-        assert set(specs) == set(CLAIMED) - (SLOW if collection == "msrd" else {"YetiRankPairwise"})
+        slow = SLOW if collection == "msrd" else {"YetiRankPairwise"}
+        assert set(specs) == set(CLAIMED) - slow - ADDED
         check(specs, SMALL, large=False)
         assert {spec["trials"] for spec in specs.values()} == {3}
     assert ("one_protocol", "table_collections_trees") in real.products
@@ -404,7 +413,7 @@ def test_the_configurations_are_run_on_all_four_collections_of_real(real: Study)
 def test_large_collections_have_larger_trees_and_not_the_slow_ones() -> None:
     study = study_of("paper")
     specs = planned(study, "web30k")
-    assert set(specs) == set(CLAIMED) - SLOW
+    assert set(specs) == set(CLAIMED) - SLOW - {"PairLogit"}  # which stores every pair
     check(specs, LARGE, large=True)
     lightgbm = [spec["model"] for spec in specs.values() if spec["learner"] == "lightgbm"]
     assert {model["min_sum_hessian_in_leaf"] for model in lightgbm} == {100.0}

@@ -1,11 +1,12 @@
-"""Boosted trees with CatBoost: YetiRank and its modes, StochasticRank, and losses per query.
+"""Boosted trees with CatBoost: YetiRank and its modes, LambdaMart, StochasticRank, and others.
 
 Trees are symmetric: every node of a level asks the same question. ``YetiRank`` (Gulin et al. 2011)
 draws orders by adding Gumbel noise to the scores, and weighs the logistic loss of documents that
 are neighbours in them; since CatBoost 1.2.1 the weight may be the change of a metric (YetiLoss of
 Lyzhin et al. 2023). ``YetiRankPairwise`` chooses leaf values by the pairs jointly, which is slower.
 ``StochasticRank`` (Ustimenko and Prokhorenkova 2020) estimates the gradient of a metric smoothed by
-noise. ``QueryRMSE`` is the squared error up to a constant per query, ``QuerySoftMax`` the
+noise. ``LambdaMart`` has the forces of Burges (2010), ``PairLogit`` those of RankNet.
+``QueryRMSE`` is the squared error up to a constant per query, ``QuerySoftMax`` the
 cross-entropy of a softmax with the labels.
 """
 
@@ -173,26 +174,29 @@ def _library() -> ModuleType:
 
 def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("early_stopping_rounds", "objective", "metric", "k", "gain")
+    # A penalty would reverse the trees of LambdaMart; see the settings.
+    own = {"l2_leaf_reg": 0.0} if settings["objective"] == "LambdaMart" else {}
     return {
         "loss_function": _loss(settings),
         "allow_writing_files": False,
         "logging_level": "Silent",
         **passed_on(settings, CATBOOST, *kept),
+        **own,
     }
 
 
 def _loss(settings: Mapping[str, Any]) -> str:
     """CatBoost's description of the objective, such as ``YetiRank:mode=NDCG;dcg_type=Exp``."""
     objective, metric = settings["objective"], settings["metric"]
-    stochastic = objective == "StochasticRank"
-    if stochastic and metric is None:
+    of_metric = objective in ("StochasticRank", "LambdaMart")
+    if of_metric and metric is None:
         metric = "NDCG"
     if metric is None:
         return objective
-    options = {"metric" if stochastic else "mode": metric}
+    options = {"metric" if of_metric else "mode": metric}
     if metric in ("NDCG", "DCG"):
         kind = "Exp" if settings["gain"] == "exponential" else "Base"
-        options["type" if stochastic else "dcg_type"] = kind
+        options["type" if of_metric else "dcg_type"] = kind
     if settings["k"] is not None:
         options["top"] = settings["k"]
     return f"{objective}:" + ";".join(f"{name}={value}" for name, value in options.items())

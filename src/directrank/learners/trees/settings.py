@@ -114,6 +114,16 @@ XGBOOST: dict[str, Any] = {
     },
 }
 
+#: CatBoost's objectives but for LambdaMart.
+_WITH_PENALTY = (
+    "YetiRank",
+    "YetiRankPairwise",
+    "StochasticRank",
+    "QueryRMSE",
+    "QuerySoftMax",
+    "PairLogit",
+)
+
 #: CatBoost's, except early stopping, the learning rate and the type of boosting (which CatBoost
 #: chooses for some objectives, or by the size of the data), and the gain of NDCG, which is the
 #: study's. CatBoost would ignore a ``k`` or ``gain`` that the metric does not have.
@@ -122,7 +132,7 @@ CATBOOST: dict[str, Any] = {
     "type": "object",
     "properties": {
         "objective": {
-            "enum": ["YetiRank", "YetiRankPairwise", "StochasticRank", "QueryRMSE", "QuerySoftMax"],
+            "enum": [*_WITH_PENALTY, "LambdaMart"],
             "default": "YetiRank",
             "x-name": "loss_function",
         },
@@ -144,7 +154,15 @@ CATBOOST: dict[str, Any] = {
         },
     },
     "dependentSchemas": {
-        "metric": _of("metric", "objective", "YetiRank", "YetiRankPairwise", "StochasticRank"),
+        "metric": _of(
+            "metric", "objective", "YetiRank", "YetiRankPairwise", "StochasticRank", "LambdaMart"
+        ),
+        # CatBoost 1.2 reverses the sign of both derivatives of LambdaMart, which only the ratio of
+        # the two without a penalty puts right.
+        **{
+            name: _of(name, "objective", *_WITH_PENALTY)
+            for name in ("l2_leaf_reg", "leaf_estimation_method")
+        },
         "k": {**_of("k", "metric", "NDCG", "DCG", "MRR", "ERR", "MAP"), "required": ["metric"]},
         "gain": {**_of("gain", "metric", "NDCG", "DCG"), "required": ["metric"]},
     },

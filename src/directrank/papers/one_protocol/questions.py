@@ -41,6 +41,9 @@ QUESTIONS = (
     Question("YetiRank, or StochasticRank?", "YetiRank", "CatBoost StochasticRank"),
     Question("YetiRank, or QueryRMSE?", "YetiRank", "QueryRMSE"),
     Question("YetiRank, or QuerySoftMax?", "YetiRank", "QuerySoftMax"),
+    Question("CatBoost, YetiRank, or LambdaMART?", "YetiRank NDCG@10", "CatBoost LambdaMART"),
+    Question("YetiRank, or PairLogit?", "YetiRank", "PairLogit"),
+    Question("All queries for each tree, or half?", "LambdaMART", "LambdaMART half of queries"),
 )
 
 
