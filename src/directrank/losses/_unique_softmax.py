@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import GAIN, gains
 from directrank.lists.inputs import checked
-from directrank.lists.sorting import descending_order
+from directrank.lists.pairs import differences, itself
 
 
 @ranking_loss
@@ -44,15 +43,12 @@ def unique_softmax(
     tensor([3.2847, 0.4076])
     """
     scores, labels, mask = checked(scores, labels, mask)
-    order = descending_order(-labels, mask)
-    real = mask.gather(1, order)
-    rising = labels.gather(1, order).masked_fill(~real, torch.inf)
-    scores = scores.gather(1, order).masked_fill(~real, torch.finfo(scores.dtype).min)
-    smaller = torch.searchsorted(rising, rising)  # the number of documents of smaller labels
-    below = scores.logcumsumexp(1).gather(1, (smaller - 1).clamp_min(0))
-    compete = real & (smaller > 0)
-    costs = softplus((below - scores).masked_fill(~compete, 0.0), threshold=40)
+    rivals = (differences(labels) > 0) | itself(scores.shape[1], scores.device)
+    logits = scores.unsqueeze(1).masked_fill(
+        ~(rivals & mask.unsqueeze(1)), torch.finfo(scores.dtype).min
+    )
+    costs = logits.logsumexp(2) - scores
     weights = gains(labels, gain)
     if document_weights is not None:
         weights = weights * document_weights
-    return (weights.gather(1, order) * costs).masked_fill(~compete, 0.0).sum(1)
+    return (weights * costs).masked_fill(~mask, 0.0).sum(1)
