@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import directrank
 from directrank import losses
 from directrank.data import catalog
-from directrank.papers.one_protocol.differences import ties
-from directrank.papers.one_protocol.methods import SCORERS
+from directrank.papers.one_protocol.dots import draw, rows_of
+from directrank.papers.one_protocol.methods import ALONE, NEURAL, SCORERS
 from directrank.papers.one_protocol.protocol import protocol
 from directrank.papers.one_protocol.published import read
 from directrank.papers.one_protocol.time import extent_of_words, number_points, pareto_front
@@ -135,8 +137,8 @@ def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
     assert "## Without training" in text
     assert "**Without training.** best single feature reaches 0.3" in text
     assert "7 of the 10 trained methods are significantly better." in text
-    built(tmp_path, plan_of(tmp_path, "figure_ohsumed_gaps", levels=levels))
-    built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=levels))
+    data, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=levels))
+    assert "untrained" in set(data["scorer"])
     again = LEVELS | {("tower", "RankNet again"): 0.45, ("trees", "LambdaMART again"): 0.62}
     _, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=again))
     assert "(LambdaMART and LambdaMART again)" in stem.with_suffix(".md").read_text("utf-8")
@@ -209,36 +211,77 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
     assert f"{sure} of the 45 pairs of methods differ significantly" in text
 
 
-def test_the_diagram_has_a_panel_per_scorer_and_the_other_one_all(tmp_path: Path):
-    panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
-    assert panels.groupby("panel").size().to_dict() == {
-        "linear": 4,
-        "network": 4,
-        "context-aware": 4,
-    }
-    for _, panel in panels.groupby("panel"):
-        assert panel["mean"].is_monotonic_decreasing
-        assert panel["method"].iloc[0] == "LambdaMART"
-    _, caption = pages.caption(stem.with_suffix(".svg"))
-    assert "A bar joins neighbours of which no two differ." in caption
-    assert "real data" in caption
-    every, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_gaps"))
+def test_the_picture_has_every_method_with_its_distance_from_the_best(tmp_path: Path):
+    every, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
+    assert every["method"].iloc[0] == "LambdaMART"
     assert every["difference"].iloc[0] == 0
     assert every["difference"].is_monotonic_decreasing
+    assert (every["mean"] - every["mean"].iloc[0]).to_numpy() == pytest.approx(
+        every["difference"].to_numpy(), abs=1e-3
+    )
     assert every["may_be_best"].tolist() == [True] + [False] * 9
     pairs, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))
     last = every.iloc[-1]
     row = pairs[(pairs["other"] == "LambdaMART") & (pairs["method"] == last["method"])]
     row = row[row["scorer"] == last["scorer"]].iloc[0]
     assert last[["difference", "half_width"]].tolist() == row[["difference", "half_width"]].tolist()
+    _, caption = pages.caption(stem.with_suffix(".svg"))
+    assert "less that of LambdaMART, the highest" in caption
+    assert "Filled: the methods that may be the best, 1;" in caption
+    assert "real data" in caption
 
 
-def test_ties_are_the_largest_groups_of_which_no_two_differ():
-    verdicts = np.zeros((5, 5), int)
-    for better, worse in ((0, 3), (0, 4), (1, 4)):
-        verdicts[better, worse], verdicts[worse, better] = 1, -1
-    assert ties(verdicts) == [(0, 2), (1, 3), (2, 4)]
-    assert ties(np.ones((3, 3), int) - np.eye(3, dtype=int)) == []
+def test_losses_are_ordered_by_their_mean_over_the_scorers():
+    data = pd.DataFrame(
+        {
+            "method": ["a", "a", "b", "b", "c", "trees"],
+            "scorer": ["linear", "network", "linear", "network", "linear", "trees"],
+            "difference": [-0.1, -0.3, 0.0, -0.3, -0.4, -0.05],
+        }
+    )
+    assert rows_of(data, NEURAL) == ["b", "a", "c"]
+    assert rows_of(data, ALONE) == ["trees"]
+
+
+def drawn(*values: tuple[str, str, float], distance: float = 0.01) -> Figure:
+    """The picture of methods: name, scorer, difference."""
+    data = pd.DataFrame(values, columns=["method", "scorer", "difference"])
+    data = data.assign(half_width=0.01, may_be_best=data["difference"] > -0.02)
+    with style():
+        return draw(data.assign(distance_of_controls=distance), values[0][0])
+
+
+def test_a_loss_has_a_row_and_a_scorer_a_column():
+    picture = drawn(
+        ("a", "linear", 0.0), ("a", "network", -0.01), ("b", "linear", -0.02),
+        ("b", "network", -0.03), ("t", "trees", -0.04),
+    )  # fmt: skip
+    left, right, below, _ = picture.axes
+    assert [axes.get_title(loc="left") for axes in (left, right, below)] == [
+        "Linear scorer",
+        "Network",
+        "Boosted trees",
+    ]
+    assert [text.get_text() for text in left.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in below.get_yticklabels()] == ["t"]
+    (linear, network) = (
+        [bar[0].get_xydata()[0] for bar in axes.containers] for axes in (left, right)
+    )
+    assert np.array(linear).tolist() == [[0.0, 0], [-0.02, 1]]
+    assert np.array(network).tolist() == [[-0.01, 0], [-0.03, 1]]
+    hollow = [bar[0].get_markerfacecolor() == "white" for bar in left.containers]
+    assert hollow == [False, True]
+    (shade,) = left.patches
+    assert shade.get_extents().transformed(left.transData.inverted()).x0 == pytest.approx(-0.01)
+
+
+def test_what_is_far_below_is_an_arrow_with_its_number():
+    near = [(f"m{number}", "linear", -0.001 * number) for number in range(20)]
+    picture = drawn(*near, ("far", "linear", -0.5))
+    axes = picture.axes[0]
+    assert axes.get_xlim()[0] > -0.1
+    assert len(axes.containers) == 20
+    assert [text.get_text().strip() for text in axes.texts] == ["−0.500"]
 
 
 def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
@@ -314,18 +357,11 @@ def test_two_methods_are_a_pair(tmp_path: Path):
     assert data["verdict"].isin(["equivalent", "cannot tell"]).tolist() == [True]
 
 
-def test_a_diagram_has_all_methods_if_no_scorer_has_three(tmp_path: Path):
-    two_by_two = {
-        (scorer, name): LEVELS[scorer, name]
-        for scorer in ("linear", "tower")
-        for name in ("RankNet", "RMSE")
-    }
-    panels, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=two_by_two))
-    assert panels["panel"].tolist() == ["all methods"] * 4
-    assert "boosted trees" not in pages.caption(stem.with_suffix(".svg"))[1]
+def test_trees_alone_have_a_picture(tmp_path: Path):
     trees = {("trees", name): 0.5 for name in ("LambdaMART", "XGBoost", "YetiRank", "QueryRMSE")}
-    panels, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=trees))
-    assert panels["scorer"].tolist() == ["trees"] * 4
+    with warnings.catch_warnings(action="error"):  # the layout finds room for all
+        data, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=trees))
+    assert data["scorer"].tolist() == ["trees"] * 4
 
 
 def failing(folder: Path, plan: Path, *methods: str) -> Path:
@@ -357,7 +393,7 @@ def test_a_method_that_failed_is_a_row_that_says_so(tmp_path: Path):
 
 def test_what_failures_leave_too_few_methods_for_says_so(tmp_path: Path):
     levels = {key: level for key, level in LEVELS.items() if key[0] == "linear"}
-    for product in ("figure_ohsumed", "figure_ohsumed_gaps"):
+    for product in ("figure_ohsumed",):
         plan = failing(tmp_path, plan_of(tmp_path, product, levels=levels), "RankNet")
         data, stem = built(tmp_path, plan)
         assert "fewer than 3 methods could be trained" in data["left_out"].item()
@@ -489,7 +525,6 @@ def test_products_of_a_collection_can_be_drawn_from_its_published_values(tmp_pat
         "table_ohsumed",
         "table_ohsumed_pairs",
         "figure_ohsumed",
-        "figure_ohsumed_gaps",
     ):
         plan = plan_of(tmp_path, product, groups_of=8, tag="ohsumed")
         of_runs, stem = built(tmp_path, plan)
@@ -548,12 +583,28 @@ def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> 
     assert both.to_numpy() == pytest.approx(data["difference"].to_numpy(), abs=1e-4)
 
 
-def test_wins_of_two_losses_add_up_to_all_collections_and_scorers(tmp_path: Path) -> None:
-    data, _ = across(tmp_path, "figure_collections_wins")
-    wins = data.pivot(index="loss", columns="other", values="wins")
-    assert set(wins.index) == {"RankNet", "ListNet", "RMSE"}
-    assert wins.loc["RankNet", "RMSE"] == 1
-    assert wins.loc["RankNet", "ListNet"] + wins.loc["ListNet", "RankNet"] == pytest.approx(1)
+def test_wins_are_counted_out_of_all_collections_and_scorers(tmp_path: Path) -> None:
+    data, stem = across(tmp_path, "figure_collections_wins")
+    assert (data["comparisons"] == 6).all()
+    ahead = data.pivot(index="loss", columns="other", values="ahead")
+    assert set(ahead.index) == {"RankNet", "ListNet", "RMSE"}
+    assert ahead.loc["RankNet", "RMSE"] == 6
+    assert ahead.loc["RMSE", "RankNet"] == 0
+    assert ahead.loc["RankNet", "ListNet"] + ahead.loc["ListNet", "RankNet"] == 6  # no controls
+    assert ahead.to_numpy().diagonal().tolist() == pytest.approx([np.nan] * 3, nan_ok=True)
+    _, caption = pages.caption(stem.with_suffix(".svg"))
+    assert "In how many of 6 comparisons (2 collections with 3 scorers)" in caption
+
+
+def test_a_win_by_less_than_the_controls_is_none(tmp_path: Path) -> None:
+    levels = {
+        ("linear", "NeuralNDCG"): 0.30, ("linear", "NeuralNDCGᵀ"): 0.45,
+        ("linear", "RankNet"): 0.40, ("linear", "ListNet"): 0.60,
+    }  # fmt: skip
+    data, _ = across(tmp_path, "figure_collections_wins", ohsumed=levels, mq2008=levels)
+    ahead = data.pivot(index="loss", columns="other", values="ahead")
+    assert ahead.loc["RankNet", "NeuralNDCG"] == 0  # 0.10 apart, the controls 0.15
+    assert ahead.loc["ListNet", "RankNet"] == 2
 
 
 def test_a_single_collection_is_not_enough(tmp_path: Path) -> None:

@@ -79,3 +79,31 @@ def test_small_print_leaves_no_word_alone_in_its_last_line():
     lines = figure.get_supxlabel().split("\n")
     assert len(lines) == 2
     assert len(lines[1]) > len(lines[0]) / 2
+
+
+@pytest.mark.parametrize("legend", [False, True])
+def test_a_headline_stands_above_all_and_the_figure_grows_by_it(legend):
+    with figures.style():
+        figure, axes = figures.new_figure()
+        axes.plot([0, 1], label="a curve")
+        axes.set_title("of the axes")
+        if legend:
+            figure.legend(loc="outside upper center")
+        height = figure.get_figheight()
+        figures.headline(figure, "What is to be seen in this picture, in more than one line of it")
+        figure.draw_without_rendering()
+    (title,) = figure.findobj(lambda one: one is figure._suptitle)
+    text = title.get_window_extent()
+    said = [line for line in title.get_text().split("\n") if line.strip()]
+    assert len(said) == 2
+    assert figure.get_figheight() == pytest.approx(height + 0.05 + 0.14 * 2)
+    assert text.x0 >= 0
+    assert text.x1 <= figure.bbox.x1
+    assert text.y1 <= figure.bbox.y1
+    inside = axes.get_tightbbox()
+    assert inside.y1 <= text.y0
+    for one in figure.legends:
+        box = one.get_window_extent()
+        assert inside.y1 <= box.y0
+        # Below the lines that say something: the empty ones are kept for it.
+        assert box.y1 <= figure.bbox.y1 - 0.14 * 2 * figure.dpi

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import gather
+from directrank.papers.shared.evidence import Dataset, gather, origin_line
 from directrank.papers.shared.pages import caption, write_figures
 from directrank.papers.shared.product import draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
@@ -88,8 +88,31 @@ def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path:
     evidence = gather(read_json(sweep[0]), sweep[1], PUBLISHED)
     with figures.style():
         result = draw(evidence)
-    assert "Stand-in for Web30K: generated, not the paper's data" in result.figure.get_supxlabel()
+    assert "Stand-in for Web30K: synthetic, not the paper's data" in result.figure.get_supxlabel()
     assert set(result.data["data"]) == {"stand-in"}
+
+
+def test_every_kind_of_data_is_named_in_a_picture() -> None:
+    kinds = [
+        Dataset("a", "A", "real"),
+        Dataset("b", "B", "real", in_place_of="C"),
+        Dataset("d", "D", "standin"),
+        Dataset("e", "E", "generated"),
+    ]
+    assert origin_line(kinds, "demo") == (
+        "A: real data; E: artificial data; B: real, not the paper's data; "
+        "D: synthetic, not the paper's data (edition demo)"
+    )
+    assert origin_line([], "demo") == ""
+
+
+def test_a_figure_has_its_title_in_the_picture(
+    sweep: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles = []
+    monkeypatch.setattr(figures, "headline", lambda figure, text: titles.append(text))
+    build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
+    assert titles == ["Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent"]
 
 
 def test_table_is_written_as_csv_markdown_and_latex(tmp_path: Path) -> None:

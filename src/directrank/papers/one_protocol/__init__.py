@@ -16,8 +16,7 @@ LEAST_RANKED = 3
 #: The products of each collection: kind, suffix of the name, subject, function, and the least
 #: number of methods.
 _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
-    ("figure", "", "which losses differ", "differences:figure_difference", LEAST_RANKED),
-    ("figure", "_gaps", "all methods, less the best", "differences:figure_gaps", LEAST_RANKED),
+    ("figure", "", "all methods, less the best", "dots:figure", LEAST_RANKED),
     ("figure", "_time", "quality against training time", "time:figure_time", 1),
     ("table", "", "every loss with every scorer, and trees", "quality:table_quality", 1),
     (
@@ -39,7 +38,7 @@ _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
 
 #: The products of all collections together, likewise.
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("figure", "", "all methods, less the best", "across:figure_gaps"),
+    ("figure", "", "all methods, less the best", "across:figure_dots"),
     ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
     ("table", "", "every loss with every scorer, and trees", "across:table"),
 )

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from directrank.papers.one_protocol.by_loss import Together
 from directrank.papers.one_protocol.controls import is_again
-from directrank.papers.one_protocol.differences import draw_gaps, gaps_of
+from directrank.papers.one_protocol.dots import draw, gaps_of
 from directrank.papers.one_protocol.methods import (
     NEURAL,
     PRIMARY,
@@ -30,7 +30,7 @@ from directrank.papers.one_protocol.quality import place
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, origin_line
-from directrank.papers.shared.format import listed
+from directrank.papers.shared.format import counted, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Layout, Section
@@ -38,9 +38,6 @@ from directrank.stats.decisions import TURNED, WORDS
 from directrank.system.errors import DataError
 
 _VARIANTS = {title: variant for variant, title in SCORERS.items()}
-
-#: With so many losses or fewer each pair's number stands in the picture.
-NUMBERED = 20
 
 
 @dataclass(frozen=True)
@@ -185,7 +182,7 @@ def said_of_tests(study: Across) -> str:
     )
 
 
-def figure_gaps(evidence: Evidence) -> FigureResult:
+def figure_dots(evidence: Evidence) -> FigureResult:
     """Every method's mean over collections less the highest one, and the same on each of them."""
     study = across(evidence)
     together = study.together
@@ -195,7 +192,8 @@ def figure_gaps(evidence: Evidence) -> FigureResult:
     data = pd.DataFrame(
         {
             "edition": evidence.edition,
-            "method": labels,
+            "method": [study.loss(number) for number in order],
+            "scorer": [SCORERS[study.scorer(number)] for number in order],
             "metric": PRIMARY,
             "difference": gaps["difference"],
             "half_width": gaps["half_width"],
@@ -210,21 +208,26 @@ def figure_gaps(evidence: Evidence) -> FigureResult:
             for row, one in enumerate(study.studies)
         }
     )
-    figure = draw_gaps(data, labels, [study.scorer(number) for number in order], marks)
+    figure = draw(data, labels[0], marks)
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
         f"NDCG@10 of {len(order)} methods, less that of {labels[0]}, the highest: the mean over "
         f"{len(study.studies)} collections with its 95% interval, which is not corrected; grey "
-        "lines are the differences on single collections. Filled: the "
-        f"{len(together.candidates)} methods that may be the best; the best is among them with "
-        f"95% confidence. {said_of_tests(study)} {study.caption()}"
+        "lines are the differences on single collections. Losses are ordered by their mean over "
+        f"the scorers. Filled: the {len(together.candidates)} methods that may be the best; the "
+        "best is among them with 95% confidence. Shaded: the distance of the controls. An arrow "
+        f"stands for a method that is further below. {said_of_tests(study)} {study.caption()}"
     )
-    return FigureResult(figure, pd.concat([data, marks], axis=1), caption)
+    headline = (
+        f"{len(study.studies)} collections together: {len(together.candidates)} of {len(order)} "
+        "methods may be the best"
+    )
+    return FigureResult(figure, pd.concat([data, marks], axis=1), caption, headline=headline)
 
 
 def figure_wins(evidence: Evidence) -> FigureResult:
-    """Share of collections and scorers on which a loss has the higher NDCG@10 than another."""
+    """In how many comparisons a loss has the higher NDCG@10 than another, by more than controls."""
     study = across(evidence)
     of_scorers = {
         scorer: {
@@ -234,58 +237,63 @@ def figure_wins(evidence: Evidence) -> FigureResult:
         }
         for scorer in NEURAL
     }
+    of_scorers = {scorer: some for scorer, some in of_scorers.items() if some}
     names = [
         name
         for name in dict.fromkeys(name for some in of_scorers.values() for name in some)
-        if all(name in some for some in of_scorers.values() if some) and not is_again(name)
+        if all(name in some for some in of_scorers.values()) and not is_again(name)
     ]
     means = study.together.means.to_numpy()
     near = np.array([one.distance for one in study.studies])
-    wins = np.full((len(names), len(names)), np.nan)
+    ahead = np.zeros((len(names), len(names)), dtype=int)
     for a, b in itertools.permutations(range(len(names)), 2):
-        gaps = [
-            means[:, some[names[a]]] - means[:, some[names[b]]]
-            for some in of_scorers.values()
-            if some
-        ]
-        won = [np.where(np.abs(gap) > near, gap > 0, 0.5) for gap in gaps]
-        wins[a, b] = float(np.mean(won))
-    order = np.argsort(-np.nan_to_num(wins).sum(axis=1), kind="stable")
-    wins, names = wins[np.ix_(order, order)], [names[number] for number in order]
+        gaps = (means[:, some[names[a]]] - means[:, some[names[b]]] for some in of_scorers.values())
+        ahead[a, b] = sum(int((gap > near).sum()) for gap in gaps)
+    order = np.argsort((ahead.T - ahead).sum(axis=1), kind="stable")
+    ahead, names = ahead[np.ix_(order, order)], [names[number] for number in order]
+    comparisons = len(study.studies) * len(of_scorers)
     data = pd.DataFrame(
         [
-            {"edition": evidence.edition, "loss": names[a], "other": names[b], "wins": wins[a, b]}
+            {
+                "edition": evidence.edition,
+                "loss": names[a],
+                "other": names[b],
+                "ahead": ahead[a, b],
+                "comparisons": comparisons,
+            }
             for a, b in itertools.permutations(range(len(names)), 2)
         ]
     )
-    figure = _grid(wins, names)
+    figure = _grid(ahead, names, comparisons)
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
-    several = len([some for some in of_scorers.values() if some])
     caption = (
-        "The percentage of the combinations of a collection and a scorer in which the loss of the "
-        f"row has a higher NDCG@10 than that of the column, with {len(study.studies)} collections "
-        f"and {several} kinds of scorers. These numbers are not tested. {study.caption()}"
+        f"In how many of {comparisons} comparisons ({counted(len(study.studies), 'collection')} "
+        f"with {counted(len(of_scorers), 'scorer')}) the loss of the row has the higher NDCG@10 "
+        "than that of the column, by more than the controls of the collection are apart. The order "
+        "is that of comparisons won less lost. These counts are not tested. "
+        f"{study.caption()}"
     )
-    return FigureResult(figure, data, caption)
+    everywhere = int((ahead == comparisons).sum())
+    headline = (
+        f"In {everywhere or 'none'} of {len(data) // 2} pairs one loss is ahead in all "
+        f"{comparisons} comparisons"
+    )
+    return FigureResult(figure, data, caption, headline=headline)
 
 
-def _grid(wins: np.ndarray, names: Sequence[str]) -> Figure:
-    """A square for each pair of losses, with its number or, if there are many, a colour bar."""
-    numbered = len(names) <= NUMBERED
-    size = (figures.COLUMN, 0.6 + 0.19 * len(names)) if numbered else (2 * figures.COLUMN, 7.2)
-    figure, axes = figures.new_figure(*size)
-    aspect = "auto" if numbered else "equal"
-    image = axes.imshow(100 * wins, cmap="PuOr_r", vmin=0, vmax=100, aspect=aspect)
-    if numbered:
-        for a, b in itertools.permutations(range(len(names)), 2):
-            shade = "white" if abs(wins[a, b] - 0.5) > 0.35 else "black"
-            text = f"{100 * wins[a, b]:.0f}"
-            axes.text(b, a, text, ha="center", va="center", fontsize=5, color=shade)
-    else:
-        bar = figure.colorbar(image, ax=axes, location="top", shrink=0.5, aspect=40)
-        bar.set_label("% of comparisons that the row wins")
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=5.5)
-    axes.set_yticks(range(len(names)), names, fontsize=5.5)
+def _grid(ahead: np.ndarray, names: Sequence[str], comparisons: int) -> Figure:
+    """A square with its count for each pair of losses; the diagonal is empty."""
+    size = 1.3 + 0.15 * len(names)
+    figure, axes = figures.new_figure(max(size, figures.COLUMN), max(size, 2.4))
+    shown = np.where(np.eye(len(names), dtype=bool), np.nan, ahead)
+    axes.imshow(shown, cmap="Blues", vmin=0, vmax=1.4 * comparisons, aspect="equal")
+    for a, b in itertools.permutations(range(len(names)), 2):
+        axes.text(b, a, str(ahead[a, b]), ha="center", va="center", fontsize=5.5)
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
+    axes.set_yticks(range(len(names)), names, fontsize=6)
+    axes.set_xlabel(f"… than this loss, in so many of {comparisons} comparisons", fontsize=6.5)
+    axes.set_ylabel("This loss has the higher NDCG@10 …", fontsize=6.5)
+    axes.tick_params(length=0)
     axes.grid(False)
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from directrank.papers.one_protocol.differences import LOOKS, scorer_legend
+from directrank.papers.one_protocol.dots import LOOKS
 from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of
 from directrank.papers.one_protocol.protocol import protocol
 from directrank.papers.shared import figures
@@ -21,6 +22,9 @@ from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.shared.tables import in_front
 from directrank.stats.intervals import mean_interval
+
+#: The share of methods that the axis is high enough for.
+SHOWN = 0.9
 
 
 def pareto_front(
@@ -115,39 +119,37 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     figures.small_print(figure, origin_line([study.dataset], study.evidence.edition))
     caption = (
         "Test NDCG@10 against the time that one configuration of one trial takes to train, "
-        "including validation; bars are 95% intervals over trials. Times are medians "
+        "including validation. Times are medians "
         "over trials, configurations and folds, as the runs measured them while the machine did "
         "other work (trials and configurations of a network are trained together and share their "
         "time equally). The line joins the methods that no other "
-        "method equals in both, which have numbers; steps shorter than a bar mean nothing. Times "
-        "differ from run to run and are in a separate file. Queries without a relevant document "
-        "are left out. "
+        "method equals in both, which have numbers; small steps mean nothing: 95% intervals over "
+        "trials are in the CSV file. A triangle at the foot stands for a method that is further "
+        "below. Times differ from run to run and are in a separate file. Queries without a "
+        "relevant document are left out. "
         f"{study.scale()}"
     )
-    return FigureResult(figure, data, caption, times)
+    headline = f"{study.dataset.short}: what quality costs in training time"
+    return FigureResult(figure, data, caption, times, headline)
 
 
 def draw(data: pd.DataFrame, times: pd.DataFrame) -> Figure:
     """The figure of a product's two tables, whose rows are the methods."""
     seconds, means = times["seconds"].to_numpy(), data["mean"].to_numpy()
-    half_widths = np.nan_to_num(data["half_width"].to_numpy(dtype=float))
     figure, axes = figures.new_figure(width=2 * figures.COLUMN, height=3.4)
+    low, high = np.quantile(means, 1 - SHOWN), means.max()
+    foot = low - 0.08 * max(high - low, 1e-3)
+    small: dict[str, Any] = {
+        "linestyle": "none", "markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.3,
+    }  # fmt: skip
     for scorer, look in LOOKS.items():
-        own = np.flatnonzero(data["scorer"] == SCORERS[scorer])
-        if len(own):
-            bars = axes.errorbar(
-                seconds[own],
-                means[own],
-                yerr=half_widths[own],
-                linestyle="none",
-                markersize=4,
-                markeredgecolor="white",
-                markeredgewidth=0.3,
-                elinewidth=0.4,
-                capsize=0,
-                **look,
-            )
-            bars.lines[0].set_label(SCORERS[scorer])
+        own = (data["scorer"] == SCORERS[scorer]).to_numpy()
+        if own.any():
+            shown, below = own & (means >= foot), own & (means < foot)
+            label = {"label": SCORERS[scorer]}
+            axes.plot(seconds[shown], means[shown], **small, **look, **label)
+            for second in seconds[below]:
+                axes.plot(second, foot, clip_on=False, zorder=4, **small, **look | {"marker": "v"})
     front = sorted(np.flatnonzero(times["on_front"]), key=seconds.__getitem__)
     axes.step(
         [*seconds[front], seconds.max()],
@@ -157,9 +159,18 @@ def draw(data: pd.DataFrame, times: pd.DataFrame) -> Figure:
         linewidth=0.8,
         zorder=1,
     )
+    if (means < foot).any():
+        axes.set_ylim(bottom=foot)
     axes.set(xscale="log", xlabel="training time of one configuration (s)", ylabel="NDCG@10, test")
     figures.plain_log_ticks(axes.xaxis)
-    scorer_legend(figure)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=len(SCORERS),
+        frameon=False,
+        handlelength=1.0,
+        columnspacing=1.4,
+    )
     names = labels_of(data)
-    number_points(axes, [(names[number], seconds[number], means[number]) for number in front])
+    number_points(axes, [(names[n], seconds[n], max(means[n], foot)) for n in front])
     return figure

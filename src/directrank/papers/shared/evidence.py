@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cache
@@ -53,6 +54,11 @@ class Dataset:
     title: str
     origin: str
     in_place_of: str | None = None
+
+    @property
+    def short(self) -> str:
+        """Its title without what is in brackets."""
+        return re.sub(r" \([^)]*\)", "", self.title)
 
     @property
     def standin(self) -> bool:
@@ -415,8 +421,13 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
 
 
 def origin_line(datasets: Sequence[Dataset], edition: str) -> str:
-    """The line inside a picture that says which data are not the paper's; empty if all are."""
-    said = {"stand-in": "generated, not the paper's data", OTHER_REAL: "real, not the paper's data"}
+    """The line inside a picture that says what kind of data it shows; empty without data."""
+    said = {
+        "real": "real data",
+        "artificial": "artificial data",
+        OTHER_REAL: "real, not the paper's data",
+        "stand-in": "synthetic, not the paper's data",
+    }
     parts = []
     for kind, text in said.items():
         titles = dict.fromkeys(data.title for data in datasets if data.kind == kind)

@@ -6,6 +6,7 @@ Colours and fonts are those of :mod:`directrank.system.look`.
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,9 @@ from directrank.system.look import style as style
 
 #: Width of one column of a two-column paper, in inches.
 COLUMN = 3.35
+
+#: Height of a line of a figure's title, in inches.
+_HEADLINE = 0.14
 
 #: Colour, marker and line of the first, second, … curve: each of the three alone tells them apart.
 SERIES: tuple[dict[str, Any], ...] = (
@@ -78,6 +82,23 @@ def small_print(figure: Figure, text: str) -> None:
     # Lines of about the same length, and no last line of two words.
     lines = textwrap.fill(text, max(len(text) // (1 + lines.count("\n")) + 8, width // 2))
     figure.supxlabel(lines, x=0.99, ha="right", fontsize=5.5, color="#444444")
+
+
+def headline(figure: Figure, text: str) -> None:
+    """What is to be seen, above everything else; the figure grows by its height.
+
+    Call it once everything else is drawn. The figure's legends, which stand above its axes, move
+    down: the layout takes no account of both, so that the title has empty lines in their place.
+    """
+    lines = textwrap.wrap(text, int(13.5 * figure.get_figwidth()))
+    height = 0.05 + _HEADLINE * len(lines)
+    figure.draw_without_rendering()  # only then the size of legends is known
+    legends = [legend.get_window_extent().height / figure.dpi for legend in figure.legends]
+    room = ["\u00a0"] * math.ceil(max(legends, default=0.0) / _HEADLINE)
+    figure.set_figheight(figure.get_figheight() + height)
+    figure.suptitle("\n".join([*lines, *room]), x=0.01, ha="left", fontsize=8, weight="bold")
+    for legend in figure.legends:
+        legend.borderaxespad = 72 * height / float(legend.get_texts()[0].get_fontsize())
 
 
 def interval_line(

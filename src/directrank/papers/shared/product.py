@@ -60,12 +60,14 @@ class FigureResult:
             edition.
         times: the measured times that a ``timed`` product plots. They have a file of their own
             because they differ between runs.
+        headline: what is to be seen, in a few words; empty for the product's title.
     """
 
     figure: Figure
     data: pd.DataFrame
     caption: str
     times: pd.DataFrame | None = None
+    headline: str = ""
 
 
 class NothingToCompareError(DataError):
@@ -378,6 +380,7 @@ def build(
         if isinstance(drawn, FigureResult):
             # A picture's caption is plain text.
             caption = " ".join([drawn.caption, *said]).replace("**", "")
+            figures.headline(drawn.figure, drawn.headline or item.title)
             rendered = figures.render(drawn.figure, item.title, caption)
             files = {f".{kind}": content for kind, content in rendered.items()}
         else:
