@@ -114,6 +114,9 @@ bench: $(READY)  ## run the benchmarks; writes benchmarks/results
 docs: $(READY)  ## build the documentation into build/docs/index.html
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all --jobs auto -c docs -d build/doctrees . build/docs
 
+notebooks: $(READY)  ## run the notebooks, and write them and their pages with what they show
+	OMP_NUM_THREADS=1 $(BIN)/python docs/notebook_pages.py
+
 lint: $(READY)  ## run ruff, mypy, import contracts, spelling, snakefmt and snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
