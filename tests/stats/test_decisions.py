@@ -10,8 +10,8 @@ import pytest
 
 from directrank.stats.decisions import (
     BETTER,
-    CANNOT_TELL,
     EQUIVALENT,
+    INCONCLUSIVE,
     MORE_THAN,
     UNKNOWN,
     WITHIN,
@@ -38,8 +38,8 @@ def pairs(*rows: tuple[float, float]) -> pd.DataFrame:
         (0.004, 0.001, BETTER, WITHIN),
         (-0.00007, 0.00001, WORSE, WITHIN),
         (0.0, 0.001, EQUIVALENT, WITHIN),
-        (0.0, 0.02, CANNOT_TELL, UNKNOWN),
-        (0.05, math.nan, CANNOT_TELL, UNKNOWN),
+        (0.0, 0.02, INCONCLUSIVE, UNKNOWN),
+        (0.05, math.nan, INCONCLUSIVE, UNKNOWN),
         (0.0, 0.0, EQUIVALENT, WITHIN),
     ],
 )

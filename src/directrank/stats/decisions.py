@@ -16,10 +16,10 @@ from directrank.stats.tests import holm
 #: The significance level of corrected p values.
 LEVEL = 0.05
 
-BETTER, WORSE, EQUIVALENT, CANNOT_TELL = "better", "worse", "equivalent", "cannot tell"
+BETTER, WORSE, EQUIVALENT, INCONCLUSIVE = "better", "worse", "equivalent", "inconclusive"
 
 #: What is said of a pair.
-WORDS = (BETTER, WORSE, EQUIVALENT, CANNOT_TELL)
+WORDS = (BETTER, WORSE, EQUIVALENT, INCONCLUSIVE)
 
 #: What is said of it when its methods change places.
 TURNED = {BETTER: WORSE, WORSE: BETTER}
@@ -64,7 +64,7 @@ def decide(pairs: pd.DataFrame, margin: float, level: float = LEVEL) -> pd.DataF
         [one.p_above(margin) if one.mean > 0 else one.p_below(-margin) for one in estimates]
     )
     ahead = np.where(pairs["difference"] > 0, BETTER, WORSE)
-    small = np.where(within < level, EQUIVALENT, CANNOT_TELL)
+    small = np.where(within < level, EQUIVALENT, INCONCLUSIVE)
     size = np.where(beyond < level, MORE_THAN, np.where(within < level, WITHIN, UNKNOWN))
     return pairs.assign(
         p_differs=differs,

@@ -54,10 +54,10 @@ def test_what_is_said_of_a_loss_is_the_decision_of_each_pair(tmp_path: Path) -> 
     assert losses.against("LambdaRank")["better"] == ["RankNet", "ListNet", "RMSE"]
     said = losses.against("RankNet")
     assert said == {
-        "better": ["RMSE"], "worse": ["LambdaRank"], "equivalent": ["ListNet"], "cannot tell": [],
+        "better": ["RMSE"], "worse": ["LambdaRank"], "equivalent": ["ListNet"], "inconclusive": [],
     }  # fmt: skip
     few = write_published(tmp_path, "few", dict.fromkeys(LEVELS, 0.5), queries=9, spread=0.2)
-    assert len(read_losses(few).against("RMSE")["cannot tell"]) == 3
+    assert len(read_losses(few).against("RMSE")["inconclusive"]) == 3
 
 
 def test_every_collection_weighs_the_same_however_many_queries_it_has(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_what_few_noisy_queries_leave_open_is_said(tmp_path):
     noise = np.random.default_rng(4).normal(0, 0.3, QUERIES)
     run = csv(tmp_path / "mine.csv", (base_values() + noise).clip(0, 1))
     page = compare(published(tmp_path), [[run]], None, ["ndcg@10"], 0.01)
-    assert verdicts(page)["same, linear"] == "cannot tell"
+    assert verdicts(page)["same, linear"] == "inconclusive"
     assert "and not distinguishable from 1." in page
 
 
@@ -114,7 +114,7 @@ def test_the_margin_decides_what_is_equivalent(tmp_path):
     wide = compare(values, [[run]], None, ["ndcg@10"], 0.05)
     narrow = compare(values, [[run]], None, ["ndcg@10"], 0.0005)
     assert verdicts(wide)["same, linear"] == "equivalent within 0.05"
-    assert verdicts(narrow)["same, linear"] == "cannot tell"
+    assert verdicts(narrow)["same, linear"] == "inconclusive"
     with pytest.raises(ConfigError, match="margin"):
         compare(values, [[run]], None, ["ndcg@10"], 0.0)
 

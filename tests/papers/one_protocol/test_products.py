@@ -354,7 +354,7 @@ def test_few_methods_have_a_table(tmp_path: Path, number: int):
 def test_two_methods_are_a_pair(tmp_path: Path):
     levels = dict(itertools.islice(LEVELS.items(), 2))
     data, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", levels=levels))
-    assert data["verdict"].isin(["equivalent", "cannot tell"]).tolist() == [True]
+    assert data["verdict"].isin(["equivalent", "inconclusive"]).tolist() == [True]
 
 
 def test_trees_alone_have_a_picture(tmp_path: Path):
@@ -425,7 +425,7 @@ def test_a_pair_is_better_worse_equivalent_or_cannot_be_told(tmp_path: Path) -> 
     ).all()
     equal = data["p_equivalent_corrected"] < 0.05
     assert set(data.loc[~sure & equal, "verdict"]) <= {"equivalent"}
-    assert set(data.loc[~sure & ~equal, "verdict"]) <= {"cannot tell"}
+    assert set(data.loc[~sure & ~equal, "verdict"]) <= {"inconclusive"}
     beyond = data["p_beyond_corrected"] < 0.05
     assert (data["size"] == "more than the margin").tolist() == beyond.tolist()
     assert (data["size"] == "within the margin").tolist() == equal.tolist()
@@ -566,7 +566,7 @@ def test_collections_weigh_the_same_in_the_comparison_across_them(tmp_path: Path
     assert trees[["first_place", "last_place"]].to_numpy().tolist() == [[1, 1], [10, 10]]
     assert trees[["better", "worse"]].iloc[0].tolist() == [9, 9]
     assert trees["difference"].iloc[0] == pytest.approx(-0.05, abs=0.03)
-    total = data[["better", "worse", "equivalent", "cannot_tell"]].sum(axis=1)
+    total = data[["better", "worse", "equivalent", "inconclusive"]].sum(axis=1)
     assert (total == 2 * (len(LEVELS) - 1)).all()
     best = data.groupby("method")["may_be_best"].first()
     assert not best.filter(like="RMSE").any()

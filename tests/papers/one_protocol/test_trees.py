@@ -59,7 +59,7 @@ def judge(estimates: Mapping[Question, Estimate]) -> dict[Question, Answer]:
 
 def test_a_difference_is_better_worse_equivalent_or_cannot_be_told() -> None:
     means = {"better": sure(0.05), "worse": sure(-0.05), "equivalent": sure(0.0001, 0.001)}
-    means["cannot tell"] = sure(0.02, 0.02)
+    means["inconclusive"] = sure(0.02, 0.02)
     answers = judge(dict(zip(QUESTIONS, means.values(), strict=False)))
     assert [answer.verdict for answer in answers.values()] == list(means)
 
@@ -84,7 +84,7 @@ def test_every_test_is_corrected_over_the_questions() -> None:
 
 def test_methods_with_the_same_values_are_equivalent_and_what_has_no_error_is_unknown() -> None:
     answers = judge({NDCG: Estimate(0.0, 0.0), CUT: Estimate(0.2, math.nan)})
-    assert [answer.verdict for answer in answers.values()] == ["equivalent", "cannot tell"]
+    assert [answer.verdict for answer in answers.values()] == ["equivalent", "inconclusive"]
     assert answers[CUT].difference == "+0.200"
 
 
@@ -96,12 +96,12 @@ def test_a_sentence_names_what_differs_and_what_is_equivalent() -> None:
         "Of 4 pairs on 105 test queries, 2 differ significantly (XGBoost NDCG over XGBoost by "
         "0.050 ± 0.000, LambdaMART cut 13 over LambdaMART by 0.004 ± 0.000), "
         "1 of them by no more than 0.01; 1 is equivalent within 0.01 (XGBoost NDCG and XGBoost "
-        "NDCG mean pairs); 1 cannot be decided."
+        "NDCG mean pairs); 1 is inconclusive."
     )
     unknown = judge({NDCG: sure(0.02, 0.02)})
     assert in_words([*unknown.values()], "9 test queries", 0.01) == (
         "Of 1 pair on 9 test queries, none differ significantly; none is "
-        "equivalent within 0.01; 1 cannot be decided."
+        "equivalent within 0.01; 1 is inconclusive."
     )
 
 
@@ -302,7 +302,7 @@ def test_the_table_over_collections_has_what_two_of_them_have(tmp_path: Path) ->
         "better",
         "worse",
         "better",
-        "cannot tell",
+        "inconclusive",
     ]
     assert "XGBoost NDCG and XGBoost (2 to 1)" in page
     gaps = [primary.loc[("XGBoost", title), "difference"] for title in titles]

@@ -50,7 +50,7 @@ class Answer:
         estimate: of the first method's primary metric minus the second's.
         p_holm: that they do not differ.
         p_equivalent_holm: that they differ by more than the margin.
-        verdict: ``better``, ``worse`` (the first), ``equivalent`` or ``cannot tell``.
+        verdict: ``better``, ``worse`` (the first), ``equivalent`` or ``inconclusive``.
         verdict_in_print: the same, and what is known of the size of a difference.
     """
 
@@ -186,7 +186,11 @@ def in_words(answers: Sequence[Answer], queries: str, margin: float) -> str:
     )
     if equal:
         alike += f" ({', '.join(listed(answer.question.pair) for answer in equal)})"
-    said = [differing, alike, *([f"{unknown} cannot be decided"] if unknown else [])]
+    said = [
+        differing,
+        alike,
+        *([f"{unknown} {'is' if unknown == 1 else 'are'} inconclusive"] if unknown else []),
+    ]
     pairs = f"{len(answers)} pair{'s' * (len(answers) > 1)}"
     return f"Of {pairs} on {queries}, {'; '.join(said)}."
 

@@ -18,7 +18,7 @@ from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section, in_front
-from directrank.stats.decisions import BETTER, EQUIVALENT, TURNED, in_words
+from directrank.stats.decisions import BETTER, EQUIVALENT, INCONCLUSIVE, TURNED, in_words
 from directrank.stats.estimates import Estimate
 
 #: Pairs that the table of pairs lists at most.
@@ -99,7 +99,7 @@ def _settled(study: Comparison, data: pd.DataFrame) -> str:
         f"**What is known of all pairs.** {differ} of {len(data)} differ significantly, {near} of "
         f"them by no more than the controls, which count as tied; {counts.get(EQUIVALENT, 0)} are "
         f"equivalent within {study.margin:g} by two one-sided tests, and of "
-        f"{counts.get('cannot tell', 0)} neither is known. The median half width of a difference "
+        f"{counts.get(INCONCLUSIVE, 0)} neither is known. The median half width of a difference "
         f"is {measured(data['half_width'].median(), digits=4)}."
     )
 

@@ -14,7 +14,7 @@ from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.format import count, listed, p_value, spread
 from directrank.papers.shared.tables import markdown_rows
-from directrank.stats.decisions import in_words
+from directrank.stats.decisions import BETTER, EQUIVALENT, INCONCLUSIVE, WORSE, in_words
 from directrank.system.errors import ConfigError
 from directrank.system.io import write_csv, write_text
 
@@ -106,10 +106,10 @@ def _sentences(placing: Placing, number: int, rows: pd.DataFrame) -> str:
     said = [
         f"{text} {count(counts[word])}"
         for word, text in (
-            ("better", "significantly better than"),
-            ("worse", "significantly worse than"),
-            ("equivalent", f"equivalent within ±{rows['margin'].iloc[0]:g} to"),
-            ("cannot tell", "not distinguishable from"),
+            (BETTER, "significantly better than"),
+            (WORSE, "significantly worse than"),
+            (EQUIVALENT, f"equivalent within ±{rows['margin'].iloc[0]:g} to"),
+            (INCONCLUSIVE, "not distinguishable from"),
         )
         if word in counts
     ]
