@@ -21,7 +21,13 @@ from directrank.papers.shared import pages
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.claims_page import in_short, write_page
 from directrank.papers.shared.format import count
-from directrank.papers.shared.verdicts import CONTRADICTED, INCONCLUSIVE, SUPPORTED, TREND
+from directrank.papers.shared.verdicts import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    SUPPORTED,
+    TREND,
+    VERDICTS,
+)
 from workflow_runs import ROOT
 
 #: Names with numbers, on every page.
@@ -188,6 +194,9 @@ def effects() -> str:
 
 CUBIC = "Artificial data of Burges2006 (cubic polynomial)"
 BEHIND = [(name, None) for name in ("RMSE", "ApproxPrecision@10", "twin nERR@10 type 1")]
+#: The papers in the order of the findings.
+PAPERS = ("qin2010", "burges2006", "bruch2019", "pobrotyn2021", "yu2020")
+
 #: A verdict on a claim in a sentence.
 TOLD = {INCONCLUSIVE: "inconclusive", SUPPORTED: "supported", CONTRADICTED: "contradicted"}
 
@@ -249,6 +258,19 @@ def verdicts() -> Iterator[str]:
         yield f"| {SHORT[name]} | {' | '.join(cells)} | {len(of.get(INCONCLUSIVE, []))} |"
     counts = in_short(csv("paper_tables/real/claims.csv"))
     yield from (plain(line) for line in counts if line)
+
+
+def verdicts_of_paper(paper: str) -> str:
+    """How many claims of a paper have which verdict."""
+    claims = only(csv("paper_tables/real/claims.csv"), comparison=OVERALL, paper=paper)
+    counts = claims["verdict"].value_counts()
+    said = [f"{counts[word]} {word}" for word in VERDICTS if word in counts]
+    return f"Of {len(claims)} claims: {', '.join(said)}."
+
+
+def openings() -> Iterator[str]:
+    for paper in PAPERS:
+        yield f"The verdicts. {verdicts_of_paper(paper)}"
 
 
 def findings_on_one_protocol() -> Iterator[str]:
@@ -552,6 +574,7 @@ STATEMENTS: dict[str, tuple[Callable[[], Iterator[str]], ...]] = {
     "README.md": (first_page,),
     "docs/findings.md": (
         verdicts,
+        openings,
         findings_on_one_protocol,
         findings_on_qin2010,
         findings_on_burges2006,
@@ -653,3 +676,14 @@ def test_captions_quote_the_verdicts_of_the_claims(edition, tmp_path):
     quoted = [found for path in pages for found in quote.findall(path.read_text(encoding="utf-8"))]
     assert len(quoted) > 20
     assert [found for found in quoted if verdicts[found[0]] != found[1].lower()] == []
+
+
+def test_a_paper_opens_with_its_idea_the_verdicts_a_link_and_a_picture() -> None:
+    text = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    sections = text.split("\n## ")[-len(PAPERS) :]
+    for paper, section in zip(PAPERS, sections, strict=True):
+        _, idea, told, picture = section.split("\n\n")[:4]
+        assert re.match(r"\*\*The idea\*\* \(\[paper\]\(https://\S+\)\)\. \w", idea)
+        assert told.startswith(f"**The verdicts.** {verdicts_of_paper(paper)}")
+        assert f"(../paper_tables/real/claims.md#{paper})" in told
+        assert re.fullmatch(rf"!\[[^]]+\]\(\.\./figures/real/{paper}/\w+\.png\)", picture)

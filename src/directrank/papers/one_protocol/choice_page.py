@@ -52,9 +52,9 @@ COSTS = """\
 *ms* and *MB* are the time and memory of the forward and backward pass on a CPU, for 1000 lists \
 of 120 documents and for 128 lists of 240, as [the \
 benchmark](../../benchmarks/results/losses.csv) measured them. *s* is the time that one \
-configuration of an ensemble took to train in one fold, the mean over the collections. *Moves* is \
-the range of validation NDCG@10 over the values that were tried of the method's own setting, at \
-the best learning rate for each."""
+configuration of an ensemble took to train in one fold, the mean over the collections. \
+*Sensitivity* is the range of validation NDCG@10 over the values that were tried of the method's \
+own setting, at the best learning rate for each."""
 
 #: Columns of the evidence on any methods.
 BESIDE = (
@@ -340,7 +340,7 @@ def _evidence(results: Results, found: Sequence[Answer]) -> Iterator[str]:
             costs = [_measured(results.ms(loss)), _measured(results.mb(loss))]
             moved = _moves(results, name, one.stands_on)
             rows.append([_link(results, name), *_beside(whole, name), *costs, moved])
-        yield "\n".join(markdown_rows(["loss", *BESIDE, "ms", "MB", "moves"], rows))
+        yield "\n".join(markdown_rows(["loss", *BESIDE, "ms", "MB", "sensitivity"], rows))
 
 
 def _on_trees(results: Results, advice: Advice) -> Iterator[str]:
@@ -359,7 +359,7 @@ def _on_trees(results: Results, advice: Advice) -> Iterator[str]:
         ]
         for name in whole.order
     ]
-    yield "\n".join(markdown_rows(["ensemble", *BESIDE, "s", "moves"], rows))
+    yield "\n".join(markdown_rows(["ensemble", *BESIDE, "s", "sensitivity"], rows))
     missing = [one.name for one in results.ensembles if one.name not in whole.together.labels]
     if missing:
         yield f"Not on every collection, and therefore left out: {listed(missing)}."
