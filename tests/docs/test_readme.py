@@ -31,6 +31,16 @@ def test_the_first_page_is_short(root):
     assert len(text.split()) <= 900
 
 
+def test_the_losses_that_are_recommended_are_those_of_the_page_on_losses(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    page = (root / "paper_tables/real/which_loss.md").read_text(encoding="utf-8")
+    advice = re.findall(r"^- \*\*([^*]*?):? \[[^]]*\]\(losses\.md#(\w+)\)", page, re.MULTILINE)
+    assert [verb for verb, _ in advice] == ["Take", "Worth tuning", "Avoid"]
+    take, tune, avoid = (loss for _, loss in advice)
+    assert f"Take `{take}`, or `{tune}` if you can tune it, and avoid `{avoid}`" in text
+    assert "Avoid [twin nERR@10 type 1]" in page  # "with type 1"
+
+
 def test_links_lead_somewhere(root):
     for page in [root / "README.md", *root.glob("*/README.md")]:
         text = page.read_text(encoding="utf-8")
