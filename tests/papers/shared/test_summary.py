@@ -61,6 +61,34 @@ def test_tables_that_an_edition_does_not_make_are_left_out(tmp_path: Path) -> No
     assert not (tmp_path / "none" / "summary.csv").exists()
 
 
+def part(difference: float, half_width: float = float("nan"), status: str = "") -> summary._Part:
+    """A part with one cell that is so far from the print."""
+    cells = pd.DataFrame(
+        {"drawn": [0.0, difference], "drawn_half_width": half_width, "status": status}
+    )
+    return summary._Part(summary.Panel("Table 9", "NDCG", ["table9"], "row", ["row"]), cells, True)
+
+
+def test_what_is_met_exactly_is_told_and_not_drawn(tmp_path: Path) -> None:
+    assert part(0.0).exact
+    assert not part(0.001).exact
+    assert not part(0.0, half_width=0.01).exact  # a measurement, which has an interval
+    assert not part(0.0, status=next(iter(summary.REMARKS))).exact
+    plan = make_plan(
+        tmp_path, "yu2020", "summary", {}, edition="real", repeats=["table1", "table3"]
+    )
+    build(plan, tmp_path / "runs", tmp_path / "summary", PUBLISHED)
+    assert set(pd.read_csv(tmp_path / "summary.csv")["table"]) == {"table3"}
+    _, caption = pages.caption(tmp_path / "summary.svg")
+    assert "Not drawn, because every value is that of the paper: Table 1, permutation" in caption
+
+
+def test_a_mark_is_open_if_its_interval_excludes_the_print() -> None:
+    assert part(0.02, half_width=0.01).open.tolist() == [False, True]
+    assert part(0.005, half_width=0.01).open.tolist() == [False, False]
+    assert part(0.02).open.tolist() == [False, False]  # nothing is known of its error
+
+
 def test_of_a_stand_in_the_distances_between_methods_are_shown(tmp_path: Path) -> None:
     levels = {"AdaRank.NDCG": 0.5, "SoftRank": 0.52, "Ranking SVM": 0.4, "ListNet": 0.45}
     runs = ohsumed_runs(tmp_path / "runs", levels, dataset="ohsumed_standin")

@@ -97,6 +97,19 @@ class _Part:
         return self.panel.title + (f" (here: {', '.join(kinds)})" if kinds else "")
 
     @property
+    def open(self) -> pd.Series:
+        """Which cells differ from the print by more than their interval, or have a remark."""
+        half = self.cells["drawn_half_width"].astype(float)
+        off = (self.cells["drawn"].abs() > half) & (half > 0)
+        return (off | self.cells["status"].isin(list(REMARKS))) & self.comparable
+
+    @property
+    def exact(self) -> bool:
+        """Whether every cell is what is printed, so that there is nothing to be seen."""
+        met = (self.cells["drawn"] == 0) & (self.cells["drawn_half_width"].fillna(0.0) == 0)
+        return self.comparable and bool(met.all()) and not self.open.any()
+
+    @property
     def frames(self) -> list[str]:
         return list(dict.fromkeys(self.cells["frame"]))
 
@@ -126,6 +139,11 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
             "no table of this edition has a value that the paper prints too",
             f"let the edition make one of {', '.join(tables_of(panels))}",
         )
+    told = [part for part in parts if part.exact]
+    if len(told) < len(parts):
+        parts = [part for part in parts if not part.exact]
+    else:
+        told = []
     bands = _bands(parts)
     heights = [_AROUND + _ROW * max(len(part.rows) for part in band) for band in bands]
     alone = len(parts) == 1 and len(parts[0].frames) == 1
@@ -140,11 +158,13 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
             _draw(place, part)
     data = pd.concat([part.cells for part in parts], ignore_index=True)
     notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
+    if any(part.open.any() for part in parts):
+        notes.append("open marks differ from the print by more than their interval")
     if notes:
         said = "; ".join(notes)
         said = f"{said[0].upper()}{said[1:]} (edition {evidence.edition})"
         figures.small_print(picture, said)
-    caption = _caption(evidence, parts)
+    caption = _caption(evidence, parts, told)
     if not any(part.panel.timed for part in parts):
         return FigureResult(picture, data, caption)
     return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
@@ -309,8 +329,7 @@ def _draw_frame(axes: Axes, part: _Part, cells: pd.DataFrame) -> None:
         "markersize": 3.4,
         "color": figures.BLUE,
     }
-    off = (cells["drawn"].abs() > half) & (half > 0) | cells["status"].isin(list(REMARKS))
-    off &= part.comparable
+    off = part.open[cells.index]
     axes.plot(cells["drawn"][~off], y[~off], label="ours", **look)
     axes.plot(cells["drawn"][off], y[off], markerfacecolor="white", **look)
     if not part.comparable:
@@ -332,10 +351,15 @@ def _draw_frame(axes: Axes, part: _Part, cells: pd.DataFrame) -> None:
             )
 
 
-def _caption(evidence: Evidence, parts: Sequence[_Part]) -> str:
+def _caption(evidence: Evidence, parts: Sequence[_Part], told: Sequence[_Part]) -> str:
     total = sum(len(part.cells) for part in parts)
     datasets = [name for part in parts for name in part.cells["dataset"].unique() if name]
     text = f"The {total} cells of this edition's tables for which a printed value is known. "
+    for part in told:
+        text += (
+            f"Not drawn, because every value is that of the paper: {part.title} "
+            f"({len(part.cells)} cells). "
+        )
     if any(part.comparable for part in parts):
         text += (
             "On the paper's data, marks are differences, our value minus the printed one, so zero "
