@@ -37,9 +37,10 @@ def markdown(claims: pd.DataFrame) -> str:
     lines = ["# The papers' claims", "", *in_short(claims), *_how_to_read()]
     columns = ["claim", "statement", "verdict here", "the printed numbers"]
     for paper in dict.fromkeys(overall["paper"]):
+        own = overall[overall["paper"] == paper]
         rows = [
             [row.claim, row.statement, in_cell(row), _text(row.printed_numbers)]
-            for row in overall[overall["paper"] == paper].itertuples()
+            for row in own.sort_values("verdict", key=_place, kind="stable").itertuples()
         ]
         lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
     lines += ["## The comparisons behind the verdicts", ""]
@@ -113,6 +114,12 @@ def replace_block(page: str | Path, claims: pd.DataFrame) -> None:
     """
     begin = BEGIN.format(edition=claims["edition"].iloc[0])
     write_part(page, begin, END, f"\n{chr(10).join(in_short(claims)).rstrip()}\n")
+
+
+def _place(words: pd.Series) -> pd.Series:
+    """Where verdicts stand in a table: those that decide first, what was not measured last."""
+    order = [*VERDICTS[:-1], RAN, UNMEASURED]
+    return words.map(order.index)
 
 
 def _how_to_read() -> list[str]:
