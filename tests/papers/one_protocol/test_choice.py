@@ -370,6 +370,7 @@ def losses_without_results() -> set[str]:
 
 def test_the_committed_pages_are_what_the_committed_files_say(tmp_path: Path) -> None:
     results = read(ROOT / "paper_tables/real/one_protocol/compared.json")
+    assert (ROOT / "figures/real/one_protocol/figure_collections.png").exists()  # the page links it
     for path in choice_page.write(results, tmp_path / "which_loss.md"):
         committed = (ROOT / "paper_tables/real" / path.name).read_text(encoding="utf-8")
         assert path.read_text(encoding="utf-8") == committed, "run `directrank page losses`"

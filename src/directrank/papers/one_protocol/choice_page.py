@@ -105,7 +105,8 @@ def page(results: Results) -> str:
         _facts(results),
         REPRESENTED,
         "## The evidence",
-        DIFFERENCES,
+        f"[A picture](../../figures/{results.edition}/one_protocol/figure_collections.png) shows "
+        f"every method over all collections. {DIFFERENCES}",
         COSTS,
         *_evidence(results, found),
         *(_on_trees(results, trees) if trees else ()),
