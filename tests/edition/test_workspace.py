@@ -304,7 +304,7 @@ def test_what_a_budget_leaves_out_and_what_cannot_be_ranked_is_said(tmp_path: Pa
     assert said[-1] == "1 method is too few to compare, so figures of differences are left out"
     products = {product for _, product in plan_in(tmp_path).products}
     assert {"table_mine", "per_query_mine", "figure_mine_time"} <= products
-    assert not {"figure_mine", "figure_mine_gaps", "table_mine_pairs"} & products
+    assert not {"figure_mine", "table_mine_pairs"} & products
 
 
 def test_an_edited_edition_is_kept_or_refused_but_never_overwritten(tmp_path: Path) -> None:
