@@ -16,7 +16,9 @@ TORCH_INDEX ?=
 
 VENV  := .venv
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
 BIN   := $(VENV)/bin
+PIP   := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help setup reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-gpu-kernels test-recipes test-site dist test-dist audit bench docs lint format lock clean
@@ -29,11 +31,23 @@ setup: $(READY)  ## create the environment in .venv from the lock file
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11, or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -e .
+	@echo 'installing the packages of requirements.lock (0.6 GB to download)'
+	$(PIP) --require-hashes -r requirements.lock
+	@# Without a GPU the build for CPUs, if the index has it: the other brings 3 GB of CUDA's libraries.
+	@case "$(TORCH_INDEX)$(findstring +,$(TORCH))$$(command -v nvidia-smi)" in \
+	  '') echo "installing $(TORCH), the build for CPUs (0.2 GB to download) if the index has it, else with CUDA (3 GB)"; \
+	      $(PIP) $(TORCH)+cpu 2>/dev/null || $(PIP) $(TORCH);; \
+	  *) echo "installing $(TORCH); a build with CUDA is 3 GB to download"; \
+	     $(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH);; \
+	esac
+	$(PIP) --no-deps -e .
 	@# pip would compile on one core, and packages' tests too. What cannot be compiled is compiled when it is imported.
 	-@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing/_internal)/' $(VENV)/lib
+	@touch $@
+
+# What those who change the code need besides: tests, checks, the documentation.
+$(TOOLS): requirements-dev.lock $(READY)
+	$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # A readable terminal: progress, running jobs, failures. `snakemake` alone prints what it always prints,
@@ -62,29 +76,29 @@ rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-
 # The tests start dozens of processes, which would compile every module again without bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test: $(READY)  ## run every test that takes seconds, on up to four cores
+test: $(TOOLS)  ## run every test that takes seconds, on up to four cores
 	$(PYTEST)
 
-test-long: $(READY)  ## run the tests that take minutes, on up to four cores
+test-long: $(TOOLS)  ## run the tests that take minutes, on up to four cores
 	$(PYTEST) -m long
 
-test-slurm: $(READY)  ## run an edition on a real Slurm on this machine and compare it with a local run (root, Debian)
+test-slurm: $(TOOLS)  ## run an edition on a real Slurm on this machine and compare it with a local run (root, Debian)
 	tests/slurm/cluster.sh up
 	$(BIN)/python tests/slurm/compare.py --configfile $(SLURM_EDITION) $(if $(SLURM_LOCAL),--local $(SLURM_LOCAL)) && $(BIN)/python tests/slurm/limit.py; status=$$?; tests/slurm/cluster.sh down; exit $$status
 
-test-kubernetes: $(READY)  ## run the tiny edition with Kubernetes' executor and a stand-in for its API (extra `kubernetes`, rsync)
+test-kubernetes: $(TOOLS)  ## run the tiny edition with Kubernetes' executor and a stand-in for its API (extra `kubernetes`, rsync)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'snakemake-executor-plugin-kubernetes==0.5.1' 'snakemake-storage-plugin-fs==1.1.3'
 	$(BIN)/python tests/kubernetes/compare.py
 
-test-faults: $(READY)  ## really kill processes, fill disks and damage files (root for all faults); writes benchmarks/results/faults.md
+test-faults: $(TOOLS)  ## really kill processes, fill disks and damage files (root for all faults); writes benchmarks/results/faults.md
 	$(BIN)/python tests/faults/run.py
 
-test-gpu-kernels: $(READY)  ## test the kernels for a GPU in Triton's interpreter, and compile them (Triton takes 1 GB; no GPU needed)
+test-gpu-kernels: $(TOOLS)  ## test the kernels for a GPU in Triton's interpreter, and compile them (Triton takes 1 GB; no GPU needed)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check 'triton==3.9.0'
 	TRITON_INTERPRET=1 $(PYTEST) tests/gpu
 	$(PYTEST) tests/gpu
 
-test-recipes: $(READY)  ## test the recipes, torchmetrics' form and the comparison with Rax, with the packages of the extra `recipes` (network)
+test-recipes: $(TOOLS)  ## test the recipes, torchmetrics' form and the comparison with Rax, with the packages of the extra `recipes` (network)
 	test -x $(VENV)/recipes/bin/python || $(PYTHON) -m venv $(VENV)/recipes
 	realpath $(VENV)/lib/python*/site-packages > $$(echo $(VENV)/recipes/lib/python*/site-packages)/main.pth
 	$(VENV)/recipes/bin/python -m pip install --quiet --disable-pip-version-check -e '.[recipes]'
@@ -97,7 +111,7 @@ test-site: docs  ## test the documentation in a real browser (needs Debian's chr
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/site axe-core@4.14.1
 	$(VENV)/site/bin/python -m pytest -q tests/site
 
-dist: $(READY)  ## build the wheel and the sdist into dist
+dist: $(TOOLS)  ## build the wheel and the sdist into dist
 	rm -rf dist
 	$(BIN)/python -m build
 
@@ -106,18 +120,18 @@ test-dist: dist  ## install both into new environments, with each available Pyth
 
 audit: $(READY)  ## compare the pinned dependencies with the database of known vulnerabilities (network)
 	test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7'; }
-	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock
+	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements-dev.lock
 
-bench: $(READY)  ## run the benchmarks; writes benchmarks/results
+bench: $(TOOLS)  ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python benchmarks/run.py
 
-docs: $(READY)  ## build the documentation into build/docs/index.html
+docs: $(TOOLS)  ## build the documentation into build/docs/index.html
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --write-all --jobs auto -c docs -d build/doctrees . build/docs
 
-notebooks: $(READY)  ## run the notebooks, and write them and their pages with what they show
+notebooks: $(TOOLS)  ## run the notebooks, and write them and their pages with what they show
 	OMP_NUM_THREADS=1 $(BIN)/python docs/notebook_pages.py
 
-lint: $(READY)  ## run ruff, mypy, import contracts, spelling, snakefmt and snakemake --lint
+lint: $(TOOLS)  ## run ruff, mypy, import contracts, spelling, snakefmt and snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -126,19 +140,23 @@ lint: $(READY)  ## run ruff, mypy, import contracts, spelling, snakefmt and snak
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 
-format: $(READY)  ## rewrite the code in the project's style
+format: $(TOOLS)  ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-lock: $(READY)  ## resolve the newest versions into requirements.lock, for every Python and platform
+COMPILE := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-emit-index-url --no-emit-find-links --no-emit-package torch --no-emit-package pip \
+  --strip-extras --annotation-style line
+WITHOUT_CUDA := awk '/^[a-z0-9]/ {keep = !/^(nvidia-|cuda-|triton==)/} keep'
+
+lock: $(TOOLS)  ## resolve the newest versions into the lock files, for every Python and platform
 	echo '$(TORCH)' > $(VENV)/torch.constraint
-	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra study --extra dev --extra docs \
-	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --no-emit-find-links --no-emit-package torch --no-emit-package pip --strip-extras \
-	  --annotation-style line -c $(VENV)/torch.constraint -o $(VENV)/requirements.lock
+	$(COMPILE) --upgrade --extra study --extra dev --extra docs -c $(VENV)/torch.constraint -o $(VENV)/all.lock
+	$(COMPILE) --extra study -c $(VENV)/torch.constraint -c $(VENV)/all.lock -o $(VENV)/study.lock
 	@# PyTorch has a command of its own in `setup`, and its CUDA build brings its libraries along.
-	awk '/^[a-z0-9]/ {keep = !/^(nvidia-|cuda-|triton==)/} keep' $(VENV)/requirements.lock > requirements.lock
+	$(WITHOUT_CUDA) $(VENV)/all.lock > requirements-dev.lock
+	$(WITHOUT_CUDA) $(VENV)/study.lock > requirements.lock
 	$(BIN)/python envs/from_lock.py
 
 clean:  ## remove the results of runs; archives, committed results and the environment stay

@@ -65,7 +65,7 @@ def test_hooks_are_checks_of_make_lint_with_the_tools_of_the_lock_file():
         tool, *options = hook["entry"].removeprefix(".venv/bin/").split()
         command = " ".join([tool, *(word for word in options if word != "--force-exclude")])
         assert f"$(BIN)/{command}" in lint, hook["id"]
-        assert f"\n{packages.get(tool, tool)}==" in read("requirements.lock"), tool
+        assert f"\n{packages.get(tool, tool)}==" in read("requirements-dev.lock"), tool
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -31,6 +31,19 @@ def test_everything_the_package_asks_for_is_pinned_with_digests(root):
             assert "--hash=sha256:" in block, block[:60]
 
 
+def test_those_who_reproduce_install_no_tools_of_developers(root):
+    study, everything = (
+        dict(re.findall(r"^([a-z0-9_.-]+)==([^ ;]+)", (root / lock).read_text("utf-8"), re.M))
+        for lock in ("requirements.lock", "requirements-dev.lock")
+    )
+    assert study.items() <= everything.items()
+    assert not study.keys() & {"pytest", "mypy", "ruff", "sphinx", "hypothesis", "uv"}
+    assert not [name for name in everything if name.startswith(("nvidia", "cuda", "triton"))]
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    for target in ("setup", "reproduce", "real", "paper"):
+        assert re.search(rf"^{target}: \$\(READY\)", makefile, flags=re.MULTILINE), target
+
+
 def test_the_readme_shows_the_two_commands_and_the_makefile_has_them(root):
     readme = (root / "README.md").read_text(encoding="utf-8")
     assert "\nmake reproduce " in readme

@@ -163,8 +163,9 @@ def test_a_hostile_raw_folder_and_a_hostile_override_run_nothing(tmp_path):
     assert not (ROOT / "pwned").exists()
 
 
-def test_every_dependency_is_pinned_with_digests():
-    text = (ROOT / "requirements.lock").read_text("utf-8").replace("\\\n", " ")
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_every_dependency_is_pinned_with_digests(lock):
+    text = (ROOT / lock).read_text("utf-8").replace("\\\n", " ")
     lines = [
         line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")
     ]
