@@ -31,7 +31,7 @@ setup: $(READY)  ## create the environment in .venv from the lock file
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11, or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo 'installing the packages of requirements.lock (0.6 GB to download)'
+	@echo 'installing the packages of requirements.lock (1.4 GB on disk)'
 	$(PIP) --require-hashes -r requirements.lock
 	@# Without a GPU the build for CPUs, if the index has it: the other brings 3 GB of CUDA's libraries.
 	@case "$(TORCH_INDEX)$(findstring +,$(TORCH))$$(command -v nvidia-smi)" in \
