@@ -47,6 +47,7 @@ LOSSES: dict[str, dict] = {
     "psl": {},
     "soft_sort_ndcg": {},
     "sinkhorn_ndcg": {},
+    "diff_sort_ndcg": {},
 }
 
 #: Losses of one document at a time, which are not of differences of scores.
@@ -73,6 +74,7 @@ METRIC_LOSSES = [
     "gumbel_approx_ndcg",
     "soft_sort_ndcg",
     "sinkhorn_ndcg",
+    "diff_sort_ndcg",
 ]
 
 #: Losses that are sums over pairs of documents with different labels.

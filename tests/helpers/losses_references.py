@@ -361,6 +361,45 @@ def sinkhorn_ndcg(s, y, tau=0.01, iterations=30, tolerance=1e-6):
 
 
 @_list_by_list
+def diff_sort_ndcg(s, y, alpha=10.0):
+    """Batcher's bitonic network, one comparison after the other, on the sorted documents.
+
+    Missing inputs are below all others, and stay where they are.
+    """
+    order = s.detach().argsort(descending=True)
+    if len(s) < 2:
+        return (s * 0).sum() - _gains(y).sum()
+    n, width = len(s), 1 << (len(s) - 1).bit_length()
+    values = [s[i] for i in order] + [None] * (width - n)
+    mixtures = [*torch.eye(n, dtype=s.dtype)] + [None] * (width - n)
+
+    def exchange(front, behind):
+        if values[front] is None or values[behind] is None:
+            return
+        stays = torch.atan(alpha * (values[front] - values[behind])) / math.pi + 0.5
+        for held in (values, mixtures):
+            a, b = held[front], held[behind]
+            held[front], held[behind] = stays * a + (1 - stays) * b, (1 - stays) * a + stays * b
+
+    def merge(first, size, falling):
+        if size > 1:
+            for i in range(first, first + size // 2):
+                pair = (i, i + size // 2)
+                exchange(*(pair if falling else pair[::-1]))
+            for half in (first, first + size // 2):
+                merge(half, size // 2, falling)
+
+    def sort(first, size, falling):
+        if size > 1:
+            sort(first, size // 2, falling=False)
+            sort(first + size // 2, size // 2, falling=True)
+            merge(first, size, falling)
+
+    sort(0, width, falling=True)
+    return -(_discounts(n) @ torch.stack(mixtures[:n]) @ _gains(y)[order])
+
+
+@_list_by_list
 def gumbel_approx_ndcg(s, y, alpha=10.0, noise=1.0, samples=8):
     total = 0.0
     for _ in range(samples):

@@ -49,6 +49,7 @@ DRAWS = [
 PADDED = [
     "wassrank", "lambda_family", "approx_ap", "approx_precision", "poly1", "unique_softmax",
     "pairwise_hinge", "adr_mse", "sl_at_k", "psl", "soft_sort_ndcg", "sinkhorn_ndcg",
+    "diff_sort_ndcg",
     *(name for name in LOSSES if name.startswith("twin")),
 ]  # fmt: skip
 

@@ -38,6 +38,8 @@ SMOOTH = [
     ("ordinal", {"levels": 4, "gap": 0.7}),
     ("adr_mse", {"alpha": 0.7}),
     ("soft_sort_ndcg", {"k": 3}),
+    ("diff_sort_ndcg", {"alpha": 2.0, "k": 3}),
+    ("diff_sort_ndcg", {"alpha": 2.0, "network": "odd_even", "distribution": "logistic"}),
     ("sinkhorn_ndcg", {"tau": 0.1, "k": 3}),
     ("sinkhorn_ndcg", {"tau": 0.3, "iterations": 2, "gain": "linear"}),
     ("psl", {}),

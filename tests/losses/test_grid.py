@@ -26,6 +26,8 @@ RELAXATIONS = [
     {"name": "pirank"},
     {"name": "soft_sort"},
     {"name": "sinkhorn_sort"},
+    {"name": "diff_sort", "network": "bitonic"},
+    {"name": "diff_sort", "network": "odd_even"},
 ]
 
 
@@ -73,8 +75,10 @@ def test_every_cell_trains(metric, relaxation):
         {"name": "pirank", "tau": 1e-4},
         {"name": "soft_sort", "tau": 1e-4},
         {"name": "sinkhorn_sort", "tau": 1e-6},
+        {"name": "diff_sort", "alpha": 1e9},
+        {"name": "diff_sort", "alpha": 1e9, "network": "odd_even"},
     ],
-    ids=lambda r: r["name"],
+    ids=lambda r: "-".join([r["name"], *r.get("network", "").split()]),
 )
 def test_at_the_limit_every_relaxation_gives_the_metric_itself(metric, relaxation, k):
     scores, labels, mask = random_lists(12, 9, seed=17)

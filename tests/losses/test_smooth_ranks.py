@@ -400,7 +400,16 @@ def test_noise_comes_from_the_generator_and_none_is_approx_ndcg():
 
 @pytest.mark.parametrize(
     "relaxation",
-    ["smooth_i", "fast_soft_rank", "lapsum", "blackbox", "pirank", "soft_sort", "sinkhorn_sort"],
+    [
+        "smooth_i",
+        "fast_soft_rank",
+        "lapsum",
+        "blackbox",
+        "pirank",
+        "soft_sort",
+        "sinkhorn_sort",
+        "diff_sort",
+    ],
 )
 def test_noise_goes_with_every_relaxation(relaxation):
     scores, labels, mask = random_lists(5, 6, seed=1)

@@ -66,6 +66,8 @@ VARIANTS = [
     ("ordinal", {"levels": 3, "gap": 0.4}),
     ("soft_sort_ndcg", {}),
     ("soft_sort_ndcg", {"tau": 0.2}),
+    ("diff_sort_ndcg", {}),
+    ("diff_sort_ndcg", {"alpha": 1.0}),
     ("sinkhorn_ndcg", {"tau": 0.05}),
     ("sinkhorn_ndcg", {"tau": 0.2, "iterations": 3}),
     ("adr_mse", {}),

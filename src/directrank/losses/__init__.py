@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from directrank.losses._compositions import approx_ndcg as approx_ndcg
     from directrank.losses._compositions import approx_precision as approx_precision
     from directrank.losses._compositions import blackbox_ndcg as blackbox_ndcg
+    from directrank.losses._compositions import diff_sort_ndcg as diff_sort_ndcg
     from directrank.losses._compositions import fast_soft_ndcg as fast_soft_ndcg
     from directrank.losses._compositions import gumbel_approx_ndcg as gumbel_approx_ndcg
     from directrank.losses._compositions import lapsum_ndcg as lapsum_ndcg

@@ -23,6 +23,7 @@ from directrank.metrics._precision import precision_of
 from directrank.metrics.conventions import MIN_LABEL
 from directrank.relaxations import (
     blackbox,
+    diff_sort,
     fast_soft_rank,
     lapsum,
     neural_sort,
@@ -836,3 +837,44 @@ def sinkhorn_ndcg(
     metric = partial(ndcg_of, k=k, gain=gain)
     plan = partial(sinkhorn_sort.sinkhorn_sort, tau=tau, iterations=iterations, tolerance=tolerance)
     return compose(metric, plan)(scores, labels, mask)
+
+
+@ranking_loss
+def diff_sort_ndcg(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None = None,
+    *,
+    k: int | None = None,
+    alpha: float = diff_sort.ALPHA,
+    network: str = diff_sort.NETWORK,
+    distribution: str = diff_sort.DISTRIBUTION,
+    gain: str = GAIN,
+) -> Tensor:
+    """NDCG of a differentiable sorting network's matrix (Petersen et al., 2021 and 2022).
+
+    ``-(1/maxDCG@k) Σ_i G(y_i) Σ_{r≤k} P_ir D(r)``, P the network's doubly stochastic matrix, per
+    query. See :func:`directrank.relaxations.diff_sort.diff_sort`.
+
+    Args:
+        scores: ``[B, L]``.
+        labels: ``[B, L]``.
+        mask: bool ``[B, L]``, True for a real document; None if all are real.
+        k: cut-off; None takes the whole list.
+        alpha: steepness of a comparison.
+        network: ``bitonic`` or ``odd_even``.
+        distribution: ``cauchy`` (2022) or ``logistic`` (2021).
+        gain: ``exp2`` (2^y - 1) or ``linear`` (y).
+
+    Returns:
+        The loss per query, ``[B]``; 0 for a query without gain.
+
+    >>> import torch
+    >>> from directrank import losses
+    >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    >>> labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> losses.diff_sort_ndcg(scores, labels)
+    tensor([-0.9487, -0.9768])
+    """
+    sorting = partial(diff_sort.diff_sort, alpha=alpha, network=network, distribution=distribution)
+    return compose(partial(ndcg_of, k=k, gain=gain), sorting)(scores, labels, mask)

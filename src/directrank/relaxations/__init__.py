@@ -29,6 +29,7 @@ REGISTRY: dict[str, str] = {
     "pirank": "directrank.relaxations.pirank:pirank",
     "soft_sort": "directrank.relaxations.soft_sort:soft_sort",
     "sinkhorn_sort": "directrank.relaxations.sinkhorn_sort:sinkhorn_sort",
+    "diff_sort": "directrank.relaxations.diff_sort:diff_sort",
 }
 
 __all__ = ["REGISTRY", "Ranking", "get", "random"]

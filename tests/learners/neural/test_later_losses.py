@@ -30,6 +30,7 @@ LOSSES = [
     {"name": "psl"},
     {"name": "soft_sort_ndcg", "k": 10},
     {"name": "sinkhorn_ndcg", "tau": 0.1},
+    {"name": "diff_sort_ndcg"},
 ]
 NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}
