@@ -43,17 +43,15 @@ if TYPE_CHECKING:
     from directrank.losses._lambdarank import lambdarank as lambdarank
     from directrank.losses._listmle import listmle as listmle
     from directrank.losses._listnet import listnet as listnet
-    from directrank.losses._ordinal import ordinal as ordinal
+    from directrank.losses._logistic import ordinal as ordinal
+    from directrank.losses._logistic import sigmoid_cross_entropy as sigmoid_cross_entropy
     from directrank.losses._pairwise_hinge import pairwise_hinge as pairwise_hinge
     from directrank.losses._pl_rank import pl_rank as pl_rank
-    from directrank.losses._poly1 import poly1 as poly1
     from directrank.losses._psl import psl as psl
     from directrank.losses._ranknet import ranknet as ranknet
     from directrank.losses._rmse import rmse as rmse
-    from directrank.losses._sigmoid_cross_entropy import (
-        sigmoid_cross_entropy as sigmoid_cross_entropy,
-    )
     from directrank.losses._sl_at_k import sl_at_k as sl_at_k
+    from directrank.losses._softmax_cross_entropy import poly1 as poly1
     from directrank.losses._softmax_cross_entropy import (
         softmax_cross_entropy as softmax_cross_entropy,
     )
