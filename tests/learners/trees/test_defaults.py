@@ -118,10 +118,8 @@ def test_catboosts_defaults():
         "iterations": 1000,
         "learning_rate": 0.1,
         "depth": 6,
-        "l2_leaf_reg": 3.0,
         "border_count": 254,
         "rsm": 1.0,
-        "random_strength": 1.0,
         "boosting_type": "Plain",
         "allow_writing_files": False,
         "logging_level": "Silent",
@@ -156,10 +154,20 @@ def test_how_an_objective_is_described_to_catboost(settings, loss):
     assert catboost_parameters(settings)["loss_function"] == loss
 
 
-def test_lambdamart_of_catboost_has_no_penalty():
-    """With one it would learn the reverse, see ``test_forces.py``."""
-    assert catboost_parameters({"objective": "LambdaMart"})["l2_leaf_reg"] == 0
-    assert catboost_parameters({"objective": "PairLogit"})["l2_leaf_reg"] == 3
+def test_catboost_chooses_penalty_and_noise_by_the_objective():
+    """LambdaMart with a penalty would learn the reverse, see ``test_forces.py``."""
+    catboost = pytest.importorskip("catboost")
+    labels, query = np.tile([0.0, 0.5, 1.0], 20), np.repeat(np.arange(12), 5)
+    pool = catboost.Pool(np.random.default_rng(0).normal(size=(60, 3)), labels, group_id=query)
+    found = {}
+    for objective in ("YetiRank", "YetiRankPairwise", "LambdaMart", "PairLogit"):
+        parameters = catboost_parameters({"objective": objective, "n_trees": 1})
+        model = catboost.CatBoost(parameters).fit(pool)
+        own = model.get_all_params()
+        found[objective] = (round(own["l2_leaf_reg"], 6), own["random_strength"])
+    assert found == {
+        "YetiRank": (0, 1), "YetiRankPairwise": (0, 0), "LambdaMart": (0, 1), "PairLogit": (3, 1),
+    }  # fmt: skip
 
 
 def test_the_labels_that_catboost_gets():

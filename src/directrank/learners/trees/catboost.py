@@ -174,14 +174,11 @@ def _library() -> ModuleType:
 
 def _parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("early_stopping_rounds", "objective", "metric", "k", "gain")
-    # A penalty would reverse the trees of LambdaMart; see the settings.
-    own = {"l2_leaf_reg": 0.0} if settings["objective"] == "LambdaMart" else {}
     return {
         "loss_function": _loss(settings),
         "allow_writing_files": False,
         "logging_level": "Silent",
         **passed_on(settings, CATBOOST, *kept),
-        **own,
     }
 
 

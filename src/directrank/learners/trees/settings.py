@@ -143,10 +143,11 @@ CATBOOST: dict[str, Any] = {
         "early_stopping_rounds": {**NOT_NEGATIVE, "default": 50},
         "learning_rate": {**RATE, "default": 0.1},
         "max_depth": {**POSITIVE, "default": 6, "x-name": "depth"},
-        "l2_leaf_reg": {**NUMBER, "default": 3.0},
+        # CatBoost chooses these two by the objective: YetiRank has no penalty, for example.
+        "l2_leaf_reg": {"type": ["number", "null"], "default": None},
         "max_bin": {"type": "integer", "minimum": 2, "default": 254, "x-name": "border_count"},
         "feature_fraction": {**SHARE, "default": 1.0, "x-name": "rsm"},
-        "random_strength": {"type": "number", "minimum": 0, "default": 1.0},
+        "random_strength": {"type": ["number", "null"], "minimum": 0, "default": None},
         "boosting_type": {"default": "Plain"},
         "grow_policy": {
             "const": "SymmetricTree",
