@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import directrank
-from directrank.report import leaderboard
+from directrank.report import curves, leaderboard
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
@@ -60,11 +60,12 @@ html_theme = "furo"
 html_title = "directrank"
 html_favicon = "_static/icon.svg"
 html_math_renderer = "mathml"
-# The leaderboard is a page of its own, made from committed tables, and no page of Sphinx.
+# Pages of their own, no pages of Sphinx: the leaderboard is made from committed tables.
 _EXTRA = ROOT / "build/extra"
 leaderboard.write(
     ROOT / "paper_tables/real/one_protocol/compared.json", _EXTRA / "leaderboard.html"
 )
+curves.write(_EXTRA / "curves.html")
 html_extra_path = ["_root", str(_EXTRA)]
 # The report's script for tables serves every table of these pages.
 _TABLES = Path(directrank.__file__).parent / "report/templates"

@@ -46,6 +46,7 @@ PAGES = (
     "docs/protocols",
     "paper_tables/real/qin2010/table4",
     "leaderboard",
+    "curves",
 )
 
 #: Width of the window and colour scheme.
@@ -232,3 +233,18 @@ def test_the_leaderboard_is_sorted_best_first_for_every_metric(visit):
             float(text.split()[0]) for text in page.locator("tbody td.value").all_inner_texts()
         ]
         assert values == sorted(values, reverse=True)
+
+
+def test_the_slider_changes_the_curve_and_the_address_keeps_it(visit):
+    page = visit("curves")
+    page.get_by_label("Loss").select_option("neural_ndcg")
+    curve = "document.querySelector('#loss polyline.own').getAttribute('points')"
+    before = page.evaluate(curve)
+    page.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    sharp = page.evaluate(curve)
+    assert sharp != before
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.evaluate(curve) == sharp

@@ -58,13 +58,7 @@ def write(
         DirectrankError: plans of several editions, or files that are missing.
     """
     report = gather(plan_files, results, claims_csv, figures_folder, tables_folder, out)
-    environment = Environment(
-        loader=PackageLoader("directrank.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of_pages()
     environment.filters |= {"duration": duration, "number": number, "p": probability}
     environment.globals |= {
         "anchor": anchor,
@@ -76,6 +70,17 @@ def write(
         "version": __version__,
     }
     write_text(out, environment.get_template("report.html.j2").render(report=report))
+
+
+def environment_of_pages() -> Environment:
+    """Where the templates of pages are found, and how they are filled in."""
+    return Environment(
+        loader=PackageLoader("directrank.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def number(value: float | None) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from directrank import __version__
 from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.methods import ALONE, METRICS, SCORERS
+from directrank.report.build import environment_of_pages
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_text
 
@@ -53,16 +53,9 @@ def write(compared: Path, out: Path) -> None:
         _collection(compared.parent, each["name"], each["title"], families)
         for each in facts["collections"]
     ]
-    environment = Environment(
-        loader=PackageLoader("directrank.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     # "</" would end the page's script.
     data = json.dumps(collections, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    page = environment.get_template("leaderboard.html.j2")
+    page = environment_of_pages().get_template("leaderboard.html.j2")
     write_text(
         out,
         page.render(
