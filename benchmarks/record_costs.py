@@ -8,8 +8,9 @@ reads what jobs of the editions ``demo`` and ``real`` took from benchmarks/resul
 features of each run from the editions' files; and writes src/directrank/cost/recorded.csv. It is
 run again after any of them, or directrank.cost.features, has changed.
 
-Times are those of a processor of 2024 (AMD EPYC, family 26). 54 fits of the rehearsal ran on one of
-2021, and are left out. The GPU is an NVIDIA H200.
+Times are those of a processor of 2024 (AMD EPYC, family 26); those of another are divided by how much
+longer the same runs took there. 54 fits of the rehearsal ran on one of 2021, and are left out. The
+GPU is an NVIDIA H200.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks/results"
 TABLE = ROOT / "src/directrank/cost/recorded.csv"
 
+#: Processor → how much longer fits of the demo took there: the median over the runs that both ran.
+SLOWER = {"AMD EPYC, family 25, model 17": 1.67}
+
 #: Significant digits of sizes, which need not be more precise.
 DIGITS = 3
 
@@ -43,7 +47,8 @@ def measured() -> pd.DataFrame:
     """``edition``, ``run``, ``seconds`` and ``peak_mb`` of each run on a CPU."""
     jobs = pd.read_csv(RESULTS / "jobs.csv").rename(columns={"memory_mb": "peak_mb"})
     fits = jobs[jobs["job"].str.startswith("fit/")]
-    fits = fits.assign(run=fits["job"].str.removeprefix("fit/"))
+    slower = fits["processor"].map(SLOWER).fillna(1.0)
+    fits = fits.assign(run=fits["job"].str.removeprefix("fit/"), seconds=fits["seconds"] / slower)
     rehearsal = pd.read_csv(RESULTS / "rehearsal.csv").rename(columns={"measured_s": "seconds"})
     rehearsal = rehearsal[rehearsal["earlier"]].assign(edition="rehearsal")
     names = ["edition", "run", "seconds", "peak_mb"]
