@@ -8,8 +8,8 @@ reads what jobs of the editions ``demo`` and ``real`` took from benchmarks/resul
 features of each run from the editions' files; and writes src/directrank/cost/recorded.csv. It is
 run again after any of them, or directrank.cost.features, has changed.
 
-Times are those of a processor of 2024 (AMD EPYC, family 26); those of another are divided by how much
-longer the same runs took there. 54 fits of the rehearsal ran on one of 2021, and are left out. The
+Times are those of a processor of 2024 (AMD EPYC, family 26); those of another are divided by how
+much longer the same runs took there. 54 fits of the rehearsal ran on one of 2021, and are left out. The
 GPU is an NVIDIA H200.
 """
 
@@ -28,6 +28,7 @@ from training_commands import SMALL, TRIALS
 
 from directrank.cost.facts import Facts, facts
 from directrank.cost.features import NAMES, SIZES, Features, features_of
+from directrank.cost.machine import SLOWER
 from directrank.edition.plan import DataSource, load
 from directrank.system.io import write_csv
 from directrank.system.schema import read_yaml
@@ -35,9 +36,6 @@ from directrank.system.schema import read_yaml
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks/results"
 TABLE = ROOT / "src/directrank/cost/recorded.csv"
-
-#: Processor → how much longer fits of the demo took there: the median over the runs that both ran.
-SLOWER = {"AMD EPYC, family 25, model 17": 1.67}
 
 #: Significant digits of sizes, which need not be more precise.
 DIGITS = 3

@@ -12,6 +12,7 @@ import pytest
 
 from directrank.cost.facts import Facts, facts
 from directrank.cost.features import NAMES, SIZES, UNITS, Features, features_of, layers
+from directrank.cost.machine import SLOWER
 from directrank.cost.predict import NEAREST, planned_seconds, predicted, recorded
 from directrank.models import build
 from studies import ROOT, study_of
@@ -241,7 +242,8 @@ def measured_seconds(edition):
         return pd.read_csv(ROOT / "benchmarks/results/rehearsal.csv").set_index("run")["measured_s"]
     jobs = pd.read_csv(ROOT / "benchmarks/results/jobs.csv")
     fits = jobs[(jobs["edition"] == edition) & jobs["job"].str.startswith("fit/")]
-    return fits.set_index(fits["job"].str.removeprefix("fit/"))["seconds"]
+    seconds = fits["seconds"] / fits["processor"].map(SLOWER).fillna(1.0)
+    return seconds.set_axis(fits["job"].str.removeprefix("fit/"))
 
 
 @pytest.mark.parametrize(("edition", "fits"), [("demo", 297), ("real", 1693), ("rehearsal", 1684)])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from awaited import committed
 from directrank.edition.workflow import Workflow
 from directrank.papers.one_protocol import numbers_page
 from directrank.papers.shared import pages
@@ -36,14 +37,16 @@ def rewritten(write, inputs: list[str], page: Path, tmp_path: Path) -> str:
 
 def test_the_page_of_figures(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"figures/{study.edition}/README.md"
-    text = rewritten(pages.write_figures, study.product_files("figure", ".svg"), page, tmp_path)
+    figures = committed(study.product_files("figure", ".svg"), f"figures/{study.edition}", ".svg")
+    text = rewritten(pages.write_figures, figures, page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert "**In the paper:** NDCG (%) against alpha" in text
 
 
 def test_the_page_of_tables(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"paper_tables/{study.edition}/README.md"
-    tables = study.product_files("table", ".md")
+    folder = f"paper_tables/{study.edition}"
+    tables = committed(study.product_files("table", ".md"), folder, ".md")
     text = rewritten(pages.write_tables, tables, page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert text.count("\n- [") == len(tables)
@@ -51,7 +54,8 @@ def test_the_page_of_tables(study: Workflow, tmp_path: Path) -> None:
 
 def test_the_page_with_all_numbers_of_one_protocol(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"paper_tables/{study.edition}/one_protocol/README.md"
-    tables = study.tables_of_one_protocol(".md")
+    folder = f"paper_tables/{study.edition}"
+    tables = committed(study.tables_of_one_protocol(".md"), folder, ".md")
     text = rewritten(numbers_page.write, tables, page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert text.count("\n## ") == len(study.product_files("values")) + 1
