@@ -9,8 +9,8 @@ features of each run from the editions' files; and writes src/directrank/cost/re
 run again after any of them, or directrank.cost.features, has changed.
 
 Times are those of a processor of 2024 (AMD EPYC, family 26); those of another are divided by how
-much longer the same runs took there. 54 fits of the rehearsal ran on one of 2021, and are left out. The
-GPU is an NVIDIA H200.
+much longer the same runs took there. 54 fits of the rehearsal ran on one of 2021, and are left out.
+The GPU is an NVIDIA H200.
 """
 
 from __future__ import annotations
