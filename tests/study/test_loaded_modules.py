@@ -63,7 +63,7 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 def shortened(spec: dict[str, Any]) -> dict[str, Any]:
     """A run of an edition on the data of this test, with as little training as possible."""
-    spec = {key: value for key, value in spec.items() if key not in ("tune", "sample")}
+    spec = {key: value for key, value in spec.items() if key not in ("tune", "grow", "sample")}
     spec |= {**KEPT, "trials": 1}
     spec["selection"] = {"name": "ndcg", "k": 5}
     if "training" in spec:

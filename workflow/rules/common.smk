@@ -11,7 +11,6 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import SharedFSUsage
 
 
-
 def clone():
     """The clone to which these rules belong, whichever workflow includes them.
 
