@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from directrank.edition.manifest import sha256, write
+from directrank.edition.manifest import write
 from directrank.study.published import SUFFIX
 from directrank.system.errors import DataError
-from directrank.system.io import read_json, write_json
+from directrank.system.io import read_json, sha256_of, write_json
 from papers_synthetic import make_plan, make_run
 from studies import study_of
 from workflow_runs import ROOT
@@ -44,7 +44,7 @@ def test_a_product_has_the_commits_processors_and_settings_of_its_runs(tmp_path:
     found = entry(tmp_path, plan)
     assert (found["runs"], found["commits"], found["processors"]) == (1, ["abc"], ["P"])
     assert found["trained"] == ["2026-11-27T10:00:00Z", "2026-11-27T10:00:00Z"]
-    assert found["sha256"] == sha256(product)
+    assert found["sha256"] == sha256_of(product)
     record = tmp_path / "results/runs/one/run.json"
     changed = read_json(record)
     changed["spec"]["trials"] = 7
@@ -62,7 +62,7 @@ def test_a_product_that_is_drawn_again_elsewhere_keeps_what_is_known_of_its_runs
         entry(tmp_path, plan)
     product.write_text("b\n1\n", encoding="utf-8")
     after = entry(tmp_path, plan, tmp_path / "manifest.json")
-    assert after["sha256"] == sha256(product) != before["sha256"]
+    assert after["sha256"] == sha256_of(product) != before["sha256"]
     assert {**after, "sha256": ""} == {**before, "sha256": ""}
 
 
@@ -75,7 +75,7 @@ def test_a_committed_manifest_is_of_the_committed_products(edition: str) -> None
             ROOT / top / edition / paper / facts["file"] for top in ("paper_tables", "figures")
         ]
         (file,) = [file for file in files if file.is_file()]
-        assert sha256(file) == facts["sha256"], file
+        assert sha256_of(file) == facts["sha256"], file
         assert facts.keys() & {"commits", "note"} or facts["runs"] == 0
     for top, suffixes in (("figures", (".csv",)), ("paper_tables", (".csv", SUFFIX))):
         for paper in study_of(edition).config["papers"]:

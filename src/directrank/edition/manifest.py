@@ -6,7 +6,6 @@ are still those that this code made.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from directrank.papers.shared.product import product
 from directrank.study import published
 from directrank.study.results import RECORD
 from directrank.system.errors import DataError
-from directrank.system.io import digest_of, read_json, write_json
+from directrank.system.io import digest_of, read_json, sha256_of, write_json
 
-#: The same where the runs are not at hand and no earlier manifest knows them.
+#: What is said of a product whose runs are not at hand and that no earlier manifest knows.
 UNKNOWN: Mapping[str, Any] = {"note": "made before manifests were kept; its runs were not recorded"}
 
 
@@ -59,7 +58,7 @@ def write(
         entries[name] = {
             **(told if missing else _of_runs(records)),
             "file": file.name,
-            "sha256": sha256(file),
+            "sha256": sha256_of(file),
         }
     write_json(out, {"products": dict(sorted(entries.items()))})
 
@@ -90,8 +89,3 @@ def _of_runs(records: Iterable[Path]) -> dict[str, Any]:
 
 def _distinct(values: Iterable[str | None]) -> list[str]:
     return sorted({value or "unknown" for value in values})
-
-
-def sha256(file: Path) -> str:
-    """The SHA-256 digest of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()

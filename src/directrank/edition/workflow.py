@@ -443,7 +443,9 @@ class Workflow:
         if self.compares_losses():
             pages += ["one_protocol/compared.json", "which_loss.md", "losses.md"]
         found = [f"paper_tables/{self.edition}/{page}" for page in pages]
-        return found + ([f"report/{self.edition}/leaderboard.html"] * self.compares_losses())
+        if self.compares_losses():
+            found.append(f"report/{self.edition}/leaderboard.html")
+        return found
 
     def papers_with_claims(self) -> list[str]:
         """The papers of the edition whose claims are measured."""

@@ -36,6 +36,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
+#: What takes no loss, and is a kind of its own among the families.
+_ALONE = tuple(SCORERS[scorer] for scorer in ALONE)
+
 
 def write(compared: Path, out: Path) -> None:
     """Write the leaderboard of an edition as one HTML file that loads nothing else.
@@ -63,7 +66,7 @@ def write(compared: Path, out: Path) -> None:
             collections=collections,
             metrics=list(METRICS),
             scorers=list(SCORERS.values()),
-            families=[*FAMILIES, *(SCORERS[scorer] for scorer in ALONE)],
+            families=[*FAMILIES, *_ALONE],
             data=data,
             version=__version__,
         ),
@@ -107,7 +110,7 @@ def _collection(folder: Path, name: str, title: str, families: Mapping[str, str]
             {
                 "name": method,
                 "scorer": scorer,
-                "family": scorer if scorer in _alone() else families[method.removesuffix(" again")],
+                "family": scorer if scorer in _ALONE else families[method.removesuffix(" again")],
                 "places": [int(first), int(last)],
                 "best": bool(best),
                 "values": {
@@ -121,10 +124,6 @@ def _collection(folder: Path, name: str, title: str, families: Mapping[str, str]
         ],
         "pairs": rows,
     }
-
-
-def _alone() -> set[str]:
-    return {SCORERS[scorer] for scorer in ALONE}
 
 
 def _short(value: float) -> float:

@@ -137,6 +137,18 @@ def places(verdicts: np.ndarray) -> np.ndarray:
     return np.stack([1 + worse, len(verdicts) - better], axis=1)
 
 
+def ranked_pairs(verdicts: np.ndarray) -> int:
+    """How many pairs are not tied.
+
+    Args:
+        verdicts: as for :func:`places`.
+
+    >>> ranked_pairs(np.array([[0, 0, 1], [0, 0, 0], [-1, 0, 0]]))
+    1
+    """
+    return int((verdicts[np.triu_indices(len(verdicts), 1)] != 0).sum())
+
+
 def _holm(p_values: list[float]) -> np.ndarray:
     """Holm's correction; a test that cannot be made counts as one with p = 1."""
     return holm(np.nan_to_num(np.array(p_values, float), nan=1.0))

@@ -25,6 +25,7 @@ from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
+from directrank.stats.decisions import ranked_pairs
 
 #: Of a group of losses, so many are named.
 NAMED = 6
@@ -154,7 +155,7 @@ def _significance(study: Comparison, data: pd.DataFrame) -> str:
     text = "**How much can be told.** "
     if len(study.labels) > 1:
         pairs, verdicts = study.pairs, study.verdicts
-        ranked = int((verdicts[np.triu_indices(len(verdicts), 1)] != 0).sum())
+        ranked = ranked_pairs(verdicts)
         beyond = int((pairs["size"] == "more than the margin").sum())
         equal = int((pairs["verdict"] == "equivalent").sum())
         text += (
@@ -176,7 +177,7 @@ def _losses(study: Comparison) -> str:
     over = f"Averaged over {len(scorers)} scorers" if len(scorers) > 1 else "With one scorer"
     verdicts, best = losses.verdicts, losses.may_be_best
     order = np.argsort(-losses.means.to_numpy(), kind="stable")
-    ranked = int((verdicts[np.triu_indices(len(verdicts), 1)] != 0).sum())
+    ranked = ranked_pairs(verdicts)
     behind = [losses.labels[number] for number in order if not best[number]]
     named = listed(behind[:NAMED]) if len(behind) <= NAMED else f"{', '.join(behind[-NAMED:])}, …"
     return (

@@ -121,7 +121,7 @@ def _best(candidates: pd.DataFrame, by: str) -> pd.Series:
 
 def _candidates(method: Method) -> Iterator[dict[str, Any]]:
     """A row per configuration of a method, over its folds and trials."""
-    fits = _fits(method)
+    fits = pd.concat([run.result.fits for run in method.runs])
     tuned = {path: path.split(".")[-1] for path in method.runs[0].result.spec.get("tune", {})}
     rates = [path for path, name in tuned.items() if name in RATES]
     own = [path for path in tuned if path not in rates]
@@ -144,11 +144,6 @@ def _candidates(method: Method) -> Iterator[dict[str, Any]]:
             "chosen_stopped": _of_chosen(found, "stopped_early"),
             "fits": len(found),
         }
-
-
-def _fits(method: Method) -> pd.DataFrame:
-    """The fits of all folds."""
-    return pd.concat([run.result.fits for run in method.runs])
 
 
 def _of_chosen(fits: pd.DataFrame, column: str) -> float:

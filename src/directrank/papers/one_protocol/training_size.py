@@ -8,25 +8,23 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.methods import PRIMARY
-from directrank.papers.one_protocol.protocol import Protocol
+from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, share
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
-from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
+from directrank.stats.decisions import EQUIVALENT, MORE_THAN, ranked_pairs
 
-#: The setting that is swept.
-SIZE = "train_queries"
-
-#: The experiments with the same methods on all training queries, and the scorer of each.
-_ALL = {"tower": "tower", "trees": "trees"}
+#: The scorers of the same methods on all training queries.
+_ALL = ("tower", "trees")
 
 
 def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
     """NDCG@10 of each method by the number of training queries, and how many pairs differ."""
     studies = _studies(evidence, dataset)
+    full = studies[max(studies)]
     data = pd.concat([_rows(study, size) for size, study in studies.items()], ignore_index=True)
     figure, (left, right) = figures.new_figure(
         width=2 * figures.COLUMN, height=3.4, ncols=2, gridspec_kw={"width_ratios": [1, 0.75]}
@@ -40,20 +38,23 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
     figures.label_ends(left, 5.5)
     pairs = data.drop_duplicates("train_queries").set_index("train_queries")
     for number, (column, label) in enumerate(
-        (("differ", "differ"), ("equivalent", "equivalent"), ("beyond", "differ by more than .01"))
+        (
+            ("differ", "differ"),
+            ("equivalent", "equivalent"),
+            ("beyond", f"differ by more than {full.margin:g}"),
+        )
     ):
         right.plot(
             pairs.index, 100 * pairs[column] / pairs["pairs"], label=label, **figures.SERIES[number]
         )
-    left.set(ylabel="NDCG@10, test", title="More data help every method …", xscale="log")
-    right.set(ylabel="pairs of methods, %", title="… and let more of them differ", xscale="log")
+    left.set(ylabel="NDCG@10, test", title="How good each method is", xscale="log")
+    right.set(ylabel="pairs of methods, %", title="How many pairs can be told apart", xscale="log")
     right.set_ylim(-3, 103)
     for axes in (left, right):
         axes.set_xlabel("training queries of a fold")
         axes.set_xticks(sorted(studies), [count(size) for size in sorted(studies)])
         axes.minorticks_off()
     right.legend(frameon=False)
-    full = studies[max(studies)]
     figures.small_print(figure, origin_line([full.dataset], evidence.edition))
     caption = (
         "Left: test NDCG@10 of methods of every family by the number of training queries in each "
@@ -68,26 +69,19 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
 def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
     """The methods on each number of training queries, in ascending order."""
     runs = evidence.runs(f"{dataset}_training_size")
-    names = dict.fromkeys(run.setting("method") for run in runs)
+    names = {run.setting("method") for run in runs}
     by_size: dict[int, list[PlannedRun]] = {}
     for run in runs:
-        by_size.setdefault(run.setting(SIZE), []).append(run)
+        by_size.setdefault(run.setting("train_queries"), []).append(run)
     studies = {
         size: Protocol(evidence, list(by_method(own, "exclude", variant="tower").values()))
         for size, own in sorted(by_size.items())
     }
     full = [
         method
-        for experiment, scorer in _ALL.items()
-        for method in by_method(
-            [
-                run
-                for run in evidence.runs(f"{dataset}_{experiment}")
-                if run.setting("method") in names
-            ],
-            "exclude",
-            variant=scorer,
-        ).values()
+        for scorer in _ALL
+        for method in methods_of(evidence, dataset, scorer)
+        if method.name in names
     ]
     return studies | {_training_queries(full): Protocol(evidence, full)}
 
@@ -105,9 +99,6 @@ def _training_queries(methods: Sequence[Method]) -> int:
 def _rows(study: Protocol, size: int) -> pd.DataFrame:
     """A row per method, with what the pairs show at this size."""
     estimates = study.over_queries(PRIMARY)
-    ranked = int((study.verdicts[np.triu_indices(len(study.verdicts), 1)] != 0).sum())
-    differ = study.pairs["verdict"].isin([BETTER, WORSE])
-    beyond = differ & (study.pairs["size"] == "more than the margin")
     return pd.DataFrame(
         {
             **study.about,
@@ -120,8 +111,8 @@ def _rows(study: Protocol, size: int) -> pd.DataFrame:
             "folds": study.n_folds,
             "queries": study.n_queries,
             "pairs": len(study.pairs),
-            "differ": ranked,
-            "beyond": int(beyond.sum()),
+            "differ": ranked_pairs(study.verdicts),
+            "beyond": int((study.pairs["size"] == MORE_THAN).sum()),
             "equivalent": int((study.pairs["verdict"] == EQUIVALENT).sum()),
             "distance_of_controls": study.distance,
         }
@@ -134,7 +125,7 @@ def _lead(studies: dict[int, Protocol]) -> str:
     for size in (min(studies), max(studies)):
         study = studies[size]
         means = study.over_folds(PRIMARY)
-        ranked = int((study.verdicts[np.triu_indices(len(study.verdicts), 1)] != 0).sum())
+        ranked = ranked_pairs(study.verdicts)
         said.append(
             f"with {count(size)} training queries the methods lie within "
             f"{measured(np.ptp(means))}, and {share(ranked, len(study.pairs))} pairs differ"
