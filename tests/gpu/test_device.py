@@ -3,14 +3,18 @@
 import pytest
 import torch
 
-from directrank import losses
 from directrank.kernels import dispatch
-from gpu_cases import CASES, given, loss_of, shown
+from gpu_cases import CASES, draws, given, loss_of, shown
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 #: What has no kernel of its own waits where PyTorch's derivative of a product does.
-WAITING = [({"name": "err", "k": 5}, {"name": "sigmoid", "alpha": 0.7, "beta": 2.3})]
+ERR = {"name": "err", "k": 5}
+WAITING = [
+    (ERR, {"name": "sigmoid", "alpha": 0.7, "beta": 2.3}),
+    (ERR, {"name": "fast_soft_rank", "tau": 0.4}),
+    (ERR, {"name": "lapsum", "tau": 0.4}),
+]
 
 #: Documents of the lists: none, one, and more and fewer than a tile.
 LENGTHS = [0, 1, 2, 31, 64, 120, 240]
@@ -52,7 +56,9 @@ def test_kernels_give_the_formula(name, options, dtype, relative, padded, monkey
     scores = scores.to(dtype)  # ties and orders are those of the narrow type
     found = result(name, scores, labels.to(dtype), mask, options)
     monkeypatch.setattr(dispatch, "KERNELS", {})
-    expected = result(name, scores.double(), labels, mask, options)
+    # PyTorch draws other numbers of another type.
+    exact = scores if draws(name) else scores.double()
+    expected = [values.double() for values in result(name, exact, labels.to(exact), mask, options)]
     assert distance((found[0].double(), found[1].double()), expected) < relative
 
 
@@ -66,18 +72,19 @@ def test_kernels_give_the_same_bytes_each_time(name, options, padded):
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)
-def test_flat_lists_give_the_bytes_of_padded_ones(name, options, padded):
-    if isinstance(name, str) and losses.needs_of(name).random(options):
+def test_flat_lists_give_the_numbers_of_padded_ones(name, options, padded):
+    if draws(name):
         pytest.skip("another order of the draws")
     scores, labels, mask = padded[0].float(), padded[1].float(), padded[2]
     value, gradient = result(name, scores, labels, mask, options)
     leaf = scores[mask].requires_grad_()
-    own = given(options, len(LENGTHS), leaf.detach())
+    own = given(options, len(LENGTHS), scores)
+    if "document_weights" in own:
+        own["document_weights"] = own["document_weights"][mask]
     found = loss_of(name)(leaf, labels[mask], lengths=torch.tensor(LENGTHS), **own)
     outer = torch.arange(1, len(value) + 1, device="cuda")
     (slope,) = torch.autograd.grad((found * outer).sum(), leaf)
-    assert torch.equal(found, value)
-    assert torch.equal(slope, gradient[mask])
+    assert distance((found, slope), (value, gradient[mask])) < 1e-5
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)
@@ -109,6 +116,6 @@ def test_a_step_waits_for_nothing_and_can_be_captured(name, options, padded):
         captured = step()
     graph.replay()
     torch.cuda.synchronize()
-    if not (isinstance(name, str) and losses.needs_of(name).random(options)):
+    if not draws(name):
         assert torch.equal(captured[0], expected[0])
         assert torch.equal(captured[1], expected[1])
