@@ -148,6 +148,19 @@ def test_the_header_is_ir_metadata_of_the_chosen_candidate(data, runs, tmp_path)
     assert content["data"]["test collection"]["qrels"] == f"{run.record['name']}.qrels"
 
 
+def test_models_that_a_grown_grid_has_added_are_exported(data, tmp_path):
+    rate = "training.optimizer.lr"
+    spec = {**SPEC, **NETWORK, "fold": 1, "tune": {rate: [0.001, 0.003]}, "trials": 1,
+            "grow": {rate: {"lowest": 0.001, "highest": 0.3}}}  # fmt: skip
+    execute(spec, data, tmp_path / "run", device="cpu")
+    fits = load_run(tmp_path / "run").fits
+    assert fits.loc[fits["selected"], "candidate"].item() >= len(spec["tune"][rate])
+    exported = export([tmp_path / "run"], data, tmp_path / "out")
+    assert exported.differing == 0
+    chosen = fits.loc[fits["selected"], rate].item()
+    assert f"lr: {chosen}" in exported.files[0].read_text()
+
+
 def test_judgements_of_all_folds_are_written_once_each(data, tmp_path, capsys):
     assert main(["qrels", str(data), "--out", str(tmp_path / "qrels")]) == 0
     assert "60 queries" in capsys.readouterr().out

@@ -130,6 +130,29 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     leaderboard.set_defaults(run=_leaderboard)
 
+    queries = subparsers.add_parser(
+        "queries",
+        help="write a page on which queries are seen in the orders of two models",
+        description="Write one HTML page on which test queries of MSRD are seen in the orders of "
+        "two trained models, with the judgements, and how much the models differ over all queries. "
+        "It loads nothing else, and has texts of MSRD (CC BY-SA 4.0).",
+        epilog="example: directrank page queries ApproxNDCG=results/real/runs/RUN "
+        "RankNet=results/real/runs/RUN --data data/prepared/msrd --out report/real/queries.html",
+    )
+    queries.add_argument(
+        "runs",
+        metavar="NAME=RESULTS",
+        nargs="+",
+        help="the result folders of runs on the same fold, each with the name to show",
+    )
+    queries.add_argument("--data", type=Path, required=True, help="MSRD's folder of prepared data")
+    queries.add_argument(
+        "--raw",
+        type=Path,
+        help="the folder of archives (default: $DIRECTRANK_RAW, or data/raw if it is not set)",
+    )
+    queries.set_defaults(run=_queries)
+
     captions = subparsers.add_parser(
         "captions",
         help="write the captions of Snakemake's report",
@@ -163,7 +186,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     )
     manifest.set_defaults(run=_manifest)
 
-    for command in (tables, numbers, losses, leaderboard, manifest):
+    for command in (tables, numbers, losses, leaderboard, queries, manifest):
         command.add_argument("--out", type=Path, required=True, help="the page to write")
     captions.add_argument("--out", type=Path, required=True, help="the folder to write")
 
@@ -292,6 +315,22 @@ def _leaderboard(options: argparse.Namespace) -> None:
     from directrank.report.leaderboard import write
 
     write(options.compared, options.out)
+
+
+def _queries(options: argparse.Namespace) -> None:
+    from directrank.data.catalog import raw_folder
+    from directrank.report.queries import write
+    from directrank.system.errors import ConfigError
+
+    named = [text.partition("=") for text in options.runs]
+    for name, _, folder in named:
+        if not (name and folder):
+            raise ConfigError(
+                f"'{name}{folder}' is not NAME=RESULTS",
+                "write such as RankNet=results/demo/runs/RUN",
+            )
+    folders = {name: Path(folder) for name, _, folder in named}
+    write(folders, options.data, raw_folder(options.raw), options.out)
 
 
 def _manifest(options: argparse.Namespace) -> None:

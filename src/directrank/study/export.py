@@ -17,7 +17,12 @@ from directrank.metrics.packed import metrics_per_query
 from directrank.study.failures import load_trained
 from directrank.study.results import MODELS, RunResult
 from directrank.study.run import load_splits
-from directrank.study.specification import candidates, run_name
+from directrank.study.specification import (
+    candidate_settings,
+    run_name,
+    with_settings,
+    without_grid,
+)
 from directrank.study.trec import header, write_qrels, write_run
 from directrank.system.errors import ConfigError, DataError
 
@@ -57,7 +62,7 @@ def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> 
     """
     runs = [load_trained(folder) for folder in folders]
     name = _name(runs)
-    tests = [_test_set(run, data) for run in runs]
+    tests = [test_set(run, data) for run in runs]
     qrels = Path(out) / f"{name}.qrels"
     source = _page(runs[0].spec["data"]["name"])
     measures = [metrics.label(mapping) for mapping in runs[0].spec["evaluation"]]
@@ -65,7 +70,7 @@ def export(folders: Sequence[str | Path], data: str | Path, out: str | Path) -> 
     for trial in range(runs[0].spec["trials"]):
         ranked = []
         for run, lists in zip(runs, tests, strict=True):
-            scores = _scores(run, trial, lists)
+            scores = scores_of(run, trial, lists)
             ranked.append((lists, scores))
             same = _same(run, trial, lists, scores)
             n_values += same.size
@@ -112,7 +117,12 @@ def _name(runs: Sequence[RunResult]) -> str:
     return runs[0].record["name"] if len(runs) == 1 else run_name(specs[0])
 
 
-def _test_set(run: RunResult, data: str | Path) -> RankedLists:
+def test_set(run: RunResult, data: str | Path) -> RankedLists:
+    """The test set of a run, scaled as for training.
+
+    Raises:
+        DataError: the prepared data are not those that it was trained on.
+    """
     record = prepared.read_record(data)
     if record["digest"] != run.record["data"]["digest"]:
         raise DataError(
@@ -126,11 +136,22 @@ def _test_set(run: RunResult, data: str | Path) -> RankedLists:
 def _chosen_candidate(run: RunResult, trial: int) -> Mapping[str, Any]:
     """The specification of the candidate whose model the trial kept."""
     fits = run.fits
-    (number,) = fits.loc[(fits["trial"] == trial) & fits["selected"], "candidate"]
-    return list(candidates(run.spec))[number]
+    ((_, chosen),) = fits[(fits["trial"] == trial) & fits["selected"]].iterrows()
+    starting = candidate_settings(run.spec)
+    if chosen["candidate"] < len(starting):
+        settings = starting[chosen["candidate"]]
+    else:  # one with which a grid has grown
+        settings = {path: _tried(chosen[path], own) for path, own in run.spec["tune"].items()}
+    return with_settings(without_grid(run.spec), settings)
 
 
-def _scores(run: RunResult, trial: int, lists: RankedLists) -> np.ndarray:
+def _tried(cell: Any, values: Sequence[Any]) -> Any:
+    """The value of a setting in the table of fits: one of the ``values``, or a number beyond."""
+    return next((value for value in values if value == cell or str(value) == cell), cell)
+
+
+def scores_of(run: RunResult, trial: int, lists: RankedLists) -> np.ndarray:
+    """The scores ``[N]`` that the model of a trial gives the lists of :func:`test_set`."""
     spec = _chosen_candidate(run, trial)
     path = run.folder / MODELS / str(trial)
     return score_saved(path, spec["learner"], spec["model"], lists, run.record["threads"])

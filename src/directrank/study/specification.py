@@ -70,10 +70,13 @@ def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = Fal
 
 def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The run's specification once per point of its tuning grid, without the grid."""
-    grid = spec.get("tune", {})
-    base = {key: value for key, value in spec.items() if key not in ("tune", "grow")}
-    for values in itertools.product(*grid.values()):
-        yield with_settings(base, dict(zip(grid, values, strict=True)))
+    for settings in candidate_settings(spec):
+        yield with_settings(without_grid(spec), settings)
+
+
+def without_grid(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The run's specification without what is tuned."""
+    return {key: value for key, value in spec.items() if key not in ("tune", "grow")}
 
 
 def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
