@@ -100,6 +100,7 @@ def make_run(
             )
     record = {
         "name": name,
+        "device": "cpu",
         "spec": {
             "data": {"name": dataset, "settings": {}},
             "fold": fold,

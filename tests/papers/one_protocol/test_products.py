@@ -300,6 +300,17 @@ def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
     assert "RMSE" not in front
 
 
+def test_methods_that_a_gpu_trained_have_no_time_of_their_own(tmp_path: Path):
+    plan = plan_of(tmp_path, "figure_ohsumed_time")
+    for number in range(6):
+        file = tmp_path / f"runs/{number}-1/run.json"
+        write_json(file, {**read_json(file), "device": "cuda"})
+    data, stem = built(tmp_path, plan)
+    assert len(data) == len(LEVELS) - 6
+    text = stem.with_suffix(".svg").read_text(encoding="utf-8")
+    assert "6 methods were trained on a GPU" in text
+
+
 def test_the_front_holds_what_nothing_equals_in_both():
     assert pareto_front([3, 1, 2, 1, 3], [0.9, 0.5, 0.4, 0.6, 0.9]) == [3, 0]
 

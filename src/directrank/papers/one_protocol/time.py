@@ -15,7 +15,7 @@ from matplotlib.transforms import Bbox
 
 from directrank.papers.one_protocol.dots import LOOKS
 from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of
-from directrank.papers.one_protocol.protocol import protocol
+from directrank.papers.one_protocol.protocol import Protocol, protocol
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
@@ -99,9 +99,22 @@ def training_seconds(method: Method) -> float:
     return float(pd.concat(fits).median())
 
 
+def on_a_gpu(method: Method) -> bool:
+    """Whether a run of a method was trained on a GPU, where many models share each step."""
+    return any(run.result.record["device"] != "cpu" for run in method.runs)
+
+
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
-    """NDCG@10 of every method against the training time of one configuration, and the front."""
+    """NDCG@10 of every method against the training time of one configuration, and the front.
+
+    Methods that were trained on a GPU are left out where others were not: a model's share of a pass
+    says nothing of what its own loss costs.
+    """
     study = protocol(evidence, dataset)
+    timed = [method for method in study.methods if not on_a_gpu(method)]
+    left_out = len(study.methods) - len(timed)
+    if timed and left_out:
+        study = Protocol(evidence, timed)
     quality = [mean_interval(method.trial_means(PRIMARY)) for method in study.methods]
     means = np.array([interval.mean for interval in quality])
     seconds = np.array([training_seconds(method) for method in study.methods])
@@ -125,12 +138,20 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         "time equally). The line joins the methods that no other "
         "method equals in both, which have numbers; small steps mean nothing: 95% intervals over "
         "trials are in the CSV file. A triangle at the foot stands for a method that is further "
-        "below. Times differ from run to run and are in a separate file. Queries without a "
-        "relevant document are left out. "
-        f"{study.scale()}"
+        "below. Times differ from run to run and are in a separate file. "
+        f"{_without(left_out) if timed else ''}"
+        f"Queries without a relevant document are left out. {study.scale()}"
     )
     headline = f"{study.dataset.short}: what quality costs in training time"
     return FigureResult(figure, data, caption, times, headline)
+
+
+def _without(left_out: int) -> str:
+    """What the caption says of methods that are not in the figure."""
+    if not left_out:
+        return ""
+    methods = "One method was" if left_out == 1 else f"{left_out} methods were"
+    return f"{methods} trained on a GPU, where models share their steps, and not timed. "
 
 
 def draw(data: pd.DataFrame, times: pd.DataFrame) -> Figure:
