@@ -61,6 +61,22 @@ SCHEMA = {
 }
 
 
+def test_a_key_that_is_there_twice_is_an_error_with_its_line(tmp_path):
+    file = tmp_path / "file.yaml"
+    file.write_text("trials: 3\ntraining: {stack: 1,\n  stack: 2}\n")
+    with pytest.raises(ConfigError, match=r"file.yaml:3: not valid YAML: the key 'stack' is there"):
+        read_yaml(file)
+
+
+def test_a_merged_key_may_be_there_again_and_is_overridden(tmp_path):
+    file = tmp_path / "file.yaml"
+    text = "a: &a {x: 1, y: 2}\nb: &b {<<: *a, x: 3}\nc: {<<: *b, y: 4}\nd: {<<: *b}\n"
+    file.write_text(text)
+    found = read_yaml(file)
+    assert found["b"] == found["d"] == {"x": 3, "y": 2}
+    assert found["c"] == {"x": 3, "y": 4}
+
+
 def test_a_renamed_key_is_refused_with_its_new_name():
     with pytest.raises(ConfigError, match=r"edition: unknown key 'lr' at the top level") as error:
         check({"lr": 1}, SCHEMA, "edition")

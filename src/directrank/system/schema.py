@@ -17,11 +17,29 @@ from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
 
-class _Loader(yaml.SafeLoader):
+class _Strict:
+    """Refuses a key that a mapping already has, which YAML forbids and PyYAML lets pass."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge what ``<<`` names into a mapping, whose own keys come first and must differ."""
+        # A node that is named again has its merged keys by then.
+        known: set[int] = self.__dict__.setdefault("_flattened", set())
+        if id(node) not in known:
+            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            names = [key.value for key in keys]
+            for place, key in enumerate(keys):
+                if key.value in names[:place]:
+                    problem = f"the key '{key.value}' is there twice"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            known.add(id(node))
+        super().flatten_mapping(node)  # type: ignore[misc]
+
+
+class _Loader(_Strict, yaml.SafeLoader):
     """Reads YAML's numbers, and also those without a point, such as ``1e-7``."""
 
 
-class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _FastLoader(_Strict, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The same in C where PyYAML has it, ten times as fast, with less helpful errors."""
 
 
