@@ -48,6 +48,7 @@ LOSSES: dict[str, dict] = {
     "soft_sort_ndcg": {},
     "sinkhorn_ndcg": {},
     "diff_sort_ndcg": {},
+    "newton": {"of": "neural_ndcg", "lam": 0.1},
 }
 
 #: Losses of one document at a time, which are not of differences of scores.

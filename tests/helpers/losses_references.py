@@ -400,6 +400,23 @@ def diff_sort_ndcg(s, y, alpha=10.0):
 
 
 @_list_by_list
+def newton(s, y, of, lam, curvature="fisher"):
+    """Half the squared distance to where a Newton step leads, with the matrices written out."""
+    options = {"name": of} if isinstance(of, str) else dict(of)
+    other = globals()[options.pop("name")]
+
+    def cost(x):
+        return other(x[None], y[None], torch.ones(1, len(y), dtype=torch.bool), **options)[0]
+
+    x = s.detach().requires_grad_()
+    (g,) = torch.autograd.grad(cost(x), x)
+    fisher = curvature == "fisher"
+    matrix = torch.outer(g, g) if fisher else torch.autograd.functional.hessian(cost, x.detach())
+    target = x - torch.linalg.solve(matrix + lam * torch.eye(len(s), dtype=s.dtype), g)
+    return ((s - target.detach()) ** 2).sum() / 2
+
+
+@_list_by_list
 def gumbel_approx_ndcg(s, y, alpha=10.0, noise=1.0, samples=8):
     total = 0.0
     for _ in range(samples):

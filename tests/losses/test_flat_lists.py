@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ CASES = [
     ("blackbox_ndcg", {"margin": 0.1}),
     ("rmse", {"levels": None}),
     ("stochastic_rank", {"k": 4, "samples": 2}),
+    ("newton", {"of": "ranknet", "lam": 0.5, "curvature": "hessian"}),
 ]
 
 #: Losses that draw a number per document, which flat lists get in another order than padded ones.
@@ -182,7 +184,8 @@ def test_without_kernels_groups_of_lists_give_the_same(name, monkeypatch):
 @pytest.mark.parametrize("name", [n for n in LOSSES if losses.needs_of(n).per_list])
 @pytest.mark.parametrize("with_kernel", [True, False])
 def test_a_hyperparameter_per_list_goes_with_flat_lists(name, with_kernel, monkeypatch):
-    loss, (key, *_) = losses.get(name), losses.needs_of(name).per_list
+    key = losses.needs_of(name).per_list[0]
+    loss = partial(losses.get(name), **LOSSES[name])
     scores, labels = flat_lists()
     values = torch.linspace(0.5, 4.0, len(LENGTHS), dtype=torch.float64)
     alone = [

@@ -77,6 +77,11 @@ VARIANTS = [
     ("psl", {}),
     ("psl", {"tau": 0.4, "gain": "linear"}),
     ("lambda_loss", {"scheme": "ndcg_loss2_at_k", "k": 3, "sigma": 0.7}),
+    ("newton", {"of": "neural_ndcg", "lam": 0.1}),
+    ("newton", {"of": "lambdarank", "lam": 3.0}),
+    ("newton", {"of": {"name": "approx_ndcg", "alpha": 1.0}, "lam": 0.5,
+                "curvature": "hessian"}),
+    ("newton", {"of": "ranknet", "lam": 10.0, "curvature": "hessian"}),
 ]  # fmt: skip
 
 #: Losses that draw: the same numbers for a list alone and without padding.

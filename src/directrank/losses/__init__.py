@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from directrank.losses._listnet import listnet as listnet
     from directrank.losses._logistic import ordinal as ordinal
     from directrank.losses._logistic import sigmoid_cross_entropy as sigmoid_cross_entropy
+    from directrank.losses._newton import newton as newton
     from directrank.losses._pairwise_hinge import pairwise_hinge as pairwise_hinge
     from directrank.losses._pl_rank import pl_rank as pl_rank
     from directrank.losses._psl import psl as psl

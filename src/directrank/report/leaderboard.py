@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "softrank", "approx_ndcg", "approx_ap", "approx_precision", "gumbel_approx_ndcg",
         "neural_ndcg", "neural_ndcg_transposed", "twin_precision", "twin_ap", "twin_ndcg",
         "twin_nerr", "smooth_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "blackbox_ndcg", "pirank",
-        "soft_sort_ndcg", "sinkhorn_ndcg", "diff_sort_ndcg",
+        "soft_sort_ndcg", "sinkhorn_ndcg", "diff_sort_ndcg", "newton",
     ),
 }  # fmt: skip
 

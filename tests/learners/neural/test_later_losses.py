@@ -31,6 +31,7 @@ LOSSES = [
     {"name": "soft_sort_ndcg", "k": 10},
     {"name": "sinkhorn_ndcg", "tau": 0.1},
     {"name": "diff_sort_ndcg"},
+    {"name": "newton", "of": "neural_ndcg", "lam": 0.1},
 ]
 NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}
