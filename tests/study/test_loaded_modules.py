@@ -58,6 +58,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "twin_ap": {},
     "pl_rank": {"samples": 2},
     "composed": {"metric": "err", "relaxation": {"name": "lapsum"}},
+    "newton": {"of": {"name": "lambdarank"}, "lam": 0.1},
 }
 
 

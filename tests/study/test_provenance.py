@@ -116,6 +116,18 @@ def test_a_composition_in_a_configuration_depends_on_what_it_names():
     assert "directrank.relaxations.sigmoid" not in found
 
 
+def test_a_loss_that_wraps_another_depends_on_that_one_and_its_parts():
+    composed = {"name": "composed", "metric": {"name": "err"}, "relaxation": "neural_sort"}
+    for of, expected in (
+        ("lambdarank", "kernels.lambdarank"),
+        ({"name": "neural_ndcg", "tau": 2.0}, "kernels.neural_sort"),
+        (composed, "metrics._err"),
+    ):
+        loss = {"name": "newton", "of": of, "lam": 1.0}
+        found = provenance.dependencies(provenance.modules_of({**SPEC, "loss": loss}))
+        assert {"directrank.losses._newton", f"directrank.{expected}"} <= found
+
+
 def test_the_environment_names_versions_machine_and_revision():
     facts = provenance.environment()
     assert {"directrank", "python", "packages", "processor", "cores", "revision"} <= set(facts)

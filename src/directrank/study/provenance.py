@@ -23,6 +23,9 @@ RECORDED = (
     *("numba", "scikit-learn", "snakemake"),
 )
 
+#: What an option of a loss names, and what it is named in.
+PARTS = {"metric": metrics, "relaxation": relaxations, "of": losses}
+
 
 def code_digest(modules: Iterable[str]) -> str:
     """A digest of the source of ``modules`` and of those on which their results depend."""
@@ -66,12 +69,11 @@ def modules_of(spec: Mapping[str, Any]) -> set[str]:
     named = [(metrics, metric) for metric in [spec["selection"], *spec["evaluation"]]]
     if "loss" in spec:
         named += [(losses, spec["loss"]), (models, spec["model"])]
-        # The parts that a configuration composes.
-        named += [
-            (registry, spec["loss"][part])
-            for part, registry in (("metric", metrics), ("relaxation", relaxations))
-            if part in spec["loss"]
-        ]
+        # The parts that a configuration composes, and the loss that another one wraps.
+        loss = spec["loss"]
+        while isinstance(loss, Mapping):
+            named += [(registry, loss[part]) for part, registry in PARTS.items() if part in loss]
+            loss = loss.get("of")
         modules |= neural.modules_of(spec.get("training", {}).get("monitor"))
     for registry, item in named:
         name = item if isinstance(item, str) else item["name"]
