@@ -14,6 +14,7 @@ FEW_TREES = {"n_trees": 3, "early_stopping_rounds": 2}
 SINGLE = {
     "ranking_svm": {"c": 0.1},
     "adarank": {"rounds": 3},
+    "random_order": {},
     "lightgbm": {**FEW_TREES, "min_data_in_leaf": 2, "min_sum_hessian_in_leaf": 0.001},
     "xgboost": FEW_TREES,
     "catboost": FEW_TREES,

@@ -94,6 +94,7 @@ REGISTRY: dict[str, Learner] = {
     "ranking_svm": Learner("directrank.learners.linear.ranking_svm:fit", fixed={}),
     "adarank": Learner("directrank.learners.linear.adarank:fit", fixed={}),
     "svmmap": Learner("directrank.learners.linear.svm_map:fit", fixed={}),
+    "random_order": Learner("directrank.learners.untrained.random_order:fit"),
 }
 
 

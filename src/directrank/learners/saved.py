@@ -79,6 +79,14 @@ def _linear(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: i
     return features_of(lists) @ weights
 
 
+def _random(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
+    from safetensors.numpy import load_file
+
+    from directrank.learners.untrained.random_order import random_scores
+
+    return random_scores(lists, int(load_file(file)["seed"]))
+
+
 def _lightgbm(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
     import lightgbm
 
@@ -116,6 +124,7 @@ _READERS: Mapping[str, tuple[str, Callable[..., np.ndarray]]] = {
     "ranking_svm": (".safetensors", _linear),
     "adarank": (".safetensors", _linear),
     "svmmap": (".safetensors", _linear),
+    "random_order": (".safetensors", _random),
     "lightgbm": (".txt", _lightgbm),
     "xgboost": (".json", _xgboost),
     "catboost": (".cbm", _catboost),

@@ -126,17 +126,34 @@ def test_the_controls_are_planned_with_other_seeds_and_alike_in_all_else():
         assert len(of_name[name]) == 5
         for one, again in zip(*of_name.values(), strict=True):
             assert again == {**one, "repeat": 2}
-    (feature, *_) = (study.runs[cell["run"]] for cell in cells["msrd_untrained"])
+    untrained = {
+        cell["settings"]["method"]: study.runs[cell["run"]] for cell in cells["msrd_untrained"]
+    }
+    feature, order = untrained["best single feature"], untrained["random order"]
     assert (feature["learner"], feature["model"]["rounds"]) == ("adarank", 1)
+    assert (order["learner"], order["trials"]) == ("random_order", 5)
+
+
+def test_a_random_order_is_a_control_on_every_collection_of_every_edition():
+    for edition in ("demo", "real", "paper"):
+        study = study_of(edition)
+        for collection in study.config["papers"]["one_protocol"]["collections"]:
+            cells = study.products["one_protocol", f"table_{collection}"]["experiments"]
+            methods = [cell["settings"]["method"] for cell in cells[f"{collection}_untrained"]]
+            assert set(methods) == {"best single feature", "random order"}
 
 
 def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
-    levels = LEVELS | {("untrained", "best single feature"): 0.35}
+    levels = LEVELS | {
+        ("untrained", "best single feature"): 0.35,
+        ("untrained", "random order"): 0.2,
+    }
     _, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
     text = stem.with_suffix(".md").read_text("utf-8")
     assert "## Without training" in text
     assert "**Without training.** best single feature reaches 0.3" in text
-    assert "7 of the 10 trained methods are significantly better." in text
+    assert "7 of the 10 trained methods are significantly better. random order reaches 0." in text
+    assert "all 10 trained methods are significantly better." in text
     data, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=levels))
     assert "untrained" in set(data["scorer"])
     again = LEVELS | {("tower", "RankNet again"): 0.45, ("trees", "LambdaMART again"): 0.62}

@@ -1,0 +1,1 @@
+"""What ranks without training a ranker, as a control."""
