@@ -1,9 +1,12 @@
 """The kernels on a real GPU: the formula's numbers, the same bytes each time, no waiting."""
 
+import numpy as np
 import pytest
 import torch
 
 from directrank.kernels import dispatch
+from directrank.lists.packed import RankedLists
+from directrank.metrics.packed import Evaluator
 from gpu_cases import CASES, draws, given, loss_of, shown
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -85,6 +88,25 @@ def test_flat_lists_give_the_numbers_of_padded_ones(name, options, padded):
     outer = torch.arange(1, len(value) + 1, device="cuda")
     (slope,) = torch.autograd.grad((found * outer).sum(), leaf)
     assert distance((found, slope), (value, gradient[mask])) < 1e-5
+
+
+def test_metrics_of_many_models_are_those_of_a_cpu():
+    stream = torch.Generator().manual_seed(5)
+    lengths = torch.tensor(LENGTHS * 40)
+    documents = int(lengths.sum())
+    lists = RankedLists(
+        features=np.zeros((documents, 1), np.float32),
+        labels=torch.randint(0, 3, (documents,), generator=stream).numpy(),
+        offsets=np.concatenate([[0], lengths.cumsum(0)]),
+        query_ids=np.arange(len(lengths)),
+    )
+    scores = (2 * torch.randn(50, documents, generator=stream)).round() / 2
+    scores[3, 200] = torch.nan
+    wanted = [{"name": "ndcg", "k": 10}, {"name": "average_precision"}, {"name": "nerr", "k": 5}]
+    expected = Evaluator(lists, wanted)(scores)
+    found = Evaluator(lists, wanted)(scores.cuda())
+    for label, values in expected.items():
+        np.testing.assert_allclose(found[label], values, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)

@@ -16,8 +16,8 @@ from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.relaxations.protocol import Ranking
 
-#: The most elements of padded tensors that are processed together.
-PADDED_AT_ONCE = 1 << 20
+#: The most elements of padded tensors that are processed together, on a CPU and on a GPU.
+PADDED_AT_ONCE, PADDED_ON_GPU = 1 << 20, 1 << 24
 
 #: A group with this many padded documents takes less time than another group.
 SMALL_GROUP = 1 << 11
@@ -44,6 +44,8 @@ def metrics_per_query(
 class Evaluator:
     """Evaluates many scorings of the same lists; quantities that depend only on labels are kept.
 
+    Metrics are computed on the device of the scores.
+
     Args:
         lists: the queries.
         mappings: metrics as in a configuration.
@@ -68,14 +70,15 @@ class Evaluator:
 
         Queries with a score of NaN are NaN, so that a model that diverged is not the best.
         """
-        scores = scores.detach().cpu()
+        scores = scores.detach()
+        at_once = PADDED_AT_ONCE if scores.device.type == "cpu" else PADDED_ON_GPU
         unknown = scores.isnan()
         diverged = bool(unknown.any())
-        result = {
-            label: np.full((len(scores), self.n_queries), np.nan) for label, _, _ in self.metrics
-        }
+        empty = torch.full((len(scores), self.n_queries), torch.nan, dtype=torch.float64)
+        result = {label: empty.to(scores.device, copy=True) for label, _, _ in self.metrics}
         for group in self.groups:
-            together = max(1, PADDED_AT_ONCE // group.mask.numel())
+            group.move(scores.device)
+            together = max(1, at_once // group.mask.numel())
             for first in range(0, len(scores), together):
                 some = slice(first, first + together)
                 evaluation = group.evaluation(scores[some])
@@ -83,8 +86,8 @@ class Evaluator:
                     value = evaluation.value(formula, **options).view(-1, len(group.queries))
                     if diverged:
                         value = value.masked_fill(group.holds(unknown[some]), torch.nan)
-                    result[label][some, group.queries] = value.numpy()
-        return result
+                    result[label][some].index_copy_(1, group.queries, value)
+        return {label: values.cpu().numpy() for label, values in result.items()}
 
 
 class _Group:
@@ -93,7 +96,7 @@ class _Group:
     def __init__(
         self, starts: np.ndarray, lengths: np.ndarray, queries: np.ndarray, labels: np.ndarray
     ) -> None:
-        self.queries = queries
+        self.queries = torch.from_numpy(queries)
         places = np.arange(int(lengths[0]))
         mask = places < lengths[:, None]
         self.mask = torch.from_numpy(mask)
@@ -104,6 +107,13 @@ class _Group:
         self.labels = torch.zeros(mask.shape, dtype=torch.float64)
         self.labels[self.mask] = packed
         self.repeated: _Repeated | None = None
+
+    def move(self, device: torch.device) -> None:
+        """Keep the lists on a device."""
+        if self.mask.device != device:
+            self.queries, self.mask = self.queries.to(device), self.mask.to(device)
+            self.index, self.labels = self.index.to(device), self.labels.to(device)
+            self.repeated = None
 
     def evaluation(self, scores: Tensor) -> Evaluation:
         """An evaluation of the scores ``[M, N]`` of these lists, as M times as many lists."""
