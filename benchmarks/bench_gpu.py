@@ -1,6 +1,6 @@
 """How well the training engine uses a GPU, on data of the size of Web30K.
 
-    python benchmarks/bench_gpu.py                     everything; about four minutes
+    python benchmarks/bench_gpu.py                     everything; about five minutes
     python benchmarks/bench_gpu.py steps together      only these parts
 
 Parts:
@@ -16,6 +16,8 @@ queries   Yu2020's network with one query a step, as one model and as stacks of 
           their queries.
 together  Ten trials of a small network in one pass, and one after another.
 sharing   The same small fit in one, two, four and eight concurrent processes on one GPU.
+stacked   Small fits of eight and of 24 losses, each as a run of its own, in one process that trains
+          them together, and in a process each, one after another.
 losses    Every loss beside allRank's on the same tensors: see ``gpu_losses.py``.
 
 Writes ``results/gpu.csv``, ``gpu_losses.csv`` and ``gpu.md``.
@@ -48,7 +50,7 @@ from bench_training import (
     together,
     usual_epoch,
 )
-from training_commands import command, prepare, small_run
+from training_commands import command, prepare, run_directrank, small_run
 from training_lists import lists_of, splits_of, web30k_lengths
 from training_rows import Row, parsed, parser, row, write
 
@@ -215,6 +217,43 @@ def sharing() -> list[Row]:
     return rows
 
 
+#: Losses with which runs of a small network differ; the first eight are also trained by themselves.
+OF_RUNS = (
+    "approx_ndcg", "ranknet", "lambdarank", "listnet", "listmle", "twin_ndcg", "lambda_loss",
+    "neural_ndcg", "approx_ap", "fast_soft_ndcg", "twin_precision", "twin_ap", "twin_nerr",
+    "rmse", "xe_ndcg", "gumbel_approx_ndcg", "pl_rank", "lapsum_ndcg", "blackbox_ndcg", "pirank",
+    "k_song", "yeti_loss", "stochastic_rank", "neural_ndcg_transposed",
+)  # fmt: skip
+
+
+def stacked() -> list[Row]:
+    """Runs of a small network with several losses, together and one after another."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = prepare(Path(folder))
+        runs = [Path(folder, f"{loss}.json") for loss in OF_RUNS]
+        for run, loss in zip(runs, OF_RUNS, strict=True):
+            write_json(run, {**small_run(max_epochs=60), "loss": {"name": loss}})
+
+        def seconds(some: list[Path], name: str) -> float:
+            """The seconds of a fit in one process that trains these runs."""
+            began = time.perf_counter()
+            out = [f"{folder}/{name}-{run.stem}" for run in some]
+            run_directrank("fit", *some, "--data", prepared, "--device", "cuda", "--out", *out)
+            return (time.perf_counter() - began) / len(some)
+
+        for losses in (8, len(OF_RUNS)):
+            seconds(runs[:losses], f"first-{losses}")  # compiles what is compiled once
+            together = seconds(runs[:losses], f"together-{losses}")
+            if not rows:
+                alone = np.mean([seconds([run], "alone") for run in runs[:4]])
+                rows.append(row("seconds of a fit", "1 loss in a process", alone, "s"))
+            name = f"{losses} losses in a process"
+            rows.append(row("seconds of a fit", name, together, "s"))
+            rows.append(row("fits per hour, times one process", name, alone / together, "×"))
+    return rows
+
+
 #: The part that is a table of its own.
 LOSSES = "losses"
 
@@ -223,6 +262,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "queries": queries,
     "together": partial(together, THREADS, "cuda", turns=1),
     "sharing": sharing,
+    "stacked": stacked,
 }
 
 

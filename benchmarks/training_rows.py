@@ -34,6 +34,7 @@ TARGETS = {
     ("seconds of an epoch", "transformer, ApproxNDCG float32, from a tenth"): (1.0, False),
     ("seconds of an epoch", "transformer, NeuralNDCG float32, from a tenth"): (1.5, False),
     ("µs of a model and step", "72 models, one query a step"): (15.0, False),
+    ("fits per hour, times one process", "24 losses in a process"): (20.0, True),
     ("times a plain version", "60 linear models, 100 epochs"): (5.0, True),
     ("seconds of a metric over those of scoring", "B64"): (1.0, False),
     ("seconds of a metric over those of scoring", "linear"): (0.3, False),

@@ -286,3 +286,72 @@ def test_a_job_that_is_told_to_end_goes_back_to_the_queue_if_it_should(monkeypat
             forked.run_all(commands(), 1, requeue=requeue)
         assert not (tmp_path / "one.log").exists()
     assert asked == [True]
+
+
+#: What makes a machine look as if it had a GPU, on which runs on the same lists are trained
+#: together; PyTorch finds none and trains them on the CPU.
+AS_WITH_A_GPU = {"CUDA_VISIBLE_DEVICES": "0"}
+
+#: A run whose loss is not finite.
+BROKEN = planned(
+    {
+        **{key: value for key, value in QUICK.items() if key != "tune"},
+        "loss": {"name": "rmse"},
+        "training": {
+            **QUICK["training"],
+            "optimizer": {"name": "sgd", "lr": 1e39},
+            "tolerance": 0,
+        },
+    }
+)
+
+
+def test_on_a_gpu_one_process_trains_the_runs_on_the_same_lists(whole, data, tmp_path):
+    done = trained(tmp_path, data, **AS_WITH_A_GPU)
+    assert done.returncode == 0, done.stderr
+    assert f"1 of 1: {RUNS[0].name}-and-2-others" in done.stderr
+    for run in RUNS:
+        assert result(files_of(tmp_path, run)) == result(files_of(whole[0], run))
+    log = tmp_path / f"logs/{RUNS[0].name}-and-2-others.log"
+    assert all(f"{files_of(tmp_path, run) / 'spec.json'}" in log.read_text() for run in RUNS)
+    again = trained(tmp_path, data, **AS_WITH_A_GPU)
+    assert "0 of 3 runs are to be trained" in again.stderr
+
+
+@pytest.mark.parametrize("recorded", ["", "1"])
+def test_of_runs_in_one_process_each_fails_alone(recorded, whole, data, tmp_path):
+    (tmp_path / "batch.json").write_text(plan_text([RUNS[0], BROKEN, RUNS[2]]), encoding="utf-8")
+    words = ["train", "batch.json", "--data", data, "--results", "results", "--logs", "logs"]
+    done = subprocess.run(
+        [sys.executable, "-m", "directrank", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **AS_WITH_A_GPU, "DIRECTRANK_RECORD_FAILURE": recorded},
+        cwd=tmp_path,
+        check=False,
+    )
+    for run in (RUNS[0], RUNS[2]):
+        assert result(files_of(tmp_path, run)) == result(files_of(whole[0], run))
+    broken = files_of(tmp_path, BROKEN)
+    assert (broken / "not_finite.safetensors").is_file()
+    if recorded:
+        assert done.returncode == 0, done.stderr
+        assert json.loads((broken / "run.json").read_text())["failed"].startswith("the loss is not")
+    else:
+        assert done.returncode == 2
+        assert f"1 of 3 runs failed: {BROKEN.name}" in done.stderr
+        assert "the loss is not finite in epoch" in done.stderr
+        assert not (broken / "run.json").exists()
+
+
+def test_runs_that_are_not_on_the_same_lists_are_refused_together(data, tmp_path):
+    from directrank.cli import main
+
+    files = []
+    for number, spec in enumerate((QUICK, {**QUICK, "filter": {"min_documents": 2}})):
+        files.append(str(tmp_path / f"{number}.json"))
+        Path(files[-1]).write_text(json.dumps(spec))
+    fit = ["fit", *files, "--data", str(data), "--out", str(tmp_path / "a")]
+    assert main(fit) == 2
+    assert main([*fit, str(tmp_path / "b")]) == 2
+    assert not (tmp_path / "a/run.json").exists()

@@ -6,7 +6,7 @@ import pytest
 
 from directrank.cost.predict import planned_seconds
 from directrank.edition import batches as module
-from directrank.edition.batches import batches, gpus
+from directrank.edition.batches import batches, gpus, processes
 from directrank.edition.plan import Study, runs_behind
 from studies import study_of
 
@@ -47,7 +47,7 @@ def test_a_batch_has_at_most_so_many_seconds_unless_it_is_a_single_long_run(stud
 
 
 def test_long_runs_do_not_part_the_others():
-    assert module._parts("aLbLc", {"a": 1, "b": 2, "c": 3, "L": 9}, 4) == [
+    assert module._parts(list("aLbLc"), {"a": 1, "b": 2, "c": 3, "L": 9}, 4) == [
         ["a", "b"],
         ["L"],
         ["L"],
@@ -88,3 +88,18 @@ def test_networks_on_a_gpu_are_trained_apart_from_trees():
     for name, batch in made.items():
         assert {gpus(on_gpu, run) for run in batch.runs} == {int("-gpu-" in name)}
     assert {gpus(study, run) for run in study.runs} == {0}
+
+
+def test_what_a_gpu_trains_in_one_pass_is_one_batch():
+    study = study_of("paper_yu2020")
+    on_gpu = replace(study, config={**study.config, "device": "cuda"})
+    made = batches(on_gpu, dict.fromkeys(study.runs, 1000.0), 300)
+    sizes = {}
+    for name, batch in made.items():
+        networks = [run for run in batch.runs if gpus(on_gpu, run)]
+        if "-gpu-" in name:
+            assert processes(on_gpu, batch.runs) == [networks]
+        if len(networks) > 60:
+            sizes[study.runs[networks[0]]["fold"]] = len(networks)
+        assert batch.is_long
+    assert sorted(sizes) == [1, 2, 3, 4, 5]

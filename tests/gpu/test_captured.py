@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from directrank.kernels import dispatch
-from directrank.learners.contract import Splits
-from directrank.learners.neural import captured
+from directrank.learners.contract import Request, Splits
+from directrank.learners.neural import captured, stacking
 from directrank.learners.neural.failures import NotFiniteError
-from directrank.learners.neural.fit import fit_many
+from directrank.learners.neural.fit import fit_many, fit_together
+from directrank.learners.neural.stack import Stack
 from training_data import TOWER, TRAINING, fit, job, made
 
 SCORERS = {
@@ -142,3 +143,94 @@ def test_a_loss_that_is_not_finite_is_found_in_the_step_where_it_is_on_a_cpu(as_
         said.append((raised.value.what, raised.value.settings["step"]))
     assert said[0] == said[1]
     assert said[0][1] > 1
+
+
+def requests_of(names, **training):
+    """A run of two trials for each loss."""
+    settings = [
+        {
+            "model": SCORERS["two layers"],
+            "loss": {"name": name},
+            "training": {**TRAINING, "dtype": "float64", "max_epochs": 3, **training},
+        }
+        for name in names
+    ]
+    return [Request([one] * 2, [job(0), job(1)]) for one in settings]
+
+
+@pytest.fixture
+def across_runs(monkeypatch):
+    """Stacks of several runs; the number of models and whether steps are captured, of each."""
+    made = []
+    plain = Stack.train
+
+    def train(self, *arguments):
+        trained = plain(self, *arguments)
+        made.append((len(self.results), self.captured is not None))
+        return trained
+
+    monkeypatch.setattr(Stack, "train", train)
+    monkeypatch.setattr(stacking, "across_runs", lambda device: True)
+    return made
+
+
+def test_runs_with_several_losses_are_one_stack(as_on_gpu, across_runs):
+    names = ("listnet", "ranknet", "approx_ndcg", "pairwise_hinge")
+    requests = requests_of(names)
+    expected = [fit_many(DATA, one.settings, one.jobs) for one in requests]
+    across_runs.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        # The interpreter computes on the CPU, where no loss would be asked for its kernel.
+        patch.setattr(stacking, "device_of", lambda values: "cuda")
+        found = as_on_gpu(DATA, requests, train=fit_together)
+    # The last loss needs padded lists, which would keep the others from captured steps.
+    assert sorted(across_runs) == [(2, False), (6, True)]
+    for ours, theirs in zip(found, expected, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            same_course(one, other)
+
+
+def test_a_run_that_fails_does_not_keep_others_from_captured_steps(as_on_gpu, across_runs):
+    broken, other = (
+        requests_of(
+            [name], batch_queries=1, optimizer={"name": "sgd", "lr": rate, "weight_decay": 1.0}
+        )[0]
+        for name, rate in (("rmse", 1e200), ("ranknet", 0.1))
+    )
+    expected = fit_many(DATA, other.settings, other.jobs)
+    across_runs.clear()
+    alone, plain = [], Stack._step
+
+    def step(self, queries, number):
+        alone.append(number)
+        return plain(self, queries, number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stack, "_step", step)
+        patch.setattr("directrank.learners.neural.stack.BLOCK", 2)
+        patch.setattr(stacking, "device_of", lambda values: "cuda")
+        failed, found = as_on_gpu(DATA, [broken, other], train=fit_together)
+    assert isinstance(failed, NotFiniteError)
+    assert across_runs == [(4, True)]
+    assert alone == [3, 4]  # of seven; to find out where it was, and in the others it had failed
+    for one, another in zip(found, expected, strict=True):
+        same_course(one, another)
+
+
+def test_models_that_have_finished_stay_until_it_pays_to_capture_again(as_on_gpu, across_runs):
+    early, late = requests_of(["listnet", "ranknet"], batch_queries=3, max_epochs=2)
+    longer = {**late.settings[0]["training"], "max_epochs": 4}
+    late = Request([{**late.settings[0], "training": longer}] * 3, [job(n) for n in range(3)])
+    sizes = []
+    plain = captured.CapturedSteps.run
+
+    def watched(self, queries, first, draw):
+        sizes.append(self.models)
+        return plain(self, queries, first, draw)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stacking, "device_of", lambda values: "cuda")
+        patch.setattr(captured.CapturedSteps, "run", watched)
+        found = as_on_gpu(DATA, [early, late], train=fit_together)
+    assert sizes == [5] * 4
+    assert [one.info["epochs"] for fits in found for one in fits] == [2, 2, 4, 4, 4]

@@ -1,4 +1,4 @@
-"""``directrank fit`` and ``directrank evaluate``: train a run, and print its metrics."""
+"""``directrank fit`` and ``directrank evaluate``: train runs, and print the metrics of one."""
 
 from __future__ import annotations
 
@@ -7,25 +7,38 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from directrank.system.errors import DirectrankError
+from directrank.system.errors import ConfigError, DirectrankError, TrainingError
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
     fit = subparsers.add_parser(
         "fit",
-        help="train and evaluate one run",
+        help="train and evaluate one run, or several together",
         description=(
             "Train the run that RUN describes (a JSON or YAML file) and write its result files: "
-            "per_query.parquet, history.csv, fits.csv, run.json and the trained models."
+            "per_query.parquet, history.csv, fits.csv, run.json and the trained models. Several "
+            "runs of networks on the same lists are trained in as few passes as possible on a GPU, "
+            "and fail alone."
         ),
         epilog="example: directrank fit run.json --data data/prepared/ohsumed --out results/mine",
     )
-    fit.add_argument("run_file", metavar="RUN", type=Path, help="the run's specification")
+    fit.add_argument(
+        "run_files", metavar="RUN", type=Path, nargs="+", help="the specification of a run"
+    )
     fit.add_argument("--data", type=Path, required=True, help="the folder of the prepared data set")
-    fit.add_argument("--out", type=Path, required=True, help="the folder for the result files")
+    fit.add_argument(
+        "--out",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="OUT",
+        help="the folder for the result files; of several runs, one for each in their order",
+    )
     fit.add_argument("--threads", type=int, default=1, help="threads to use (default: 1)")
     fit.add_argument(
         "--device",
@@ -94,45 +107,92 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 def _fit(options: argparse.Namespace) -> None:
     from directrank.data.staging import stage_data
-    from directrank.learners.neural.checkpoints import StoppedError, signalled
+    from directrank.learners.neural.checkpoints import signalled
     from directrank.study.failures import write_failure
-    from directrank.study.run import execute
     from directrank.study.specification import validate
     from directrank.system import nodes
     from directrank.system.progress import Progress
     from directrank.system.schema import read_yaml
 
-    spec = read_yaml(options.run_file)  # JSON is YAML
-    validate(spec)
+    if len(options.run_files) != len(options.out):
+        raise ConfigError("there are not as many folders as runs", "give --out a folder for each")
+    specs = [read_yaml(file) for file in options.run_files]  # JSON is YAML
+    for spec in specs:
+        validate(spec)
     data = options.data
-    if options.fits_per_gpu and options.device != "cpu" and spec["learner"] == "neural":
+    if options.fits_per_gpu and options.device != "cpu" and specs[0]["learner"] == "neural":
         nodes.take_gpu(options.fits_per_gpu)
     if options.stage:
-        data = stage_data(data, os.path.expandvars(options.stage), spec)
+        data = stage_data(data, os.path.expandvars(options.stage), specs[0])
     began = time.monotonic()
-    with Progress(options.out.name) as progress, signalled() as stop:
-        try:
-            execute(
-                spec,
-                data,
-                options.out,
-                threads=options.threads,
-                device=options.device,
-                progress=progress,
-                checkpoint_minutes=options.checkpoint_minutes,
-                stop=stop,
-            )
-        except (StoppedError, OSError, MemoryError):
-            raise  # not the method's fault: another try may succeed
-        except Exception as error:
-            # An error that names a file is about the prepared data, which other runs read as well.
-            if not options.record_failure or getattr(error, "file", None) is not None:
-                raise
-            if isinstance(error, DirectrankError):
-                print(f"error: {error}", file=sys.stderr)
-            else:
-                traceback.print_exc()
-            write_failure(options.out, spec, data, error, time.monotonic() - began)
+    title = options.out[0].name if len(specs) == 1 else f"{len(specs)} runs"
+    with Progress(title) as progress, signalled() as stop:
+        how = {
+            "threads": options.threads,
+            "device": options.device,
+            "progress": progress,
+            "checkpoint_minutes": options.checkpoint_minutes,
+            "stop": stop,
+        }
+        errors = _executed(specs, data, options.out, how)
+    left = {}
+    for spec, out, error in zip(specs, options.out, errors, strict=True):
+        if error is None:
+            continue
+        if not (options.record_failure and _is_final(error)):
+            left[out.name] = error
+            continue
+        _print(error)
+        write_failure(out, spec, data, error, time.monotonic() - began)
+    if left and len(specs) == 1:
+        raise next(iter(left.values()))
+    for name, error in left.items():
+        print(f"{name} failed:", file=sys.stderr)
+        _print(error)
+    if left:
+        raise TrainingError(
+            f"{len(left)} of {len(specs)} runs failed: {', '.join(left)}",
+            "the messages above say why; started again, only these are trained again",
+        )
+
+
+def _executed(
+    specs: Sequence[Mapping[str, Any]],
+    data: Path,
+    folders: Sequence[Path],
+    how: Mapping[str, Any],
+) -> list[Exception | None]:
+    """Execute runs; why each failed, or None."""
+    from directrank.learners.neural.checkpoints import StoppedError
+    from directrank.study import run
+
+    if len(specs) > 1:
+        return run.execute_together(list(zip(specs, folders, strict=True)), data, **how)
+    try:
+        run.execute(specs[0], data, folders[0], **how)
+    except StoppedError:
+        raise
+    except Exception as error:
+        return [error]
+    return [None]
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether another try would not succeed: the method's fault.
+
+    An error that names a file is about the prepared data, which other runs read as well.
+    """
+    if isinstance(error, OSError | MemoryError):
+        return False
+    return getattr(error, "file", None) is None
+
+
+def _print(error: Exception) -> None:
+    """Print a user's error as such, and any other with where it happened."""
+    if isinstance(error, DirectrankError):
+        print(f"error: {error}", file=sys.stderr)
+    else:
+        traceback.print_exception(error)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

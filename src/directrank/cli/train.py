@@ -1,11 +1,11 @@
-"""``directrank train``: train the runs of a batch, each in a process of its own."""
+"""``directrank train``: train the runs of a batch, in processes of their own."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,9 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="train the runs of a batch",
         description=(
             "Train the runs of a batch one after another, each with `directrank fit` in a process "
-            "of its own, so that a crash ends one run only. Runs that are current are skipped, and "
-            "others resume from their checkpoints."
+            "of its own, so that a crash ends one run only. On a GPU, networks on the same lists "
+            "are trained together by one process. Runs that are current are skipped, and others "
+            "resume from their checkpoints."
         ),
         epilog=(
             "example: directrank train results/demo/batches/plan/qin2010-ohsumed-1.json "
@@ -44,9 +45,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     )
     train.add_argument("--record", type=Path, help="the file to write when all runs are current")
     train.add_argument("--threads", type=int, default=1, help="threads of a run (default: 1)")
-    train.add_argument(
-        "--at-once", type=int, default=1, help="runs to train at a time (default: 1)"
-    )
+    train.add_argument("--at-once", type=int, default=1, help="processes at a time (default: 1)")
     train.add_argument("--device", default="auto", help="cpu, cuda or auto (default: auto)")
     train.add_argument(
         "--requeue",
@@ -71,24 +70,41 @@ def _train(options: argparse.Namespace) -> None:
     print(f"{len(stale)} of {len(runs)} runs are to be trained", file=sys.stderr, flush=True)
     if stale:
         _prepare_for(stale)
-        run_all(_fits(stale, options), len(stale), options.at_once, options.requeue)
+        together = _together(stale, options.device)
+        run_all(_fits(together, options), len(together), options.at_once, options.requeue)
     if options.record:
         write_json(options.record, {run.name: run.digest(data) for run in runs})
 
 
-def _fits(runs: Iterable[PlannedRun], options: argparse.Namespace) -> Iterator[Command]:
-    """The command of each run; what is left of an older version of a run is removed first."""
+def _together(runs: Sequence[PlannedRun], device: str) -> list[list[PlannedRun]]:
+    """What a process trains: on a GPU the runs of a pass, otherwise a single run."""
+    from directrank.study.specification import in_passes
+    from directrank.system.nodes import visible_gpus
+
+    # PyTorch is not asked, as no fork could use a GPU after that.
+    if not (device.startswith("cuda") or (device == "auto" and visible_gpus())):
+        return [[run] for run in runs]
+    named = {run.name: run for run in runs}
+    groups = in_passes({run.name: run.spec for run in runs})
+    return [[named[name] for name in group] for group in groups]
+
+
+def _fits(groups: Iterable[Sequence[PlannedRun]], options: argparse.Namespace) -> Iterator[Command]:
+    """The command of each group of runs; what is left of their older versions is removed first."""
     from directrank.study.results import SPECIFICATION
     from directrank.system.io import write_json
 
-    for run in runs:
-        folder = options.results / "runs" / run.name
-        if folder.exists():
-            shutil.rmtree(folder)
-        write_json(folder / SPECIFICATION, run.spec)
-        fit = ["fit", folder / SPECIFICATION, "--data", options.data, "--out", folder]
+    for runs in groups:
+        folders = [options.results / "runs" / run.name for run in runs]
+        for run, folder in zip(runs, folders, strict=True):
+            if folder.exists():
+                shutil.rmtree(folder)
+            write_json(folder / SPECIFICATION, run.spec)
+        fit = ["fit", *(folder / SPECIFICATION for folder in folders)]
+        fit += ["--data", options.data, "--out", *folders]
         fit += ["--threads", options.threads, "--device", options.device]
-        yield Command(run.name, fit, options.logs / f"{run.name}.log")
+        name = runs[0].name if len(runs) == 1 else f"{runs[0].name}-and-{len(runs) - 1}-others"
+        yield Command(name, fit, options.logs / f"{name}.log")
 
 
 def _prepare_for(runs: Iterable[PlannedRun]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from directrank.edition.plan import Study, runs_behind
+from directrank.study.specification import in_passes
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class RunBatch:
     Attributes:
         data: the key of the data set that they read.
         runs: their names.
-        is_long: whether it is a single run that is longer than a batch should be.
+        is_long: whether it is longer than a batch should be: a single run, or those of a pass.
     """
 
     data: str
@@ -29,17 +30,25 @@ def gpus(study: Study, run: str) -> int:
     return int(study.config["device"] == "cuda" and neural)
 
 
+def processes(study: Study, runs: Sequence[str]) -> list[list[str]]:
+    """The runs that each process of a batch trains: on a GPU those of a pass, otherwise one."""
+    if not any(gpus(study, run) for run in runs):
+        return [[run] for run in runs]
+    return in_passes({run: study.runs[run] for run in runs})
+
+
 def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str, RunBatch]:
     """The batches of a study by name, such as ``qin2010-ohsumed-f1-2``.
 
     The runs of a batch belong to the same papers and read the same fold, and either all use a GPU
     or none does. They are taken in the order of the plan, so that a changed run takes the place of
-    the old one and leaves the other batches as they are.
+    the old one and leaves the other batches as they are. What a GPU trains in one pass stays
+    together, however long it takes.
 
     Args:
         study: the plan.
         seconds: the predicted seconds of each run.
-        most: the most seconds of a batch of several runs.
+        most: the most seconds of a batch of several processes.
     """
     groups: dict[str, list[str]] = {}
     papers = _papers(study)
@@ -50,26 +59,33 @@ def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str
         groups.setdefault(group, []).append(run)
     result = {}
     for group, runs in groups.items():
-        for number, part in enumerate(_parts(runs, seconds, most), start=1):
-            is_long = seconds[part[0]] > most
+        together = processes(study, runs)
+        for number, part in enumerate(_parts(together, seconds, most), start=1):
+            is_long = sum(seconds[run] for run in part) > most
             result[f"{group}-{number}"] = RunBatch(study.run_data[part[0]], tuple(part), is_long)
     return result
 
 
-def _parts(runs: Sequence[str], seconds: Mapping[str, float], most: float) -> list[list[str]]:
-    """Runs in parts of at most ``most`` seconds; a longer run is a part of its own."""
+def _parts(
+    together: Sequence[Sequence[str]], seconds: Mapping[str, float], most: float
+) -> list[list[str]]:
+    """Runs, those of a process ``together``, in parts of at most ``most`` seconds.
+
+    A longer process is a part of its own.
+    """
     parts: list[list[str]] = []
     current: list[str] = []
     room = 0.0
-    for run in runs:
-        if seconds[run] > most:
-            parts.append([run])
+    for runs in together:
+        needed = sum(seconds[run] for run in runs)
+        if needed > most:
+            parts.append(list(runs))
             continue
-        if seconds[run] > room:
+        if needed > room:
             current, room = [], most
             parts.append(current)
-        current.append(run)
-        room -= seconds[run]
+        current.extend(runs)
+        room -= needed
     return parts
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank.data import catalog, fetch, prepared
-from directrank.edition.batches import RunBatch, batches, gpus
+from directrank.edition.batches import RunBatch, batches, gpus, processes
 from directrank.edition.compared import compared
 from directrank.edition.plan import Study, runs_behind
 from directrank.edition.progress import TrainingProgress
@@ -296,9 +296,12 @@ class Workflow:
         return gpus(self.study, self.batch(wildcards).runs[0])
 
     def batch_at_once(self, wildcards: Any) -> int:
-        """The number of runs that are trained at a time: as many as share a GPU, else one."""
-        runs = len(self.batch(wildcards).runs)
-        return min(self.config["fits_per_gpu"], runs) if self.batch_gpus(wildcards) else 1
+        """The number of processes at a time: as many as share a GPU, else one."""
+        if not self.batch_gpus(wildcards):
+            return 1
+        return min(
+            self.config["fits_per_gpu"], len(processes(self.study, self.batch(wildcards).runs))
+        )
 
     def batch_threads(self, wildcards: Any) -> int:
         """The threads of a batch."""

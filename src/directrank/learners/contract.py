@@ -7,14 +7,17 @@ trees and linear baselines share this form, so that runs treat them alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from directrank.lists.packed import RankedLists
+
+if TYPE_CHECKING:
+    from directrank.learners.neural.checkpoints import Checkpoints
 
 Progress = Callable[[int, int, str], None]
 """``progress(done, total, text)``, which reports the progress of a fit."""
@@ -62,6 +65,21 @@ class FitJob:
     threads: int
     device: str
     progress: Progress
+
+
+@dataclass(frozen=True)
+class Request:
+    """Fits of networks that a run asks for at once.
+
+    Attributes:
+        settings: of each fit ``model``, ``loss`` and ``training``, as in a run.
+        jobs: of each fit its run and trial.
+        checkpoints: the store of the run's unfinished work; None saves none.
+    """
+
+    settings: Sequence[Mapping[str, Any]]
+    jobs: Sequence[FitJob]
+    checkpoints: Checkpoints | None = None
 
 
 def history_row(

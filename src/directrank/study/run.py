@@ -1,14 +1,16 @@
-"""Execute a run: from prepared lists and a specification to tidy result files."""
+"""Execute runs: from prepared lists and specifications to tidy result files."""
 
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,9 +18,9 @@ import torch
 
 from directrank import learners
 from directrank.data import normalised, prepared, sample
-from directrank.learners.contract import FitJob, Fitted, Progress, Splits, no_progress
+from directrank.learners.contract import FitJob, Fitted, Progress, Request, Splits, no_progress
 from directrank.learners.devices import chosen_device
-from directrank.learners.neural.checkpoints import Checkpoints, Saved
+from directrank.learners.neural.checkpoints import Checkpoints, Saved, StoppedError
 from directrank.learners.neural.failures import NotFiniteError, keep_freed_memory
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
@@ -28,12 +30,14 @@ from directrank.study.results import MODELS, write_run
 from directrank.study.specification import (
     candidate_settings,
     candidates,
+    lists_of,
     run_name,
     streams_of,
     validate,
     with_settings,
 )
 from directrank.system import blas
+from directrank.system.errors import ConfigError
 from directrank.system.io import digest_of, write_bytes
 
 EVALUATED = ("vali", "test")
@@ -54,6 +58,24 @@ class Trial:
     history: list[dict[str, Any]]
     rows: list[dict[str, Any]]
     model: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class _How:
+    """How runs are executed; see :func:`execute`."""
+
+    threads: int = 1
+    device: str = "auto"
+    progress: Progress = no_progress
+    checkpoint_minutes: float = 10.0
+    stop: Callable[[], str | None] = lambda: None
+
+
+_Steps: TypeAlias = Generator[Request, list[Fitted], None]
+"""A run under way: it asks for fits of networks, and is given them or an error."""
+
+#: What a call of the neural learner gives for each request: its fits, or why there are none.
+_Answer: TypeAlias = list[Fitted] | Exception
 
 
 def execute(
@@ -85,47 +107,154 @@ def execute(
     Raises:
         ConfigError, DataError, TrainingError: the message says what to do about it.
     """
-    validate(spec, by_library=True)
-    began = time.time()
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(threads)
-    device = chosen_device(device)
-    name = run_name(spec)
-    splits, origin = load_splits(spec, data)
+    fit = learners.get(spec["learner"]).load()
+
+    def answers(splits: Splits, requests: Sequence[Request]) -> list[_Answer]:
+        (request,) = requests
+        try:
+            return [fit(splits, request.settings, request.jobs, request.checkpoints)]
+        except NotFiniteError as error:
+            return [error]
+
+    how = _How(threads, device, progress, checkpoint_minutes, stop)
+    (error,) = _executed([(spec, Path(out))], data, how, answers)
+    if error is not None:
+        raise error
+
+
+def execute_together(
+    runs: Sequence[tuple[Mapping[str, Any], str | Path]],
+    data: str | Path,
+    *,
+    threads: int = 1,
+    device: str = "auto",
+    progress: Progress = no_progress,
+    checkpoint_minutes: float = 10.0,
+    stop: Callable[[], str | None] = lambda: None,
+) -> list[Exception | None]:
+    """Execute runs of networks on the same lists, which a GPU trains in as few passes as possible.
+
+    Each has its own results and checkpoints, from which it can also be resumed alone, and fails
+    alone. On a CPU the results are the bytes that :func:`execute` gives.
+
+    Args:
+        runs: specification and result folder of each.
+        data, threads, device, checkpoint_minutes, stop: see :func:`execute`.
+        progress: that of all runs together.
+
+    Returns:
+        For each run why it failed, or None.
+
+    Raises:
+        ConfigError: there is no such device, or the runs cannot be trained together.
+        DataError: the data cannot be read.
+        TrainingError: ``stop`` asked for the end.
+    """
+    from directrank.learners.neural.fit import fit_together
+
+    first = lists_of(runs[0][0])
+    if any(spec["learner"] != "neural" or lists_of(spec) != first for spec, _ in runs):
+        raise ConfigError("only networks on the same lists are trained together", "name one run")
+
+    def answers(splits: Splits, requests: Sequence[Request]) -> list[_Answer]:
+        try:
+            return list(fit_together(splits, requests))
+        except StoppedError:
+            raise
+        except Exception as error:
+            if len(requests) == 1:
+                return [error]
+            said = f"{type(error).__name__}: {error}"
+            print(f"{said}\nEach run is now trained alone.", file=sys.stderr, flush=True)
+            return [answer for request in requests for answer in answers(splits, [request])]
+
+    how = _How(threads, device, progress, checkpoint_minutes, stop)
+    return _executed([(spec, Path(out)) for spec, out in runs], data, how, answers)
+
+
+def _executed(
+    runs: Sequence[tuple[Mapping[str, Any], Path]],
+    data: str | Path,
+    how: _How,
+    answers: Callable[[Splits, Sequence[Request]], Sequence[_Answer]],
+) -> list[Exception | None]:
+    """Execute runs on the same lists; why each failed, or None.
+
+    Args:
+        runs: specification and result folder of each.
+        data: the prepared data set's folder.
+        how: as :func:`execute` is told.
+        answers: fits what runs ask for at a time.
+    """
+    for spec, _ in runs:
+        validate(spec, by_library=True)
+    torch.set_num_threads(how.threads)
+    how = replace(how, device=chosen_device(how.device))
+    splits, origin = load_splits(runs[0][0], data)
     keep_freed_memory()
+    blas.libraries().limit(limits=how.threads)
+    steps = [_steps(spec, splits, origin, out, how) for spec, out in runs]
+    errors: list[Exception | None] = [None] * len(runs)
+    asked: dict[int, Request] = {}
+
+    def go_on(number: int, advance: Callable[[], Request]) -> None:
+        try:
+            asked[number] = advance()
+        except StopIteration:
+            pass
+        except Exception as error:
+            errors[number] = error
+
+    for number, run in enumerate(steps):
+        go_on(number, partial(next, run))
+    while asked:
+        now = dict(asked)
+        asked.clear()
+        for number, answer in zip(now, answers(splits, list(now.values())), strict=True):
+            if isinstance(answer, Exception):
+                go_on(number, partial(steps[number].throw, answer))
+            else:
+                go_on(number, partial(steps[number].send, answer))
+    return errors
+
+
+def _steps(
+    spec: Mapping[str, Any], splits: Splits, origin: Mapping[str, Any], out: Path, how: _How
+) -> _Steps:
+    """Execute a run; ``origin`` has the facts about the data for its record."""
+    began = time.time()
+    out.mkdir(parents=True, exist_ok=True)
     checkpoints = Checkpoints(
         out.with_name(out.name + ".checkpoint"),
-        _checkpoint_key(spec, origin["digest"], threads, device),
-        checkpoint_minutes,
-        stop,
+        _checkpoint_key(spec, origin["digest"], how.threads, how.device),
+        how.checkpoint_minutes,
+        how.stop,
     )
 
     def job(trial: int, report: Progress) -> FitJob:
-        return FitJob(streams_of(spec), trial, spec["selection"], threads, device, report)
+        return FitJob(streams_of(spec), trial, spec["selection"], how.threads, how.device, report)
 
     learner = learners.get(spec["learner"])
-    fit = learner.load()
-    blas.libraries().limit(limits=threads)
     try:
         if learner.neural:
-            trials, grids = _together(spec, splits, fit, job, checkpoints, progress)
+            trials, grids = yield from _together(spec, splits, job, checkpoints, how.progress)
         else:
-            trials, grids = list(_trials(spec, splits, fit, job, checkpoints, progress)), {}
+            fit, grids = learner.load(), {}
+            trials = list(_trials(spec, splits, fit, job, checkpoints, how.progress))
     except NotFiniteError as error:
         raise error.written_to(out / "not_finite.safetensors") from error
     for number, trial in enumerate(trials):
         for suffix, content in trial.model.items():
             write_bytes(out / MODELS / f"{number}{suffix}", content)
     record = {
-        "name": name,
+        "name": run_name(spec),
         "spec": dict(spec),
-        "data": origin,
+        "data": dict(origin),
         "code": run_digest(spec),
         "seeds": f"directrank.system.seeds.derive_seed of '{streams_of(spec)}', trial and purpose",
         "environment": environment(),
-        "threads": threads,
-        "device": device,
+        "threads": how.threads,
+        "device": how.device,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": time.time() - began,
     }
@@ -183,12 +312,11 @@ def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: st
 def _together(
     spec: Mapping[str, Any],
     splits: Splits,
-    fit: Callable[..., list[Fitted]],
     job: Callable[[int, Progress], FitJob],
     checkpoints: Checkpoints,
     progress: Progress,
-) -> tuple[list[Trial], dict[str, Any]]:
-    """Fit all trials and candidates of the run in one call, and one more each time a grid grows.
+) -> Generator[Request, list[Fitted], tuple[list[Trial], dict[str, Any]]]:
+    """Ask for all trials and candidates of the run at once, and for more each time a grid grows.
 
     Returns:
         The trials, and of each setting that grows what the record has of its grid.
@@ -198,24 +326,26 @@ def _together(
     fitted: list[list[Fitted]] = [[] for _ in range(spec["trials"])]
     on_vali: list[list[float]] = [[] for _ in range(spec["trials"])]
 
-    def train(some: Sequence[Settings], part: Checkpoints) -> None:
+    def train(
+        some: Sequence[Settings], part: Checkpoints
+    ) -> Generator[Request, list[Fitted], None]:
         jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in some]
         settings = [with_settings(base, own) for _ in range(spec["trials"]) for own in some]
-        every = fit(splits, settings, jobs, part)
+        every = yield Request(settings, jobs, part)
         for trial in range(spec["trials"]):
             own = every[trial * len(some) : (trial + 1) * len(some)]
             fitted[trial] += own
             on_vali[trial] += [_vali_metric(spec, one, splits.vali) for one in own]
         grid.tried += some
 
-    train(candidate_settings(spec), checkpoints)
+    yield from train(candidate_settings(spec), checkpoints)
     for number in itertools.count(1):
         means = np.mean(on_vali, axis=0).tolist()
         further = grid.further(means)
         if not further:
             break
         try:
-            train(further, checkpoints.of(f"growth-{number:02d}"))
+            yield from train(further, checkpoints.of(f"growth-{number:02d}"))
         except NotFiniteError as error:
             grid.close(means, further, error.what)
     trials = [

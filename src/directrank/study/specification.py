@@ -21,6 +21,10 @@ from directrank.system.schema import check, package_schema, suggest
 #: Sections that only neural learners read.
 NEURAL_SECTIONS = ("loss", "training")
 
+#: What decides which lists a run is trained and evaluated on.
+OF_LISTS = ("data", "fold", "normalisation", "filter", "train_on", "sample", "train_queries",
+            "vali_queries")  # fmt: skip
+
 
 def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = False) -> None:
     """Raise :class:`ConfigError` if ``spec`` is not a run that can be trained.
@@ -138,6 +142,26 @@ def streams_of(spec: Mapping[str, Any]) -> str:
     fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
     repeat = f"-repeat{spec['repeat']}" if "repeat" in spec else ""
     return f"{spec['data']['name']}{fold}{repeat}"
+
+
+def lists_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a run's specification that decides on its lists (:data:`OF_LISTS`)."""
+    return {key: spec[key] for key in OF_LISTS if key in spec}
+
+
+def in_passes(specs: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Names of runs in groups that a GPU can train in one pass, in the order of their first.
+
+    These are networks on the same lists. Any other run is a group of its own.
+
+    Args:
+        specs: name → specification.
+    """
+    groups: dict[str, list[str]] = {}
+    for name, spec in specs.items():
+        key = digest_of(lists_of(spec)) if spec["learner"] == "neural" else name
+        groups.setdefault(key, []).append(name)
+    return list(groups.values())
 
 
 def _check_nothing_is_chosen(spec: Mapping[str, Any], where: str) -> None:

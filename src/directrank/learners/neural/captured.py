@@ -131,7 +131,7 @@ class CapturedSteps:
         G, B = queries.shape
         totals = lengths.sum(1)
         N = _rounded_up(int(totals.max()), self.largest[0])
-        longest = min(_power_of_two(int(lengths.max())), _power_of_two(self.largest[1]))
+        longest = min(power_of_two(int(lengths.max())), power_of_two(self.largest[1]))
         key = G, B, N, longest
         known = key in self._graphs
         if not known:
@@ -176,10 +176,10 @@ class CapturedSteps:
 
 def _rounded_up(number: int, largest: int) -> int:
     """A number of documents rounded up to one of about :data:`SIZES`."""
-    unit = max(_power_of_two(largest) // SIZES, LEAST)
+    unit = max(power_of_two(largest) // SIZES, LEAST)
     return -(-number // unit) * unit
 
 
-def _power_of_two(number: int) -> int:
+def power_of_two(number: int) -> int:
     """The least power of two that is as large."""
     return 1 << max(number - 1, 0).bit_length()

@@ -1,13 +1,14 @@
 """The neural learner: trains many models of one shape together.
 
-The models of a call are the trials, tuning candidates and random restarts of one run. Each has its
-own parameters, learning rate, random streams, early stopping and result, which are the same as if
-it were trained alone.
+The models of a call are the trials, tuning candidates and random restarts of one run or, on a GPU,
+of several. Each has its own parameters, learning rate, random streams, early stopping and result,
+which are the same as if it were trained alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import torch
 from safetensors.torch import save as serialise
 
 from directrank import models
-from directrank.learners.contract import FitJob, Fitted, Splits
-from directrank.learners.neural.checkpoints import Checkpoints
-from directrank.learners.neural.failures import naming_memory
+from directrank.learners.contract import FitJob, Fitted, Request, Splits
+from directrank.learners.neural import stacking
+from directrank.learners.neural.checkpoints import Checkpoints, Saved
+from directrank.learners.neural.failures import NotFiniteError, naming_memory
 from directrank.learners.neural.members import Member, Trained
 from directrank.learners.neural.precision import weight_type
 from directrank.learners.neural.scoring import score
-from directrank.learners.neural.stack import Stack
+from directrank.learners.neural.stack import OWN, Stack, position
 from directrank.lists.packed import RankedLists
 from directrank.system import schema
 from directrank.system.io import digest_of, write_bytes
@@ -52,20 +54,63 @@ def fit_many(
         ConfigError: the settings are not valid.
         TrainingError: the loss is not finite, memory ran out, or a signal asked for an end.
     """
-    stacks = list(_stacks(settings, jobs))
-    trained: dict[int, list[Trained]] = {}
-    wasted: dict[int, float] = {}
-    for number, (model, training, members) in enumerate(stacks):
-        job = jobs[members[0].job]
-        with naming_memory(f"setting up a stack of {len(members)}", "lower training.stack"):
-            stack = kind(data, model, training, members, job.selection, torch.device(job.device))
+    (fitted,) = fit_together(data, [Request(settings, jobs, checkpoints)], kind)
+    if isinstance(fitted, NotFiniteError):
+        raise fitted
+    return fitted
+
+
+def fit_together(
+    data: Splits, requests: Sequence[Request], kind: type[Stack] = Stack
+) -> list[list[Fitted] | NotFiniteError]:
+    """Train what several runs on the same data ask for, on a GPU in as few passes as possible.
+
+    Args:
+        data: the splits.
+        requests: of each run.
+        kind: the class that trains a stack.
+
+    Returns:
+        For each request what :func:`fit_many` returns, or why the loss of its run is not finite,
+        which changes nothing for the others.
+
+    Raises:
+        ConfigError: the settings are not valid.
+        TrainingError: memory ran out, or a signal asked for an end.
+    """
+    stacks = _stacks(data, requests)
+    trained: dict[tuple[int, int], list[Trained]] = {}
+    wasted: dict[tuple[int, int], float] = {}
+    failed: dict[int, NotFiniteError] = {}
+    for number, planned in enumerate(stacks):
+        job, training = planned.job, planned.training
         progress = _part_of(job, number, len(stacks), training["max_epochs"])
-        for result in _trained(stack, f"stack-{number:03d}", checkpoints, progress):
-            trained.setdefault(result.member.job, []).append(result)
-            wasted[result.member.job] = stack.wasted_pairs
+        for members, saved in _resumed(planned, requests, failed):
+            with naming_memory(f"setting up a stack of {len(members)}", "lower training.stack"):
+                device = torch.device(job.device)
+                stack = kind(data, planned.model, training, members, job.selection, device)
+            parts = {
+                request: _Part(stack.members_of(request), store, planned.parts[request])
+                for request in saved
+                if (store := requests[request].checkpoints) is not None
+            }
+            try:
+                results = _trained(stack, parts, saved, progress)
+            except NotFiniteError:
+                results = []
+            failed |= stack.failed
+            for result in results:
+                place = result.member.request, result.member.job
+                trained.setdefault(place, []).append(result)
+                wasted[place] = stack.wasted_pairs
     return [
-        _fitted(trained[number], settings[number], data.train.n_features, job, wasted[number])
-        for number, job in enumerate(jobs)
+        failed[place]
+        if place in failed
+        else [
+            _fitted(trained[place, n], own, data.train.n_features, job, wasted[place, n])
+            for n, (own, job) in enumerate(zip(request.settings, request.jobs, strict=True))
+        ]
+        for place, request in enumerate(requests)
     ]
 
 
@@ -74,60 +119,142 @@ def complete(training: Mapping[str, Any]) -> dict[str, Any]:
     return schema.complete(training, package_schema("run")["properties"]["training"], "training")
 
 
-def _stacks(
-    settings: Sequence[Mapping[str, Any]], jobs: Sequence[FitJob]
-) -> list[tuple[Mapping[str, Any], dict[str, Any], list[Member]]]:
-    """The model, training and members of each stack.
+@dataclass(frozen=True)
+class _Planned:
+    """A stack that is to be trained.
 
-    A stack has models whose settings differ only in the loss and the learning rate; those with the
-    same random streams are neighbours.
+    Attributes:
+        model: its scorer.
+        training: complete settings, of the first of its members.
+        job: of the first of its members.
+        members: its models; those with the same random streams are neighbours.
+        parts: request → the name of its part of the run's checkpoint.
     """
-    shapes: dict[str, tuple[Mapping[str, Any], dict[str, Any], list[Member]]] = {}
-    for number, (setting, job) in enumerate(zip(settings, jobs, strict=True)):
-        training = complete(setting["training"])
-        rate = training["optimizer"]["lr"]
-        same = {**training, "optimizer": {**training["optimizer"], "lr": None}}
-        shape = digest_of([setting["model"], same])
-        _, _, members = shapes.setdefault(shape, (setting["model"], training, []))
-        members += [
-            Member(number, job.streams, job.trial, restart, setting["loss"], rate)
-            for restart in range(training["restarts"])
-        ]
+
+    model: Mapping[str, Any]
+    training: Mapping[str, Any]
+    job: FitJob
+    members: list[Member]
+    parts: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a run has in a stack.
+
+    Attributes:
+        numbers: the positions of its results.
+        store: its checkpoints.
+        name: that of the part.
+    """
+
+    numbers: Sequence[int]
+    store: Checkpoints
+    name: str
+
+
+def _stacks(data: Splits, requests: Sequence[Request]) -> list[_Planned]:
+    """What is trained in one pass each.
+
+    The models of a stack have one shape. On a CPU they belong to one run and differ only in the
+    loss and the learning rate; on a GPU they may also differ in the settings in :data:`OWN` and
+    belong to different runs, because small steps leave most of it idle.
+    """
+    shapes: dict[str, list[tuple[FitJob, Mapping[str, Any], Member]]] = {}
+    for place, request in enumerate(requests):
+        for number, (setting, job) in enumerate(zip(request.settings, request.jobs, strict=True)):
+            training = complete(setting["training"])
+            members = [
+                Member(place, number, job.streams, job.trial, restart, setting["loss"], training)
+                for restart in range(training["restarts"])
+            ]
+            shape = _shape(data, place, setting, training, job)
+            shapes.setdefault(shape, []).extend((job, setting["model"], m) for m in members)
     stacks = []
-    for model, training, members in shapes.values():
-        members.sort(key=lambda member: member.drawing)
-        size = training["stack"] or len(members)
-        stacks += [(model, training, members[i : i + size]) for i in range(0, len(members), size)]
+    parts_of = dict.fromkeys(range(len(requests)), 0)
+    for group in shapes.values():
+        group.sort(key=lambda entry: entry[2].drawing)
+        job, model, first = group[0]
+        losses = [member.loss for *_, member in group]
+        size = stacking.models_at_once(data, model, losses, first.training, job.device)
+        for begin in range(0, len(group), size):
+            members = [member for *_, member in group[begin : begin + size]]
+            parts = {}
+            for place in sorted({member.request for member in members}):
+                parts[place] = f"stack-{parts_of[place]:03d}"
+                parts_of[place] += 1
+            job, _, first = group[begin]
+            stacks.append(_Planned(model, first.training, job, members, parts))
     return stacks
+
+
+def _shape(
+    data: Splits,
+    place: int,
+    setting: Mapping[str, Any],
+    training: Mapping[str, Any],
+    job: FitJob,
+) -> str:
+    """A name that is the same for models that can be in one stack."""
+    same = {**training, "optimizer": {**training["optimizer"], "lr": None}}
+    if not stacking.across_runs(job.device):
+        return digest_of([place, setting["model"], same])
+    lengths = data.train.lengths
+    flat = stacking.takes_flat_lists(setting["loss"], training["dtype"], lengths, job.device)
+    same = {name: value for name, value in same.items() if name not in OWN}
+    return digest_of([setting["model"], same, job.selection, flat])
+
+
+def _resumed(
+    planned: _Planned, requests: Sequence[Request], failed: Mapping[int, NotFiniteError]
+) -> Iterator[tuple[list[Member], dict[int, Saved | None]]]:
+    """Members of a stack that can be trained together, and what was saved of each request.
+
+    Usually these are all members. After runs of it were interrupted at different steps, or when
+    some are new, they are as many groups.
+    """
+    groups: dict[Any, dict[int, Saved | None]] = {}
+    for request, name in planned.parts.items():
+        store = requests[request].checkpoints
+        saved = None if store is None or request in failed else store.load(name)
+        own = sum(member.request == request for member in planned.members)
+        if saved is not None and len(saved.record["results"]) != own:
+            saved = None  # the runs were divided into other stacks
+        groups.setdefault(saved and position(saved), {})[request] = saved
+    for group in groups.values():
+        members = [member for member in planned.members if member.request in group.keys() - failed]
+        if members:
+            yield members, {request: group[request] for request in {m.request for m in members}}
 
 
 def _trained(
     stack: Stack,
-    part: str,
-    checkpoints: Checkpoints | None,
+    parts: Mapping[int, _Part],
+    saved: Mapping[int, Saved | None],
     progress: Callable[[int, str], None],
 ) -> list[Trained]:
-    """Train a stack, resuming from its checkpoint, and save one now and then."""
-    if checkpoints is None:
-        return stack.train(lambda: None, progress)
+    """Train a stack, resuming from its checkpoints, and save some now and then."""
 
     def save() -> None:
-        state = stack.saved()
-        checkpoints.save(part, state.tensors, state.record)
+        for request, part in parts.items():
+            if request not in stack.failed:
+                state = stack.saved(part.numbers)
+                part.store.save(part.name, state.tensors, state.record)
 
     def step_done() -> None:
-        if checkpoints.due():
+        if any(part.store.due() for part in parts.values()):
             save()
-            checkpoints.end_if_asked(stack.where)
+            for part in parts.values():
+                part.store.end_if_asked(stack.where)
 
-    saved = checkpoints.load(part)
-    if saved is not None:
-        stack.restore(saved)
+    found = [(part.numbers, state) for r, part in parts.items() if (state := saved[r]) is not None]
+    if found:
+        stack.restore(found)
     begun_at = stack.epoch
     trained = stack.train(step_done, progress)
     if stack.epoch > begun_at:
         save()
-    return trained
+    return [result for result in trained if result.member.request not in stack.failed]
 
 
 def _fitted(

@@ -16,28 +16,36 @@ from directrank.system.seeds import derive_seed, numpy_stream
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a stack: a restart of a candidate of a trial.
+    """One model of a stack: a restart of a candidate of a trial of a run.
 
     Attributes:
-        job: position of the candidate in the call.
+        request: position of the run's request in the call.
+        job: position of the candidate in the request.
         streams, trial, restart: the names from which its random numbers are derived; see
             :class:`directrank.learners.contract.FitJob`.
         loss: the name and hyper-parameters of its loss.
-        rate: its learning rate before any schedule.
+        training: its complete training settings.
     """
 
+    request: int
     job: int
     streams: str
     trial: int
     restart: int
     loss: Mapping[str, Any]
-    rate: float
+    training: Mapping[str, Any]
+
+    @property
+    def rate(self) -> float:
+        """Its learning rate before any schedule."""
+        return float(self.training["optimizer"]["lr"])
 
     @property
     def drawing(self) -> tuple[str | int, ...]:
         """The names of its random numbers, without the purpose.
 
-        Candidates of one trial share them, so that they differ only in their settings.
+        Candidates of one trial share them, so that they differ only in their settings, and so do
+        runs on the same data.
         """
         return (self.streams, self.trial, self.restart)
 
@@ -79,18 +87,20 @@ class Trained:
     objective: float = float("nan")
     pace: Pace = field(default_factory=Pace)
 
+    @property
+    def over(self) -> bool:
+        """Whether it is not trained any further."""
+        return self.finished or self.epochs >= self.member.training["max_epochs"]
+
 
 #: The attributes of :class:`Trained` that are plain numbers.
 PLAIN = ("history", "best_epoch", "best_metric", "epochs", "finished", "objective")
 
 
 def rows_of(members: Sequence[Member]) -> list[list[int]]:
-    """Positions of neighbours with the same streams; single ones if their numbers differ."""
+    """Positions of neighbours with the same streams."""
     numbered = enumerate(members)
-    rows = [
+    return [
         [number for number, _ in group]
         for _, group in groupby(numbered, key=lambda item: item[1].drawing)
     ]
-    if len({len(row) for row in rows}) > 1:
-        return [[number] for number in range(len(members))]
-    return rows

@@ -30,12 +30,20 @@ from directrank.lists.devices import on_device, reading
 from directrank.lists.documents import Documents
 from directrank.lists.draws import Counters
 from directrank.lists.flat import PaddingNeededError
-from directrank.lists.packed import concatenated_ranges
+from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.metrics.packed import Evaluator
 from directrank.system.seeds import torch_stream
 
 #: Splits that may choose the epoch, in words.
 SPLITS = {"vali": "validation", "test": "test"}
+
+#: Training settings in which the models of a stack may differ, beside the learning rate.
+OWN = ("schedule", "restart_after", "max_epochs", "patience", "keep", "tolerance", "restarts",
+       "monitor")  # fmt: skip
+
+#: As long as more of its models than this are in training, a stack keeps those that have finished
+#: if its steps are captured: what they still cost is less than to capture all steps again.
+WORTH_KEEPING = 0.5
 
 MEMORY_REMEDY = "lower training.batch_queries, training.max_documents or training.stack"
 
@@ -65,12 +73,15 @@ class Stack:
 
     Models that draw the same queries are neighbours and share their documents; G such rows make up
     the stack. A model leaves it when it has finished, or, if its scorer computes the models of a
-    row in one product, when the whole row has.
+    row in one product, when the whole row has, or, if steps are captured, when many have.
+
+    A run of which a model's loss is not finite has failed, and the models of other runs go on.
 
     Args:
         data: the splits.
         model_settings: the scorer and its settings.
-        training: complete training settings; the learning rate is each member's own.
+        training: complete training settings, of which those in :data:`OWN` and the learning rate
+            are each member's own.
         members: the models; those with the same streams are neighbours.
         selection: the metric that chooses the epoch, on the split ``training["select_on"]``.
         device: where to train.
@@ -93,6 +104,8 @@ class Stack:
         precision.check(training["precision"], training["dtype"], device)
         self.results = [Trained(member) for member in members]
         self.rows = rows_of(members)
+        #: Request → why its run has failed.
+        self.failed: dict[int, NotFiniteError] = {}
         self.epoch = 0
         self.under_way: UnderWay | None = None
         self.feeder = Feeder(
@@ -129,30 +142,44 @@ class Stack:
             step_done: called after each step, when the stack can be saved.
             progress: called after each epoch with its number and a line of text.
         """
-        while self.rows and self.epoch < self.training["max_epochs"]:
+        while self.rows:
             losses = self._epoch(step_done)
             self._close_epoch(losses)
             best = max(result.best_metric for result in self.results)
             progress(self.epoch, f"best {SPLITS[self.training['select_on']]} metric {best:.4f}")
-        if self.training["restarts"] > 1:
-            self._final_objectives()
+        self._final_objectives()
         return self.results
 
-    def saved(self) -> Saved:
-        """All that decides how training goes on, for :meth:`restore`; tensors are not copied."""
+    def members_of(self, request: int) -> list[int]:
+        """The positions of the results that belong to a request."""
+        return [n for n, result in enumerate(self.results) if result.member.request == request]
+
+    def saved(self, numbers: Sequence[int]) -> Saved:
+        """All that decides how the results at these positions go on, for :meth:`restore`.
+
+        Tensors of the whole stack are not copied.
+        """
+        place_of = {number: place for place, number in enumerate(numbers)}
+        models = [model for model, number in enumerate(self.active) if number in place_of]
+        whole = len(models) == len(self.active)
+
+        def own(value: Any) -> Any:
+            return value if whole else value[models]
+
         tensors: dict[str, Tensor] = {}
-        if self.rows:
-            tensors |= {f"model.{name}": value for name, value in self.model.state_dict().items()}
-            memory = self.optimiser.memory()
-            tensors |= {f"memory.{name}": value for name, value in memory.items()}
+        if models:
+            state, memory = self.model.state_dict(), self.optimiser.memory()
+            tensors |= {f"model.{name}": own(value) for name, value in state.items()}
+            tensors |= {f"memory.{name}": own(value) for name, value in memory.items()}
         results = []
-        for number, result in enumerate(self.results):
-            tensors |= {f"kept.{number}.{name}": value for name, value in result.state.items()}
+        for number, place in place_of.items():
+            result = self.results[number]
+            tensors |= {f"kept.{place}.{name}": value for name, value in result.state.items()}
             plain = {key: getattr(result, key) for key in PLAIN}
             results.append({**plain, "pace": asdict(result.pace), "state": list(result.state)})
         record: dict[str, Any] = {
             "epoch": self.epoch,
-            "rows": self.rows,
+            "active": [place_of[number] for number in self.active if number in place_of],
             "results": results,
             "pairs": self.pairs,
             "under_way": None,
@@ -160,31 +187,57 @@ class Stack:
         now = self.under_way
         if now is not None:
             if now.before is not None:
-                tensors["before"] = now.before
-            record["under_way"] = {"step": now.step, "total": now.total, "seconds": now.seconds}
+                tensors["before"] = own(now.before)
+            record["under_way"] = {
+                "step": now.step,
+                "total": own(now.total),
+                "seconds": now.seconds,
+            }
         return Saved(tensors, record)
 
-    def restore(self, saved: Saved) -> None:
-        """Become what another stack of the same arguments was when it was saved."""
-        tensors, record = saved.tensors, saved.record
-        self.epoch = record["epoch"]
-        self.rows = record["rows"]
-        for number, (result, entry) in enumerate(zip(self.results, record["results"], strict=True)):
-            for key in PLAIN:
-                setattr(result, key, entry[key])
-            result.pace = Pace(**entry["pace"])
-            result.state = {name: tensors[f"kept.{number}.{name}"] for name in entry["state"]}
-        self.pairs[:] = record["pairs"]
-        if self.rows:
-            self._rebuild(_below("model.", tensors), _below("memory.", tensors))
-        now = record["under_way"]
-        self.under_way = now and UnderWay(
-            self._order(),
-            now["step"],
-            np.array(now["total"]),
-            tensors["before"].to(self.device) if "before" in tensors else None,
-            now["seconds"],
-        )
+    def restore(self, parts: Sequence[tuple[Sequence[int], Saved]]) -> None:
+        """Become a stack that goes on from what was saved of others.
+
+        Args:
+            parts: positions of the results, and what :meth:`saved` gave for them, all of which are
+                equally far (:func:`position`).
+        """
+        active: list[int] = []
+        for numbers, saved in parts:
+            tensors, record = saved.tensors, saved.record
+            for place, (number, entry) in enumerate(zip(numbers, record["results"], strict=True)):
+                result = self.results[number]
+                for key in PLAIN:
+                    setattr(result, key, entry[key])
+                result.pace = Pace(**entry["pace"])
+                result.state = {name: tensors[f"kept.{place}.{name}"] for name in entry["state"]}
+            active += [numbers[place] for place in record["active"]]
+        # Parts of one stack have them all; of several, those of one give the share of padding.
+        self.pairs[:] = np.max([saved.record["pairs"] for _, saved in parts], axis=0)
+        self.epoch = parts[0][1].record["epoch"]
+        in_training = set(active)
+        self.rows = [own for row in self.rows if (own := [n for n in row if n in in_training])]
+        if not self.rows:
+            return
+        order = np.argsort(active)
+        with_models = [saved for _, saved in parts if saved.record["active"]]
+
+        def joined(prefix: str) -> dict[str, Tensor]:
+            each = [_below(prefix, saved.tensors) for saved in with_models]
+            return {name: torch.cat([own[name] for own in each])[order] for name in each[0]}
+
+        self._rebuild(joined("model."), joined("memory."))
+        now = [saved.record["under_way"] for saved in with_models]
+        if now[0] is not None:
+            total = np.concatenate([each["total"] for each in now])[order]
+            before = joined("before").get("")
+            self.under_way = UnderWay(
+                self._order(),
+                now[0]["step"],
+                total,
+                None if before is None else before.to(self.device),
+                now[0]["seconds"],
+            )
 
     @property
     def where(self) -> str:
@@ -201,7 +254,7 @@ class Stack:
 
     def _set_up(self, model: nn.Module) -> None:
         """Everything that has a leading dimension M or depends on it, for the active models."""
-        members = [self.results[number].member for number in self.active]
+        members = self._members
         self.model = model.to(self.device, self.dtype)
         self.parameters = list(self.model.parameters())
         self.optimiser = optimisers.build(self.training["optimizer"], self.parameters)
@@ -231,7 +284,8 @@ class Stack:
         size = self.training["batch_queries"]
         n_queries = self.data.train.n_queries
         if self.under_way is None:
-            before = _flat(self.parameters) if self.training["tolerance"] else None
+            tolerant = any(member.training["tolerance"] for member in self._members)
+            before = _flat(self.parameters) if tolerant else None
             self.under_way = UnderWay(self._order(), 0, np.zeros(len(self.active)), before)
         now = self.under_way
         steps = -(-n_queries // size)
@@ -262,9 +316,15 @@ class Stack:
         return self.epoch * -(-self.data.train.n_queries // self.training["batch_queries"]) + step
 
     @property
+    def _members(self) -> list[Member]:
+        """The members whose models are in training, in their order."""
+        return [self.results[number].member for number in self.active]
+
+    @property
     def _shared(self) -> bool:
         """Whether the models of a row are computed in one product, so that they leave together."""
-        return getattr(self.model, "shares_documents", False)
+        equal = len({len(row) for row in self.rows}) == 1
+        return equal and getattr(self.model, "shares_documents", False)
 
     def _threads(self) -> AbstractContextManager[None]:
         """Within it PyTorch keeps to one thread where compiled loops do most of a step."""
@@ -289,7 +349,7 @@ class Stack:
                 doing = f"training on batches of {queries[0].size} queries"
                 with naming_memory(doing, MEMORY_REMEDY):
                     objectives = self.captured.run(queries, self._number(first), self._drawn)
-                if np.isfinite(objectives).all():
+                if np.isfinite(objectives[:, self._unfinished]).all():
                     return objectives
             except PaddingNeededError:  # a loss has no kernel for flat lists on this device
                 self.captured = None
@@ -416,31 +476,39 @@ class Stack:
             moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
         active = self.active
         seconds = (ended.seconds + time.perf_counter() - began) / len(active)
-        over = self.epoch == self.training["max_epochs"]
         trained = []
         for model, number in enumerate(active):
             result = self.results[number]
-            if result.finished:
+            if result.over:
                 continue
-            converged = moved is not None and moved[model] <= self.training["tolerance"]
+            training = result.member.training
+            converged = moved is not None and moved[model] <= training["tolerance"]
             own = {column: float(values[model]) for column, values in metrics.items()}
             self._note(result, float(losses[model]), own, seconds, converged)
             trained.append((model, result))
-            last = result.finished or over
-            if result.best_epoch == self.epoch if self.training["keep"] == "best" else last:
+            best = training["keep"] == "best"
+            if result.best_epoch == self.epoch if best else result.over:
                 result.state = _state_of(self.model, model)
         self._monitor(trained)
         self._restart(trained)
-        self.rows = [left for row in self.rows if (left := self._left_of(row))]
+        self.rows = self._left()
         if len(self.active) < len(active):
             self._leave(active)
-        elif self.training["schedule"] or self.training["restart_after"]:
+        elif any(m.training["schedule"] or m.training["restart_after"] for m in self._members):
             self._set_rates()
 
-    def _left_of(self, row: Sequence[int]) -> list[int]:
-        """The models of a row that stay in the stack."""
-        left = [number for number in row if not self.results[number].finished]
-        return list(row) if left and self._shared else left
+    def _left(self) -> list[list[int]]:
+        """The models of each row that stay in the stack."""
+        left = [[number for number in row if not self.results[number].over] for row in self.rows]
+        if self.captured is not None and sum(map(len, left)) > WORTH_KEEPING * len(self.active):
+            return self.rows
+        pairs = zip(self.rows, left, strict=True)
+        return [row if self._shared else own for row, own in pairs if own]
+
+    @property
+    def _unfinished(self) -> list[int]:
+        """The models in training that have not finished."""
+        return [model for model, n in enumerate(self.active) if not self.results[n].over]
 
     def _note(
         self,
@@ -452,42 +520,48 @@ class Stack:
     ) -> None:
         """Add an epoch to the history of a model, and decide whether it was the last."""
         result.epochs = self.epoch
-        value = metrics[f"{self.training['select_on']}_metric"]
+        training = result.member.training
+        value = metrics[f"{training['select_on']}_metric"]
         if value > result.best_metric:
             result.best_metric, result.best_epoch = value, self.epoch
         result.history.append(
             {"epoch": self.epoch, "train_loss": loss, **metrics, "seconds": seconds}
         )
-        result.pace.after_epoch(loss, self.training["schedule"])
-        patience = self.training["patience"]
+        result.pace.after_epoch(loss, training["schedule"])
+        patience = training["patience"]
         stale = patience is not None and self.epoch - result.best_epoch >= patience
         result.finished = converged or stale
 
     def _monitor(self, trained: Sequence[tuple[int, Trained]]) -> None:
         """Add the quantities that are due to the history of models that trained in this epoch."""
-        settings = self.training["monitor"]
-        over = self.epoch == self.training["max_epochs"]
-        due = [
-            (model, result)
-            for model, result in trained
-            if monitors.due(settings, self.epoch, over or result.finished)
-        ]
-        if not due:
-            return
-        models = [model for model, _ in due]
-        values = monitors.watch(
-            settings["quantities"],
-            self.data,
-            lambda lists: score(self.model, lists, self.dtype, self.device)[models],
-            [result.member.loss for _, result in due],
-        )
-        for place, (_, result) in enumerate(due):
-            result.history[-1] |= {name: float(value[place]) for name, value in values.items()}
+        due: dict[str, list[tuple[int, Trained]]] = {}
+        for model, result in trained:
+            settings = result.member.training["monitor"]
+            if monitors.due(settings, self.epoch, result.over):
+                due.setdefault(repr(settings["quantities"]), []).append((model, result))
+        for group in due.values():
+            quantities = group[0][1].member.training["monitor"]["quantities"]
+            values = self._watched([model for model, _ in group], quantities)
+            for place, (_, result) in enumerate(group):
+                result.history[-1] |= {name: float(value[place]) for name, value in values.items()}
+
+    def _watched(
+        self, models: list[int], quantities: Sequence[Mapping[str, Any]]
+    ) -> dict[str, np.ndarray]:
+        """Quantities of these models; see :func:`.monitors.watch`."""
+
+        def scored(lists: RankedLists) -> Tensor:
+            return score(self.model, lists, self.dtype, self.device)[models]
+
+        members = self._members
+        loss_settings = [members[model].loss for model in models]
+        return monitors.watch(quantities, self.data, scored, loss_settings)
 
     def _restart(self, trained: Sequence[tuple[int, Trained]]) -> None:
         """Draw the weights of models anew whose training loss no longer falls."""
         for model, result in trained:
-            if result.finished or not result.pace.gone_stale(self.training["restart_after"]):
+            restart_after = result.member.training["restart_after"]
+            if result.over or not result.pace.gone_stale(restart_after):
                 continue
             result.pace = result.pace.drawn_anew()
             stream = torch_stream(*result.member.names("init"), result.pace.draws)
@@ -517,16 +591,23 @@ class Stack:
 
     def _final_objectives(self) -> None:
         """The objective of every kept model on the whole training set, to compare restarts by."""
+        results = [
+            result
+            for result in self.results
+            if result.member.training["restarts"] > 1 and result.member.request not in self.failed
+        ]
+        if not results:
+            return
         layout = Layout.of(self.data.train, self.dtype, torch.device("cpu"))
-        streams = [torch.Generator() for _ in self.results]
+        streams = [torch.Generator() for _ in results]
         model = models.build(self.model_settings, self.data.train.n_features, streams)
-        states = [result.state for result in self.results]
+        states = [result.state for result in results]
         model.to(self.device, self.dtype).load_state_dict(
             {name: torch.cat([s[name] for s in states]) for name in states[0]}
         )
         scores = score(model, self.data.train, self.dtype, self.device)
         with torch.no_grad():
-            for number, result in enumerate(self.results):
+            for number, result in enumerate(results):
                 seeds = [result.member.seed("objective")]
                 alone = Objective([result.member.loss], "mean", seeds=seeds)
                 result.objective = float(alone(scores[number : number + 1], layout))
@@ -534,40 +615,63 @@ class Stack:
     def _check_finite(
         self, objectives: np.ndarray, scores: Tensor, batch: Batch, step: int
     ) -> None:
-        """Raise :class:`NotFiniteError` for the first model whose loss is not finite."""
+        """Let the runs of models fail whose loss is not finite.
+
+        Raises:
+            NotFiniteError: no other run has a model in training.
+        """
         if np.isfinite(objectives).all():
             return
         for model, number in enumerate(self.active):
             result = self.results[number]
-            if result.finished or np.isfinite(objectives[model]):
+            if result.over or np.isfinite(objectives[model]):
                 continue
-            row = self.row_of[model]
-            starts, lengths = batch.starts[row], batch.lengths[row]
-            places = torch.from_numpy(concatenated_ranges(starts, lengths))
-            ids = np.asarray(self.data.train.query_ids)[batch.queries[row]]
-            raise NotFiniteError(
-                f"the loss is not finite in epoch {self.epoch + 1}",
-                {
-                    "query_ids": torch.from_numpy(np.array(ids, dtype=np.int64)),
-                    "lengths": torch.from_numpy(np.array(lengths)),
-                    "scores": scores[model].detach().cpu()[places],
-                    "labels": batch.labels[row].cpu()[places],
-                    "features": batch.features[row].cpu()[places],
-                },
-                {
-                    **asdict(result.member),
-                    "epoch": self.epoch + 1,
-                    "step": step,
-                    "objective": repr(float(objectives[model])),
-                    "model": dict(self.model_settings),
-                    "training": dict(self.training),
-                },
-            )
+            error = self._not_finite(model, float(objectives[model]), scores[model], batch, step)
+            self.failed[result.member.request] = error
+            for other in self.members_of(result.member.request):
+                self.results[other].finished = True
+            if not self._unfinished:
+                raise error
+
+    def _not_finite(
+        self, model: int, objective: float, scores: Tensor, batch: Batch, step: int
+    ) -> NotFiniteError:
+        """The error of a model whose ``objective`` is not finite, with its ``scores`` ``[N]``."""
+        member, row = self._members[model], self.row_of[model]
+        starts, lengths = batch.starts[row], batch.lengths[row]
+        places = torch.from_numpy(concatenated_ranges(starts, lengths))
+        ids = np.asarray(self.data.train.query_ids)[batch.queries[row]]
+        return NotFiniteError(
+            f"the loss is not finite in epoch {self.epoch + 1}",
+            {
+                "query_ids": torch.from_numpy(np.array(ids, dtype=np.int64)),
+                "lengths": torch.from_numpy(np.array(lengths)),
+                "scores": scores.detach().cpu()[places],
+                "labels": batch.labels[row].cpu()[places],
+                "features": batch.features[row].cpu()[places],
+            },
+            {
+                **asdict(member),
+                "rate": member.rate,
+                "epoch": self.epoch + 1,
+                "step": step,
+                "objective": repr(objective),
+                "model": dict(self.model_settings),
+            },
+        )
+
+
+def position(saved: Saved) -> tuple[Any, ...]:
+    """How far training had come; what is saved at the same position can go on in one stack."""
+    under_way = saved.record["under_way"]
+    step = under_way and under_way["step"]
+    return saved.record["epoch"], step, "before" in saved.tensors
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
     """The mean ``[M]`` of values ``[M, Q]`` without empty queries; NaN if there are no queries."""
-    return np.nanmean(values, axis=1) if values.size else np.full(len(values), np.nan)
+    with np.errstate(invalid="ignore"):  # a model of a run that has failed has no values
+        return np.nansum(values, axis=1) / (~np.isnan(values)).sum(axis=1)
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
