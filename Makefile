@@ -24,7 +24,7 @@ PIP   := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version
 .PHONY: help setup tools reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-gpu-kernels test-recipes test-site dist test-dist audit bench docs notebooks lint format lock clean
 
 help:  ## show this list
-	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 17
+	@awk -F ':.*## *' '/^[a-z%-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## create the environment in .venv from the lock file
 

@@ -228,10 +228,10 @@ def test_an_edition_is_predicted_from_any_folder(tmp_path, monkeypatch, capsys):
 
 
 def test_a_process_knows_its_arithmetic(monkeypatch):
-    for name in arithmetic.variables("portable"):
+    for name in arithmetic.PORTABLE:
         monkeypatch.delenv(name, raising=False)
     assert arithmetic.of_this_process() == "native"
-    for name, value in arithmetic.variables("portable").items():
+    for name, value in arithmetic.PORTABLE.items():
         monkeypatch.setenv(name, value)
     assert arithmetic.of_this_process() == "portable"
     assert arithmetic.variables("native") == {}

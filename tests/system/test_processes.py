@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from directrank.system import processes
 from directrank.system.processes import PARENTS, Command, Forks
 from directrank.system.usage import read_usage
 
@@ -102,12 +103,12 @@ print(ended, forks.stopped)
 """
 
 
-@pytest.fixture
-def serving(tmp_path):
+@pytest.fixture(params=["", "import os; del os.pidfd_open"], ids=["Linux", "without descriptors"])
+def serving(tmp_path, request):
     """Such a process, once its first command runs, and the process that it serves."""
     served = subprocess.Popen(["sleep", "60"])
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVING, str(tmp_path)],
+        [sys.executable, "-c", request.param + SERVING, str(tmp_path)],
         env={**os.environ, PARENTS: str(served.pid)},
         stdout=subprocess.PIPE,
         text=True,
@@ -120,6 +121,17 @@ def serving(tmp_path):
         each.kill()
         each.wait()
     process.stdout.close()
+
+
+def test_a_process_of_another_user_has_not_ended(monkeypatch):
+    monkeypatch.delattr(os, "pidfd_open")
+
+    def kill(pid, number):
+        assert (pid, number) == (7, 0)  # it must not be struck
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert not processes._has_ended(7)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from directrank import __version__
-from directrank.system.arithmetic import PORTABLE, PORTABLE_X86
+from directrank.system.arithmetic import PORTABLE
 from directrank.system.errors import DirectrankError
 from directrank.system.processes import end_with_parents
 from directrank.system.usage import own_usage, write_usage
@@ -61,8 +61,7 @@ def _command(arguments: Sequence[str]) -> str:
     """The shell command that reproduces the same bytes; resource usage is not measured again."""
     if arguments[:1] == ["--usage"]:
         arguments = arguments[2:]
-    names = [*PORTABLE, *PORTABLE_X86]
-    kept = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
+    kept = [f"{name}={os.environ[name]}" for name in PORTABLE if name in os.environ]
     return shlex.join([*(["env", *kept] if kept else []), "directrank", *arguments])
 
 

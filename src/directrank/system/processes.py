@@ -32,6 +32,9 @@ WORKS_IN_FORKS = sys.platform == "linux"
 #: The signals that are passed on to the forks.
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
+#: Seconds between two looks at other processes on systems that do not tell of their end.
+POLLED = 1.0
+
 
 @dataclass(frozen=True)
 class Command:
@@ -171,8 +174,7 @@ def end_with_parents() -> None:
     """Send SIGTERM to this process once one that :data:`PARENTS` names has ended.
 
     A fit then saves its state and stops, so it does not compete with a workflow that is started
-    again. If the variable is not set, or the system has no process descriptors (macOS, and Linux
-    before 5.3), nothing happens, and the process runs to completion.
+    again. If the variable is not set, nothing happens.
     """
     watched = _parents()
     if watched:
@@ -180,8 +182,6 @@ def end_with_parents() -> None:
 
 
 def _parents() -> list[int]:
-    if not hasattr(os, "pidfd_open"):
-        return []
     return [int(word) for word in os.environ.get(PARENTS, "").split() if word.isdecimal()]
 
 
@@ -194,8 +194,24 @@ def _end_after(pids: Sequence[int]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it is another user's
+        pass
+    return False
+
+
 def _first_end(pids: Sequence[int], wait: bool) -> bool:
     """Whether a process has ended; with ``wait``, once one has."""
+    if not hasattr(os, "pidfd_open"):  # macOS, and Linux before 5.3
+        while not any(map(_is_gone, pids)):
+            if not wait:
+                return False
+            time.sleep(POLLED)
+        return True
     poll = select.poll()
     descriptors = []
     try:
