@@ -87,6 +87,13 @@ def test_a_kernel_compiles_and_spills_nothing(name, options, flat, architecture,
     assert_nothing_spilled(runs, architecture, tmp_path)
 
 
+@pytest.mark.parametrize("length", [60, 120, 400, 1000])
+def test_neural_sort_spills_nothing_whatever_the_length(length, runs, tmp_path):
+    scores = torch.zeros(2 * length, requires_grad=True)
+    loss_of("neural_ndcg")(scores, torch.ones(2 * length), lengths=[length] * 2).sum().backward()
+    assert_nothing_spilled(runs, 90, tmp_path)
+
+
 def assert_nothing_spilled(runs, architecture, folder):
     assert runs, "no kernel was run"
     for kernel, arguments, constants in runs:

@@ -107,15 +107,20 @@ def _tile(length: int, simple: bool) -> dict[str, int]:
     """The shape of a tile for lists of up to ``length`` documents, and the warps of a program.
 
     A thread has more registers if there are fewer warps; expectations that are not ``simple`` need
-    them.
+    them. The shapes are the fastest of several on an H200: with all warps beside each other in a
+    row of a long list, its sum waits for each of them.
     """
     columns = max(triton.next_power_of_2(length), 32)
     lanes = max(columns // 8, 32)
-    if simple:
+    rows = 256 // lanes
+    warps = 4 if columns <= 512 else 8
+    if simple and columns <= 256:
+        rows = 512 // lanes if columns > 64 else rows
         warps = 4 if columns <= 64 else 8 if columns == 128 else 16
-    else:
-        warps = 4 if columns <= 512 else 8
-    rows = (512 if simple and columns > 64 else 256) // lanes
+    elif simple and columns == 512:
+        lanes, rows = 32, 8
+    elif simple and columns == 1024:
+        warps = 4
     return {
         "FOLD": columns // lanes,
         "ROWS": max(rows, 1),
