@@ -44,6 +44,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -56,6 +57,7 @@ from training_rows import Row, parsed, parser, row, write
 
 from directrank import learners
 from directrank.learners.contract import FitJob, Fitted, Splits, no_progress
+from directrank.learners.neural import stacking
 from directrank.learners.neural.batches import Feeder
 from directrank.learners.neural.failures import keep_freed_memory
 from directrank.lists.packed import RankedLists, concatenated_ranges
@@ -383,9 +385,11 @@ def together(threads: int, device: str = "cpu", turns: int = 3) -> list[Row]:
         best: dict[int, float] = {}
         for _ in range(turns):
             for stack in (0, 1):
-                fitted = fit(
-                    data, SMALL, threads, jobs=TRIALS, device=device, stack=stack, **training
-                )
+                # On a GPU the setting decides nothing, but room does.
+                with patch.object(stacking, "ROOM", stacking.ROOM if stack == 0 else 0):
+                    fitted = fit(
+                        data, SMALL, threads, jobs=TRIALS, device=device, stack=stack, **training
+                    )
                 # Alone, each fit has its own fastest epoch.
                 seconds = (
                     epoch_seconds(fitted)

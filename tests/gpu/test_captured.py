@@ -1,13 +1,14 @@
 """Steps as a GPU takes them, here one operation after the other, train as steps on a CPU do."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
 
 from directrank.kernels import dispatch
 from directrank.learners.contract import Request, Splits
-from directrank.learners.neural import captured, stacking
+from directrank.learners.neural import captured, objective, stacking
 from directrank.learners.neural.failures import NotFiniteError
 from directrank.learners.neural.fit import fit_many, fit_together
 from directrank.learners.neural.stack import Stack
@@ -47,6 +48,9 @@ def as_on_gpu(monkeypatch):
             patch.setattr(captured.CapturedSteps, "run", counted)
             patch.setattr(dispatch, "device_of", lambda values: "cuda")
             patch.setattr("directrank.learners.neural.stack.device_of", lambda values: "cuda")
+            # What is known of losses is that of a CPU.
+            for name in ("_needs_padding", "_waits_for_nothing"):
+                patch.setattr(objective, name, cache(getattr(objective, name).__wrapped__))
             fitted = train(*arguments, **options)
         assert taken, "no step was captured"
         return fitted
@@ -174,17 +178,18 @@ def across_runs(monkeypatch):
     return made
 
 
-def test_runs_with_several_losses_are_one_stack(as_on_gpu, across_runs):
-    names = ("listnet", "ranknet", "approx_ndcg", "pairwise_hinge")
-    requests = requests_of(names)
+@pytest.mark.parametrize(
+    ("most", "stacks"), [(objective.PADDED_PAIRS, [(8, True)]), (0, [(2, False), (6, True)])]
+)
+def test_runs_with_several_losses_are_one_stack(most, stacks, as_on_gpu, across_runs, monkeypatch):
+    # The last loss needs padded lists; if these are too long, it must not keep the others from
+    # captured steps.
+    monkeypatch.setattr(objective, "PADDED_PAIRS", most)
+    requests = requests_of(["listnet", "ranknet", "approx_ndcg", "pairwise_hinge"])
     expected = [fit_many(DATA, one.settings, one.jobs) for one in requests]
     across_runs.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        # The interpreter computes on the CPU, where no loss would be asked for its kernel.
-        patch.setattr(stacking, "device_of", lambda values: "cuda")
-        found = as_on_gpu(DATA, requests, train=fit_together)
-    # The last loss needs padded lists, which would keep the others from captured steps.
-    assert sorted(across_runs) == [(2, False), (6, True)]
+    found = as_on_gpu(DATA, requests, train=fit_together)
+    assert sorted(across_runs) == stacks
     for ours, theirs in zip(found, expected, strict=True):
         for one, other in zip(ours, theirs, strict=True):
             same_course(one, other)
@@ -208,7 +213,6 @@ def test_a_run_that_fails_does_not_keep_others_from_captured_steps(as_on_gpu, ac
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stack, "_step", step)
         patch.setattr("directrank.learners.neural.stack.BLOCK", 2)
-        patch.setattr(stacking, "device_of", lambda values: "cuda")
         failed, found = as_on_gpu(DATA, [broken, other], train=fit_together)
     assert isinstance(failed, NotFiniteError)
     assert across_runs == [(4, True)]
@@ -229,7 +233,6 @@ def test_models_that_have_finished_stay_until_it_pays_to_capture_again(as_on_gpu
         return plain(self, queries, first, draw)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stacking, "device_of", lambda values: "cuda")
         patch.setattr(captured.CapturedSteps, "run", watched)
         found = as_on_gpu(DATA, [early, late], train=fit_together)
     assert sizes == [5] * 4

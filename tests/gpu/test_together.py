@@ -1,5 +1,7 @@
 """Runs that a real GPU trains together are the runs that it trains alone."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -52,6 +54,15 @@ def together(data, tmp_path_factory):
 @pytest.mark.parametrize("number", range(len(RUNS)))
 def test_runs_trained_together_are_the_runs_trained_alone(number, alone, together):
     assert_same(together[number], alone[number])
+
+
+@pytest.mark.parametrize("number", range(len(RUNS)))
+def test_candidates_are_chosen_by_the_metric_of_the_weights_that_are_kept(number, together):
+    fits = pd.read_csv(together[number] / "fits.csv")
+    values = pd.read_parquet(together[number] / "per_query.parquet")
+    measured = values[values["split"] == "vali"].groupby("trial")["ndcg@5"].mean()
+    chosen = fits[fits["selected"]].set_index("trial")["vali_metric"]
+    assert np.allclose(measured, chosen, rtol=1e-6)
 
 
 def test_runs_that_are_stopped_again_and_again_end_as_if_they_were_not(data, tmp_path):

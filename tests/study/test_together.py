@@ -40,7 +40,7 @@ def stacks(monkeypatch):
             made.append((len({m.request for m in members}), len(members), len(self.rows)))
 
     monkeypatch.setattr(stacking, "across_runs", lambda device: True)
-    monkeypatch.setattr(stacking, "takes_flat_lists", lambda *arguments: True)
+    monkeypatch.setattr(stacking, "needs_padding", lambda *arguments: False)
     monkeypatch.setattr("directrank.learners.neural.fit.Stack", Watched)
     monkeypatch.setattr("directrank.learners.neural.fit.fit_together.__defaults__", (Watched,))
     return made
@@ -145,7 +145,7 @@ def test_grids_that_grow_do_so_together(data, stacks, tmp_path):
 
 
 def test_linear_scorers_of_runs_with_other_numbers_of_trials_share_a_stack(data, stacks, tmp_path):
-    linear = {"dtype": "float64", "stack": None, "patience": 1, "tolerance": 0}
+    linear = {"dtype": "float64", "patience": 1, "tolerance": 0}
     specs = [
         {**LINEAR, "trials": trials, "training": {**LINEAR["training"], **linear}}
         for trials in (1, 3)
@@ -161,7 +161,7 @@ def test_a_stack_has_no_more_models_than_have_room(data, alone, stacks, monkeypa
     # Eight documents of eight queries with five features, and the columns of the tower's weights.
     scorer = models.build(TOWER, 5, [torch.Generator()])
     columns = sum(parameter.shape[-1] for parameter in scorer.parameters())
-    monkeypatch.setattr(stacking, "ROOM", 3 * 8 * 8 * (5 + 2 * columns) * 8)
+    monkeypatch.setattr(stacking, "ROOM", 3 * 8 * 8 * (5 + columns) * 8)
     execute_together(folders(tmp_path, RUNS[:2]), data)
     assert stacks == [(2, 3, 2), (1, 2, 2)]
     for number, expected in enumerate(alone[:2]):

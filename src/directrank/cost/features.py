@@ -144,7 +144,7 @@ def features_of(spec: Mapping[str, Any], size: Facts, device: str = "cpu") -> Fe
         lengths = np.minimum(lengths, settings["max_documents"])
     if "training" in spec:
         models = count * len(tuned)
-        fits = [_of_a_network(each, used, lengths, models, device) for each in tuned]
+        fits = [_of_a_network(each, used, lengths, models, units) for each in tuned]
     else:
         fits = [_of_another(each, used, units) for each in tuned]
     fixed = units.start + units.opened * values + count * sum(fit.fixed for fit in fits)
@@ -192,18 +192,10 @@ def layers(model: Mapping[str, Any], n_features: int) -> list[tuple[int, int]]:
     return list(pairwise(sizes))
 
 
-def stacked(stack: int | None, models: int, device: str = "cpu") -> int:
-    """How many of a run's ``models`` are trained together, with its setting ``training.stack``."""
-    if stack is None:
-        stack = 1 if device == "cpu" else 0
-    return min(stack or models, models)
-
-
 def _of_a_network(
-    spec: Mapping[str, Any], used: Facts, lengths: np.ndarray, models: int, device: str
+    spec: Mapping[str, Any], used: Facts, lengths: np.ndarray, models: int, units: Units
 ) -> _Fit:
     """A fit of a candidate, whose lists have ``lengths``, with so many ``models`` of the run."""
-    units = UNITS[device]
     training, shapes = spec["training"], layers(spec["model"], used.features)
     size = sum(inputs * outputs + units.output * outputs for inputs, outputs in shapes)
     documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
@@ -212,7 +204,7 @@ def _of_a_network(
     steps, together = 0, 1
     if spec["learner"] == "neural":
         steps = -(-len(lengths) // training["batch_queries"])
-        together = stacked(training["stack"], models, device)
+        together = min(training["stack"] or models, models)
     passed = pairs if spec["learner"].startswith("ranknet_v1") else documents  # pair by pair
     return _Fit(
         size=size,

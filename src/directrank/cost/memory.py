@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from directrank.cost.facts import Facts, facts
-from directrank.cost.features import ROWS_OF_A_LEAF, layers, settings_of, stacked
+from directrank.cost.features import ROWS_OF_A_LEAF, layers, settings_of
 from directrank.cost.predict import recorded
 from directrank.edition.plan import Study
 from directrank.learners.trees.settings import most_leaves
@@ -142,7 +142,7 @@ def _of_networks(spec: Mapping[str, Any], size: Facts) -> float:
 def _of_a_stack(fits: int, spec: Mapping[str, Any], size: Facts) -> float:
     training = settings_of(spec)
     fits *= training["restarts"]
-    models = stacked(training["stack"], fits)
+    models = min(training["stack"] or fits, fits)
     lengths = size.lengths["train"]
     if training["max_documents"] is not None:
         lengths = np.minimum(lengths, training["max_documents"])

@@ -107,6 +107,7 @@ class Fitted:
         save: writes the model to the path given *without* its suffix, which the learner adds
             (``.safetensors``, ``.txt``).
         weights: the tensors of a network by their names, each ``[1, …]``; empty for other models.
+        vali_metric: the mean metric on the validation set, if the fit has measured it anyway.
     """
 
     predict: Callable[[RankedLists], np.ndarray]
@@ -114,3 +115,4 @@ class Fitted:
     info: dict[str, Any]
     save: Callable[[Path], None]
     weights: Mapping[str, Any] = field(default_factory=dict)
+    vali_metric: float | None = None

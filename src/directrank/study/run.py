@@ -451,6 +451,8 @@ def _bytes_tensor(content: bytes) -> torch.Tensor:
 
 
 def _vali_metric(spec: Mapping[str, Any], fit: Fitted, vali: RankedLists) -> float:
+    if fit.vali_metric is not None:
+        return fit.vali_metric
     values = metrics_per_query(fit.predict(vali), vali, [spec["selection"]])
     return float(np.nanmean(next(iter(values.values()))))
 

@@ -19,12 +19,14 @@ from safetensors.torch import save as serialise
 from directrank import models
 from directrank.learners.contract import FitJob, Fitted, Request, Splits
 from directrank.learners.neural import stacking
+from directrank.learners.neural.captured import power_of_two
 from directrank.learners.neural.checkpoints import Checkpoints, Saved
 from directrank.learners.neural.failures import NotFiniteError, naming_memory
 from directrank.learners.neural.members import Member, Trained
+from directrank.learners.neural.objective import can_be_captured
 from directrank.learners.neural.precision import weight_type
 from directrank.learners.neural.scoring import score
-from directrank.learners.neural.stack import OWN, Stack, position
+from directrank.learners.neural.stack import OWN, Stack, longest_lengths, position
 from directrank.lists.packed import RankedLists
 from directrank.system import schema
 from directrank.system.io import digest_of, write_bytes
@@ -175,8 +177,14 @@ def _stacks(data: Splits, requests: Sequence[Request]) -> list[_Planned]:
     for group in shapes.values():
         group.sort(key=lambda entry: entry[2].drawing)
         job, model, first = group[0]
-        losses = [member.loss for *_, member in group]
-        size = stacking.models_at_once(data, model, losses, first.training, job.device)
+        size = stacking.models_at_once(
+            longest_lengths(data.train.lengths, first.training),
+            data.train.n_features,
+            model,
+            [member.loss for *_, member in group],
+            first.training,
+            job.device,
+        )
         for begin in range(0, len(group), size):
             members = [member for *_, member in group[begin : begin + size]]
             parts = {}
@@ -199,10 +207,14 @@ def _shape(
     same = {**training, "optimizer": {**training["optimizer"], "lr": None}}
     if not stacking.across_runs(job.device):
         return digest_of([place, setting["model"], same])
-    lengths = data.train.lengths
-    flat = stacking.takes_flat_lists(setting["loss"], training["dtype"], lengths, job.device)
-    same = {name: value for name, value in same.items() if name not in OWN}
-    return digest_of([setting["model"], same, job.selection, flat])
+    device, dtype = torch.device(job.device), weight_type(training["dtype"])
+    lengths = longest_lengths(data.train.lengths, training)
+    # A loss that cannot be captured would keep those of its stack from it.
+    captured = can_be_captured(
+        setting["loss"], len(lengths), power_of_two(int(lengths.max())), dtype, device
+    )
+    same = {name: value for name, value in same.items() if name not in (*OWN, "stack")}
+    return digest_of([setting["model"], same, job.selection, captured])
 
 
 def _resumed(
@@ -295,6 +307,9 @@ def _fitted(
         },
         save=save,
         weights=chosen.state,
+        # To score a thousand models of a GPU's stacks one by one would take long. On a CPU their
+        # metrics are those of a single model, to the last digit.
+        vali_metric=None if device.type == "cpu" else chosen.history[kept - 1]["vali_metric"],
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from directrank.learners.neural.captured import Inputs
 from directrank.lists.buckets import buckets, small_call
 from directrank.lists.devices import on_device
 from directrank.lists.draws import Counters
+from directrank.lists.flat import DeviceFlat, PaddingNeededError
 from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
+
+#: Captured steps have no more pairs of documents than this for a loss of padded lists, because all
+#: are padded to the longest that there may be; other steps pad groups of similar lists.
+PADDED_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,14 @@ class _OnDevice:
         models, rows, seeds: int64 ``[C]``, the positions of its models, the rows of their
             documents, and the seeds of what they draw.
         varied: the hyper-parameters in which its models differ.
+        padded: whether the loss has no kernel for flat lists there.
     """
 
     models: Tensor
     rows: Tensor
     seeds: Tensor
     varied: Mapping[str, Tensor]
+    padded: bool
 
 
 @dataclass
@@ -133,12 +141,9 @@ class Objective:
             scores: ``[M, N]``; they are 0 at padding.
             labels: ``[G, N]``.
             inputs: of a step.
-
-        Raises:
-            PaddingNeededError: a loss has no kernel that takes flat lists on this device.
         """
         if not self._on_device:
-            self._on_device = [self._moved(call, scores.device) for call in self._calls]
+            self._on_device = [self._moved(call, scores, inputs.longest) for call in self._calls]
         parts = [
             self._captured_values(call, known, scores, labels, inputs)
             for call, known in zip(self._calls, self._on_device, strict=True)
@@ -164,20 +169,27 @@ class Objective:
                 known.seeds, inputs.number, B, uniform_by_document
             )
         labels = labels.index_select(0, known.rows).flatten()
-        values = call.loss(scores.flatten(), labels, inputs.lists(known.rows), **varied)
+        lists = inputs.lists(known.rows)
+        with examined_before():
+            if known.padded:
+                values = call.loss(*_padded(scores.flatten(), labels, lists), **varied)
+            else:
+                values = call.loss(scores.flatten(), labels, lists, **varied)
         total = values.view(-1, B).sum(1)
         if self.reduction == "sum":
             return total
         return total / inputs.relevant.index_select(0, known.rows).clamp_min(1)
 
-    def _moved(self, call: Call, device: torch.device) -> _OnDevice:
-        """What a call needs, on a device."""
+    def _moved(self, call: Call, scores: Tensor, longest: int) -> _OnDevice:
+        """What a call needs, on the device of the scores."""
+        device = scores.device
         rows = np.arange(len(self.settings)) if self.rows is None else self.rows
         return _OnDevice(
             on_device(call.models, device),
             on_device(rows[call.models], device),
             self._seeds(call, device),
             {name: value.to(device) for name, value in call.varied.items()},
+            needs_padding(self.settings[call.models[0]], longest, scores.dtype, device),
         )
 
     def _counters(self, call: Call, lists: _ListsOfModels, step: int) -> Counters:
@@ -222,6 +234,98 @@ class Objective:
         needs = losses.needs_of(settings["name"])
         per_list = () if needs.random(settings) else needs.per_list
         return {name: settings[name] for name in sorted(settings) if name not in per_list}
+
+
+def needs_padding(
+    settings: Mapping[str, Any], longest: int, dtype: torch.dtype, device: torch.device
+) -> bool:
+    """Whether a loss has no kernel on a GPU for lists whose lengths only the device knows.
+
+    Args:
+        settings: its name and hyper-parameters.
+        longest: no list has more documents.
+        dtype: the type of scores.
+        device: the GPU.
+    """
+    return _needs_padding(json.dumps(settings, sort_keys=True), longest, dtype, device)
+
+
+@cache
+def _needs_padding(text: str, longest: int, dtype: torch.dtype, device: torch.device) -> bool:
+    settings = json.loads(text)
+    options = {name: value for name, value in settings.items() if name != "name"}
+    numbers, ends = torch.zeros(1, dtype=dtype, device=device), torch.arange(2, device=device)
+    if losses.needs_of(settings["name"]).random(settings):
+        options["generator"] = Counters.of_models(ends[:1], ends[:1], 1, uniform_by_document)
+    try:
+        with examined_before():
+            lists = DeviceFlat(ends[None], longest, 1)
+            losses.get(settings["name"])(numbers, numbers, lists, **options)
+    except PaddingNeededError:
+        return True
+    return False
+
+
+def can_be_captured(
+    settings: Mapping[str, Any],
+    queries: int,
+    longest: int,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> bool:
+    """Whether steps with a loss can be captured on a GPU: whether it waits for nothing there.
+
+    Args:
+        settings: its name and hyper-parameters.
+        queries: in a step.
+        longest: no list has more documents.
+        dtype: the type of scores.
+        device: the GPU.
+    """
+    text = json.dumps(settings, sort_keys=True)
+    if _needs_padding(text, longest, dtype, device) and queries * longest**2 > PADDED_PAIRS:
+        return False
+    return _waits_for_nothing(text, longest, dtype, device)
+
+
+@cache
+def _waits_for_nothing(text: str, longest: int, dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether a loss of two lists of ``longest`` documents and its gradient wait for nothing."""
+    N = 2 * longest
+    scores = torch.zeros(1, N, dtype=dtype, device=device, requires_grad=True)
+    labels = (torch.arange(N, device=device) % 2).to(dtype)[None]
+    spans = torch.tensor([[[0, longest], [longest, N]]], device=device)
+    one = torch.ones(1, dtype=torch.int64, device=device)
+    inputs = Inputs(torch.arange(N, device=device)[None], spans, one, one, longest)
+    objective = Objective([json.loads(text)], "sum", seeds=[0])
+
+    def step() -> None:
+        values = objective.captured(scores, labels, inputs)
+        if values.requires_grad:
+            torch.autograd.grad(values.sum(), scores)
+
+    step()  # what happens once may wait
+    if device.type != "cuda":
+        return True
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step()
+    except RuntimeError as error:
+        if "synchroniz" not in str(error):
+            raise
+        return False
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+    return True
+
+
+def _padded(scores: Tensor, labels: Tensor, lists: DeviceFlat) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores, labels and mask ``[B, L]`` of flat lists, for the longest that there may be."""
+    places = torch.arange(lists.longest, device=scores.device)
+    starts, ends = lists.spans[:, :1], lists.spans[:, 1:]
+    index = (starts + places).clamp_max(len(scores) - 1)
+    return _gathered(scores, index), _gathered(labels, index), places < ends - starts
 
 
 class _ListsOfModels:

@@ -18,18 +18,17 @@ from directrank.kernels.threads import steps_in_loops
 from directrank.learners.contract import Splits
 from directrank.learners.neural import monitors, optimisers, precision
 from directrank.learners.neural.batches import Batch, Feeder, Layout
-from directrank.learners.neural.captured import BLOCK, CapturedSteps, Inputs
+from directrank.learners.neural.captured import BLOCK, CapturedSteps, Inputs, power_of_two
 from directrank.learners.neural.checkpoints import Saved
 from directrank.learners.neural.failures import NotFiniteError, naming_memory
 from directrank.learners.neural.forward import Forward, forward
 from directrank.learners.neural.members import PLAIN, Member, Trained, rows_of
-from directrank.learners.neural.objective import Objective
+from directrank.learners.neural.objective import Objective, can_be_captured
 from directrank.learners.neural.schedules import Pace
 from directrank.learners.neural.scoring import score, score_parts
 from directrank.lists.devices import on_device, reading
 from directrank.lists.documents import Documents
 from directrank.lists.draws import Counters
-from directrank.lists.flat import PaddingNeededError
 from directrank.lists.packed import RankedLists, concatenated_ranges
 from directrank.metrics.packed import Evaluator
 from directrank.system.seeds import torch_stream
@@ -345,14 +344,11 @@ class Stack:
         """
         if self.captured is not None:
             before = self._copied_state()
-            try:
-                doing = f"training on batches of {queries[0].size} queries"
-                with naming_memory(doing, MEMORY_REMEDY):
-                    objectives = self.captured.run(queries, self._number(first), self._drawn)
-                if np.isfinite(objectives[:, self._unfinished]).all():
-                    return objectives
-            except PaddingNeededError:  # a loss has no kernel for flat lists on this device
-                self.captured = None
+            doing = f"training on batches of {queries[0].size} queries"
+            with naming_memory(doing, MEMORY_REMEDY):
+                objectives = self.captured.run(queries, self._number(first), self._drawn)
+            if np.isfinite(objectives[:, self._unfinished]).all():
+                return objectives
             self._return_to(before)
         return (self._step(own, number) for number, own in enumerate(queries, first))
 
@@ -388,8 +384,14 @@ class Stack:
             or not getattr(self.model, "capturable", False)
         ):
             return None
-        lengths = np.sort(np.minimum(feeder.lengths, feeder.max_documents))
-        largest = int(lengths[-self.training["batch_queries"] :].sum()), int(lengths[-1])
+        lengths = longest_lengths(feeder.lengths, self.training)
+        largest = int(lengths.sum()), int(lengths.max())
+        longest = power_of_two(largest[1])
+        if not all(
+            can_be_captured(member.loss, len(lengths), longest, self.dtype, self.device)
+            for member in self._members
+        ):
+            return None
         return CapturedSteps(feeder, self._captured_step, len(self.active), largest,
                              use_graphs=self.device.type == "cuda")  # fmt: skip
 
@@ -476,7 +478,7 @@ class Stack:
             moved = (_flat(self.parameters) - ended.before).norm(dim=1).tolist()
         active = self.active
         seconds = (ended.seconds + time.perf_counter() - began) / len(active)
-        trained = []
+        trained, better = [], []
         for model, number in enumerate(active):
             result = self.results[number]
             if result.over:
@@ -488,7 +490,8 @@ class Stack:
             trained.append((model, result))
             best = training["keep"] == "best"
             if result.best_epoch == self.epoch if best else result.over:
-                result.state = _state_of(self.model, model)
+                better.append((model, result))
+        self._keep(better)
         self._monitor(trained)
         self._restart(trained)
         self.rows = self._left()
@@ -496,6 +499,16 @@ class Stack:
             self._leave(active)
         elif any(m.training["schedule"] or m.training["restart_after"] for m in self._members):
             self._set_rates()
+
+    def _keep(self, better: Sequence[tuple[int, Trained]]) -> None:
+        """Keep the weights of models; a GPU's are all copied at once."""
+        if not better:
+            return
+        state = {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
+        for model, result in better:
+            result.state = {
+                name: value[model : model + 1].clone().contiguous() for name, value in state.items()
+            }
 
     def _left(self) -> list[list[int]]:
         """The models of each row that stay in the stack."""
@@ -661,6 +674,12 @@ class Stack:
         )
 
 
+def longest_lengths(lengths: np.ndarray, training: Mapping[str, Any]) -> np.ndarray:
+    """The documents of the queries of the largest step that there may be, ascending."""
+    limit = training["max_documents"] or np.iinfo(np.int64).max
+    return np.sort(np.minimum(lengths, limit))[-training["batch_queries"] :]
+
+
 def position(saved: Saved) -> tuple[Any, ...]:
     """How far training had come; what is saved at the same position can go on in one stack."""
     under_way = saved.record["under_way"]
@@ -679,13 +698,6 @@ def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         name.removeprefix(prefix): value
         for name, value in tensors.items()
         if name.startswith(prefix)
-    }
-
-
-def _state_of(model: nn.Module, number: int) -> dict[str, Tensor]:
-    return {
-        name: value[number : number + 1].detach().cpu().clone().contiguous()
-        for name, value in model.state_dict().items()
     }
 
 
