@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def fit_together(
     """
     stacks = _stacks(data, requests)
     trained: dict[tuple[int, int], list[Trained]] = {}
-    wasted: dict[tuple[int, int], float] = {}
+    stack_of: dict[tuple[int, int], Stack] = {}
     failed: dict[int, NotFiniteError] = {}
     for number, planned in enumerate(stacks):
         job, training = planned.job, planned.training
@@ -104,12 +105,12 @@ def fit_together(
             for result in results:
                 place = result.member.request, result.member.job
                 trained.setdefault(place, []).append(result)
-                wasted[place] = stack.wasted_pairs
+                stack_of[place] = stack
     return [
         failed[place]
         if place in failed
         else [
-            _fitted(trained[place, n], own, data.train.n_features, job, wasted[place, n])
+            _fitted(trained[place, n], own, data.train.n_features, job, stack_of[place, n])
             for n, (own, job) in enumerate(zip(request.settings, request.jobs, strict=True))
         ]
         for place, request in enumerate(requests)
@@ -274,19 +275,22 @@ def _fitted(
     settings: Mapping[str, Any],
     n_features: int,
     job: FitJob,
-    wasted_pairs: float,
+    stack: Stack,
 ) -> Fitted:
     training = complete(settings["training"])
     chosen = restarts[0]
     if len(restarts) > 1:
         chosen = min(restarts, key=lambda result: (result.objective, result.member.restart))
     dtype, device = weight_type(training["dtype"]), torch.device(job.device)
-    model = models.build(settings["model"], n_features, [torch.Generator()]).to(device, dtype)
-    model.load_state_dict(chosen.state)
-    model.eval()
+
+    @cache
+    def scorer() -> torch.nn.Module:  # few of many candidates are asked for scores
+        model = models.build(settings["model"], n_features, [torch.Generator()])
+        model.to(device, dtype).load_state_dict(chosen.state)
+        return model
 
     def predict(lists: RankedLists) -> np.ndarray:
-        return score(model, lists, dtype, device)[0].numpy()
+        return score(scorer(), lists, dtype, device)[0].numpy()
 
     def save(path: Path) -> None:
         write_bytes(path.with_name(path.name + ".safetensors"), serialise(chosen.state))
@@ -302,8 +306,8 @@ def _fitted(
             "restart": chosen.member.restart,
             "redrawn": chosen.pace.draws,
             "train_objective": chosen.objective,
-            "n_parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "wasted_pairs": wasted_pairs,
+            "n_parameters": stack.n_parameters,
+            "wasted_pairs": stack.wasted_pairs,
         },
         save=save,
         weights=chosen.state,

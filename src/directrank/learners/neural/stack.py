@@ -126,6 +126,8 @@ class Stack:
         self.pairs = np.zeros(2)
         streams = [torch_stream(*member.names("init")) for member in members]
         self._set_up(models.build(model_settings, data.train.n_features, streams))
+        #: Those of a single model.
+        self.n_parameters = sum(values.numel() for values in self.parameters) // len(members)
 
     @property
     def active(self) -> list[int]:
