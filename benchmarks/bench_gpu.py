@@ -64,6 +64,9 @@ THREADS = 4
 #: Training queries of Web30K's fold 1.
 WEB30K = 18_919
 
+#: How many models see one query a step, in so many steps, and what is measured of them.
+MODELS, STEPS, MODEL_AND_STEP = (1, 18, 72), 640, "µs of a model and step"
+
 #: Training of a stack whose models see the same query in each step.
 ONE_QUERY = {"batch_queries": 1, "max_epochs": 3, "stack": 0}
 
@@ -159,9 +162,9 @@ def validated(name: str, data: Splits, model: dict, loss: dict, training: dict) 
 
 def queries() -> list[Row]:
     """Models that see one query a step; 72 are those of a fold of Yu2020."""
-    data = splits_of(lists_of(web30k_lengths(640), FEATURES))
+    data = splits_of(lists_of(web30k_lengths(STEPS), FEATURES))
     rows = []
-    for models in (1, 18, 72):
+    for models in MODELS:
         settings = [
             {
                 "model": YU2020,
@@ -172,9 +175,9 @@ def queries() -> list[Row]:
         ]
         job = FitJob("bench", 0, {"name": "ndcg", "k": 5}, THREADS, "cuda", no_progress)
         fitted = learners.get("neural").load()(data, settings, [job] * models)
-        seconds = epoch_seconds(fitted) / (640 * models)
+        seconds = epoch_seconds(fitted) / (STEPS * models)
         name = f"{models} models, one query a step"
-        rows.append(row("µs of a model and step", name, 1e6 * seconds, "µs"))
+        rows.append(row(MODEL_AND_STEP, name, 1e6 * seconds, "µs"))
     return rows
 
 

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bench_gpu import CASES
-from bench_training import APPROX_NDCG, FEATURES, NETWORKS
+from bench_gpu import CASES, MODEL_AND_STEP, MODELS, STEPS
+from bench_training import APPROX_NDCG, FEATURES, NETWORKS, YU2020
 from training_commands import SMALL, TRIALS
+from training_lists import web30k_lengths
 
 from directrank.cost.facts import Facts, facts
 from directrank.cost.features import NAMES, SIZES, Features, features_of
@@ -79,9 +80,14 @@ def on_a_gpu() -> Iterator[dict[str, Any]]:
     for queries in (1, 16):
         step = "1 query a step" if queries == 1 else f"{queries} queries a step"
         name = f"10 trials of {SMALL['hidden']}, {step}"
-        for how, stack in ((", together", 0), (", one by one", 1)):
-            settings = {"batch_queries": queries, "stack": stack}
-            yield epoch(name, how, SMALL, APPROX_NDCG, settings, np.full(240, 24), TRIALS)
+        for how, together in ((", together", TRIALS), (", one by one", 1)):
+            settings = {"batch_queries": queries}
+            lengths = np.full(240, 24)
+            yield epoch(name, how, SMALL, APPROX_NDCG, settings, lengths, TRIALS, together)
+    for models in MODELS:
+        name, lengths = f"{models} models, one query a step", web30k_lengths(STEPS)
+        settings = {"batch_queries": 1}
+        yield epoch(name, "", YU2020, APPROX_NDCG, settings, lengths, models, models)
 
 
 def epoch(
@@ -92,6 +98,7 @@ def epoch(
     training: dict[str, Any],
     lengths: np.ndarray,
     trials: int = 1,
+    together: int = 1,
 ) -> dict[str, Any]:
     """A row for an epoch on a GPU, which needs neither a process of its own nor its evaluation."""
     none = np.empty(0, dtype=int)
@@ -104,9 +111,12 @@ def epoch(
         "trials": trials,
     }
     size = Facts({"train": lengths, "vali": none, "test": none}, FEATURES, "")
-    features = features_of(spec, size, "cuda")
+    features = features_of(spec, size, "cuda", together)
     timed = pd.read_csv(RESULTS / "gpu.csv").set_index(["measure", "configuration"])["value"]
-    seconds = timed[f"seconds of an epoch{how}", name]
+    if (MODEL_AND_STEP, name) in timed:
+        seconds = 1e-6 * timed[MODEL_AND_STEP, name] * trials * len(lengths)
+    else:
+        seconds = timed[f"seconds of an epoch{how}", name]
     work = features.work - features.fixed
     return row(f"{name}{how}", "cuda", replace(features, work=work), seconds)
 

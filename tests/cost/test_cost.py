@@ -54,7 +54,23 @@ def test_a_machine_that_is_slower_takes_longer(prediction):
     assert np.allclose(slow["gpu_seconds"][~networks], 3 * usual["gpu_seconds"][~networks])
 
 
-def test_wide_networks_gain_by_a_gpu_and_single_queries_do_not(paper, prediction):
+def test_networks_of_a_fold_are_trained_together_on_a_gpu_and_gain_by_it(paper, prediction):
+    runs = prediction.runs.set_index("run")
+    single = [
+        run
+        for run, spec in paper.runs.items()
+        if spec["learner"] == "neural"
+        and spec["data"]["name"] == "web30k"
+        and spec["fold"] == 1
+        and spec["training"]["batch_queries"] == 1
+        and spec["model"].get("norm") == "query"
+    ]
+    assert len(single) > 60
+    found = runs.loc[single]
+    assert found["gpu_seconds"].sum() < found["seconds"].sum() / 10
+
+
+def test_wide_networks_gain_by_a_gpu(paper, prediction):
     runs = prediction.runs.set_index("run")
     widths = {
         run: spec["model"].get("hidden")

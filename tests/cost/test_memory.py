@@ -7,7 +7,10 @@ from directrank.cost.facts import Facts
 from directrank.cost.memory import predicted_mb, requested_mb
 from directrank.cost.predict import recorded
 from directrank.edition.plan import load
+from directrank.learners.neural import stacking
+from directrank.learners.neural.fit import complete
 from directrank.learners.neural.scoring import SCORING_CHUNK
+from directrank.learners.neural.stack import longest_lengths
 from studies import study_of
 from workflow_runs import ROOT, TINY
 
@@ -155,3 +158,29 @@ def test_the_model_of_memory_alone_covers_all_but_few_recorded_runs(monkeypatch)
         peaks[run] > requested_mb(study, run, prepared_folder="/dev/null") for run in study.runs
     ]
     assert np.mean(above) < 0.01
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"name": "linear", "bias": True},
+        {"name": "tower", "hidden": [64, 32]},
+        {
+            "name": "feed_forward",
+            "hidden": [100, 100],
+            "activation": "relu",
+            "output_activation": True,
+        },
+    ],
+    ids=lambda model: model["name"],
+)
+def test_as_many_models_are_predicted_to_have_room_on_a_gpu_as_a_stack_has(model, monkeypatch):
+    monkeypatch.setattr(stacking, "needs_padding", lambda *arguments: False)
+    size = Facts({split: np.full(3000, 150) for split in ("train", "vali", "test")}, 136, "made")
+    spec = {**CONTEXT, "model": model}
+    training = complete(spec["training"])
+    lengths = longest_lengths(size.lengths["train"], training)
+    losses = [spec["loss"]] * 100_000
+    models = stacking.models_at_once(lengths, size.features, model, losses, training, "cuda")
+    assert memory.ROOM_ON_A_GPU == stacking.ROOM
+    assert 0.7 < memory.room_of(spec, size) / models < 1.4

@@ -94,6 +94,17 @@ def test_models_that_are_trained_together_share_the_start_of_their_steps():
     assert alone - together == pytest.approx(0.9 * steps)
 
 
+def test_a_gpu_trains_as_many_models_together_as_runs_on_the_same_lists_have():
+    spec = changed(trials=10, training={"batch_queries": 1, "stack": 1})
+    alone, own, all_runs = (
+        features_of(spec, SIZE, "cuda", together) for together in (1, None, 100)
+    )
+    assert [own.together, all_runs.together] == [10, 100]
+    steps = 10 * 10 * 1000 * UNITS["cuda"].step
+    assert alone.work - own.work == pytest.approx(0.9 * steps)
+    assert alone.work - all_runs.work == pytest.approx(0.99 * steps)
+
+
 def test_lists_count_as_they_are_cut_and_filtered():
     cut = features_of(changed(training={"max_documents": 50}), SIZE)
     assert (cut.documents, cut.length) == (50_000, 50)

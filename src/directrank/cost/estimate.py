@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from directrank.cost.facts import facts
-from directrank.cost.features import features_of
+from directrank.cost.facts import Facts, facts
+from directrank.cost.features import features_of, models_of
 from directrank.cost.machine import REFERENCE, Machine
+from directrank.cost.memory import room_of
 from directrank.cost.predict import predicted, recorded
 from directrank.edition.plan import Study, runs_behind
 from directrank.study.results import FITS, RECORD
+from directrank.study.specification import in_passes
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import read_json
+from directrank.system.io import digest_of, read_json
 from directrank.system.usage import read_usage
 
 
@@ -64,10 +67,10 @@ def estimate(
         for run, spec in study.runs.items()
     }
     on_cpu = {run: features_of(spec, sizes[run]) for run, spec in study.runs.items()}
+    together = _together(study, sizes)
     on_gpu = {
-        run: features_of(spec, sizes[run], "cuda")
-        for run, spec in study.runs.items()
-        if spec["learner"] == "neural"
+        run: features_of(study.runs[run], sizes[run], "cuda", models)
+        for run, models in together.items()
     }
     times = predicted(on_cpu, recorded())
     unknown = sorted({on_cpu[run].learner for run in times.index[times["seconds"].isna()]})
@@ -92,6 +95,27 @@ def estimate(
     runs["gpu_seconds"] = (on_gpus["seconds"] * gpu.slowness).fillna(runs["seconds"])
     runs["gpu_like"] = on_gpus["like"].fillna("on the CPU")
     return CostEstimate(cpu, gpu, runs, _by_product(study, runs))
+
+
+def _together(study: Study, sizes: Mapping[str, Facts]) -> dict[str, int]:
+    """How many models a GPU trains in one pass with those of each run of networks.
+
+    They are those of the runs on the same lists whose scorers have the same settings, as many as
+    have room.
+    """
+    networks = {run: spec for run, spec in study.runs.items() if spec["learner"] == "neural"}
+    shapes: dict[str, list[str]] = {}
+    for group in in_passes(networks):
+        for run in group:
+            shape = digest_of([group[0], networks[run]["model"]])
+            shapes.setdefault(shape, []).append(run)
+    return {
+        run: min(
+            sum(models_of(networks[other]) for other in runs), room_of(networks[run], sizes[run])
+        )
+        for runs in shapes.values()
+        for run in runs
+    }
 
 
 def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:

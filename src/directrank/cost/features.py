@@ -18,7 +18,7 @@ import numpy as np
 from directrank import learners
 from directrank.cost.facts import Facts
 from directrank.learners.trees.settings import most_leaves
-from directrank.study.specification import candidates
+from directrank.study.specification import candidate_settings, candidates
 from directrank.system import schema
 from directrank.system.schema import package_schema
 
@@ -70,7 +70,7 @@ class Units:
 UNITS = {
     "cpu": Units(start=4e9, opened=100, output=30, evaluated=6e3, step=1e7, pair=20),
     # A hundred times as many multiply-adds as a CPU at a time, but no less time to start them.
-    "cuda": Units(start=7e13, opened=5e4, output=200, evaluated=1e6, step=9e10, pair=1e3),
+    "cuda": Units(start=7e13, opened=5e4, output=200, evaluated=1e6, step=4e10, pair=1e3),
 }
 
 
@@ -126,13 +126,17 @@ class _Fit:
     fixed: float = 0.0
 
 
-def features_of(spec: Mapping[str, Any], size: Facts, device: str = "cpu") -> Features:
+def features_of(
+    spec: Mapping[str, Any], size: Facts, device: str = "cpu", together: int | None = None
+) -> Features:
     """The features of a run, with all its trials, candidates and restarts.
 
     Args:
         spec: a validated run.
         size: that of its data (of its fold), before its filter and sample.
         device: ``cpu`` or ``cuda``, on which its work is counted.
+        together: how many models are trained in one pass; if None, on a CPU as many as
+            ``training.stack`` says, and on a GPU all of the run.
     """
     units, used = UNITS[device], size.as_trained_on(spec)
     values = size.features * sum(int(lengths.sum()) for lengths in size.lengths.values())
@@ -143,8 +147,11 @@ def features_of(spec: Mapping[str, Any], size: Facts, device: str = "cpu") -> Fe
     if settings.get("max_documents"):
         lengths = np.minimum(lengths, settings["max_documents"])
     if "training" in spec:
-        models = count * len(tuned)
-        fits = [_of_a_network(each, used, lengths, models, units) for each in tuned]
+        models = models_of(spec)
+        if together is None:
+            stack = settings["stack"] if device == "cpu" else 0
+            together = min(stack or models, models)
+        fits = [_of_a_network(each, used, lengths, together, units) for each in tuned]
     else:
         fits = [_of_another(each, used, units) for each in tuned]
     fixed = units.start + units.opened * values + count * sum(fit.fixed for fit in fits)
@@ -170,6 +177,12 @@ def features_of(spec: Mapping[str, Any], size: Facts, device: str = "cpu") -> Fe
     )
 
 
+def models_of(spec: Mapping[str, Any]) -> int:
+    """How many networks a run trains: its trials, candidates and restarts."""
+    restarts = settings_of(spec).get("restarts", 1)
+    return int(spec["trials"]) * restarts * len(candidate_settings(spec))
+
+
 def settings_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The complete section ``training`` of a run, or ``model`` if it has none."""
     if "training" in spec:
@@ -193,18 +206,19 @@ def layers(model: Mapping[str, Any], n_features: int) -> list[tuple[int, int]]:
 
 
 def _of_a_network(
-    spec: Mapping[str, Any], used: Facts, lengths: np.ndarray, models: int, units: Units
+    spec: Mapping[str, Any], used: Facts, lengths: np.ndarray, together: int, units: Units
 ) -> _Fit:
-    """A fit of a candidate, whose lists have ``lengths``, with so many ``models`` of the run."""
+    """A fit of a candidate, whose lists have ``lengths``, with so many models ``together``."""
     training, shapes = spec["training"], layers(spec["model"], used.features)
     size = sum(inputs * outputs + units.output * outputs for inputs, outputs in shapes)
     documents, pairs = float(lengths.sum()), float((lengths.astype(float) ** 2).sum())
     watched, tested = (float(used.lengths[split].sum()) for split in ("vali", "test"))
     scored = size + units.evaluated
-    steps, together = 0, 1
+    steps = 0
     if spec["learner"] == "neural":
         steps = -(-len(lengths) // training["batch_queries"])
-        together = min(training["stack"] or models, models)
+    else:
+        together = 1
     passed = pairs if spec["learner"].startswith("ranknet_v1") else documents  # pair by pair
     return _Fit(
         size=size,

@@ -49,6 +49,10 @@ SCORED_COPIES, STEP_COPIES, PAIR_COPIES, RANK_COPIES = 2.9, 0.4, 6.5, 1.8
 #: Elements that a layer writes per output: its product, its bias or norm, its activation.
 ELEMENTS_OF_AN_OUTPUT = 3
 
+#: Bytes of a GPU for the steps of a stack, as :data:`directrank.learners.neural.stacking.ROOM`, and
+#: the parameters of an output with their own column there: a weight, a bias and a norm's two.
+ROOM_ON_A_GPU, COLUMNS_OF_AN_OUTPUT = 16 << 30, 4
+
 #: Bytes of trees per document and feature of the training and validation set (bins in two orders,
 #: and what is needed to make them), and per bin of a leaf's histogram.
 BINNED, HISTOGRAM = 3.3, 16
@@ -158,6 +162,21 @@ def _of_a_stack(fits: int, spec: Mapping[str, Any], size: Facts) -> float:
     numbers = SCORED_COPIES * scored + STEP_COPIES * step
     numbers += PAIR_COPIES * pairs + RANK_COPIES * ranks
     return numbers * FLOAT / MEGABYTE
+
+
+def room_of(spec: Mapping[str, Any], size: Facts) -> int:
+    """How many models of a run a GPU trains in one pass, of all that have its shape; at least 1.
+
+    :func:`directrank.learners.neural.stacking.models_at_once` decides it by the parameters of the
+    scorer.
+    """
+    training, used = settings_of(spec), size.as_trained_on(spec)
+    lengths = np.sort(used.lengths["train"])[-training["batch_queries"] :]
+    if training["max_documents"] is not None:
+        lengths = np.minimum(lengths, training["max_documents"])
+    outputs = sum(outputs for _, outputs in layers(spec["model"], size.features))
+    numbers = float(lengths.sum()) * (size.features + COLUMNS_OF_AN_OUTPUT * outputs)
+    return max(1, int(ROOM_ON_A_GPU / (numbers * FLOAT)))
 
 
 def _of_trees(spec: Mapping[str, Any], size: Facts) -> float:
