@@ -64,12 +64,17 @@ LOSSES = [
     "smooth_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "blackbox_ndcg", "pirank",
     "gumbel_approx_ndcg",
     "lambda_loss", "k_song", "xe_ndcg", "pl_rank", "yeti_loss", "stochastic_rank",
+    "softmax_cross_entropy", "poly1", "unique_softmax", "pairwise_hinge", "sigmoid_cross_entropy",
+    "ordinal", "adr_mse", "sl_at_k", "psl", "soft_sort_ndcg", "sinkhorn_ndcg", "diff_sort_ndcg",
+    "newton",
 ]  # fmt: skip
 #: allRank's Sinkhorn takes 50 rounds and cannot be told otherwise.
 OPTIONS = {
     "approx_precision": {"k": 10},
     "neural_ndcg": {"iterations": 50},
     "neural_ndcg_transposed": {"iterations": 50},
+    "newton": {"of": "ranknet", "lam": 0.1},
+    "sl_at_k": {"k": 10},
 }
 SORTING = {"name": "neural_sort", "iterations": 50}
 #: Metrics under NeuralSort that have no name among the losses.
@@ -88,7 +93,7 @@ KIN = (
 )
 
 #: Many times quadratic: not given a list of thousands of documents.
-COSTLY = {"neural_ndcg", "neural_ndcg_transposed", *COMPOSED}
+COSTLY = {"neural_ndcg", "neural_ndcg_transposed", "sinkhorn_ndcg", "diff_sort_ndcg", *COMPOSED}
 
 #: The longest lists that other libraries are given, whose tensors are [B, L, L]; and those of which
 #: they keep a hundred.
