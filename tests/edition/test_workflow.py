@@ -159,7 +159,7 @@ def test_progress_counts_the_runs_that_are_to_be_trained(study, tiny, tmp_path, 
 
     def record(run, **changes):
         facts = {"spec": study.runs[run], "code": tiny.run_code(run), "data": {"digest": "d"}}
-        for name in results.FILES:
+        for name in (results.SPECIFICATION, *results.FILES):
             write_text(f"results/tiny/runs/{run}/{name}", json_text({**facts, **changes}))
 
     done, stale, *_ = tiny.batches[first].runs
@@ -168,6 +168,8 @@ def test_progress_counts_the_runs_that_are_to_be_trained(study, tiny, tmp_path, 
     progress = tiny.progress([first], print)
     assert "0 of 2 runs" in progress.text(1)
     record(stale)
+    assert "0 of 2 runs" in progress.text(1)  # it is being trained until its usage is known
+    write_text(f"logs/tiny/fit/{stale}.benchmark.tsv", "")
     assert "1 of 2 runs" in progress.text(1)
     alone = workflow_of(study, files_are_shared=False)
     alone.progress(alone.batches, print).start()  # of which nothing is known

@@ -19,7 +19,7 @@ from directrank.data import catalog, fetch, prepared
 from directrank.edition.batches import RunBatch, batches, gpus, processes
 from directrank.edition.compared import compared
 from directrank.edition.plan import Study, runs_behind
-from directrank.edition.progress import TrainingProgress
+from directrank.edition.progress import Span, TrainingProgress
 from directrank.papers.one_protocol.choice import BENCHMARK
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
@@ -326,9 +326,28 @@ class Workflow:
         It is seen in their files, so nothing is known of it where files are not shared.
         """
         known = batches if self.files_are_shared else ()
-        due = [run for name in known for run in self.batches[name].runs]
-        seconds = {run: self.seconds[run] for run in due if not self._is_trained(run)}
-        return TrainingProgress(seconds, self._is_trained, say)
+        due: list[dict[str, float]] = []
+        for name in known:
+            runs = [run for run in self.batches[name].runs if not self._is_trained(run)]
+            seconds = {run: self.seconds[run] for run in runs}
+            # Several fits that share a GPU are trained at a time.
+            shared = bool(runs) and gpus(self.study, runs[0]) and self.config["fits_per_gpu"] > 1
+            due += [{run: seconds[run]} for run in runs] if shared else [seconds]
+        return TrainingProgress(due, self._span_of, say)
+
+    def _span_of(self, run: str) -> Span:
+        """When a run was trained: its specification is written first, and its usage last."""
+        usage = Path(f"logs/{self.edition}/fit/{run}.benchmark.tsv")
+        try:
+            began = Path(f"{self.results}/runs/{run}/{results.SPECIFICATION}").stat().st_mtime
+        except FileNotFoundError:
+            return Span()
+        try:
+            ended = usage.stat().st_mtime
+        except FileNotFoundError:
+            return Span(began)
+        # Until a run begins, the usage of the last time that it was trained is there.
+        return Span(began, ended, not self._is_trained(run)) if ended >= began else Span(began)
 
     def _is_trained(self, run: str) -> bool:
         return self._planned(run).is_current(f"{self.results}/runs/{run}")
