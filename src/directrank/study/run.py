@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from directrank import learners
-from directrank.data import normalised, prepared, sample
+from directrank.data import columns, normalised, prepared, sample
 from directrank.learners.contract import FitJob, Fitted, Progress, Request, Splits, no_progress
 from directrank.learners.devices import chosen_device
 from directrank.learners.neural.checkpoints import Checkpoints, Saved, StoppedError
@@ -296,6 +296,9 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
         else lists
         for split, lists in splits.items()
     }
+    if "without_features" in spec:
+        places = columns.kept(record, splits["train"].n_features, spec["without_features"])
+        splits = {split: columns.select(lists, places) for split, lists in splits.items()}
     sizes = {
         split: {"queries": lists.n_queries, "documents": lists.n_documents}
         for split, lists in splits.items()

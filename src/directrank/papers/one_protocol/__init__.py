@@ -92,6 +92,15 @@ PRODUCTS: dict[str, Product] = (
             collection="msrd",
             least=LEAST_RANKED,
         ),
+        "table_msrd_harder": Product(
+            "table",
+            "One protocol, MSRD (movie search): a harder task, without the features of the title",
+            ("msrd_harder", "msrd_training_size", "msrd_untrained"),
+            "harder:table_harder",
+            {"dataset": "msrd"},
+            collection="msrd",
+            least=LEAST_RANKED,
+        ),
         "table_collections_trees": Product(
             "table",
             "One protocol over collections: boosted trees, choice by choice",

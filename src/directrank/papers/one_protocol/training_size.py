@@ -25,7 +25,7 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
     """NDCG@10 of each method by the number of training queries, and how many pairs differ."""
     studies = _studies(evidence, dataset)
     full = studies[max(studies)]
-    data = pd.concat([_rows(study, size) for size, study in studies.items()], ignore_index=True)
+    data = pd.concat([rows(study, size) for size, study in studies.items()], ignore_index=True)
     figure, (left, right) = figures.new_figure(
         width=2 * figures.COLUMN, height=3.4, ncols=2, gridspec_kw={"width_ratios": [1, 0.75]}
     )
@@ -96,7 +96,7 @@ def _training_queries(methods: Sequence[Method]) -> int:
     return round(float(np.mean(sizes)))
 
 
-def _rows(study: Protocol, size: int) -> pd.DataFrame:
+def rows(study: Protocol, size: int) -> pd.DataFrame:
     """A row per method, with what the pairs show at this size."""
     estimates = study.over_queries(PRIMARY)
     return pd.DataFrame(
