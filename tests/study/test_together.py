@@ -1,5 +1,8 @@
 """Runs that are trained together are the runs trained alone, resume and fail one by one."""
 
+import ast
+import inspect
+
 import pytest
 import torch
 
@@ -7,8 +10,8 @@ from directrank import models
 from directrank.learners.neural import stacking
 from directrank.learners.neural.checkpoints import StoppedError
 from directrank.learners.neural.stack import Stack
-from directrank.study.run import execute, execute_together
-from directrank.study.specification import in_passes
+from directrank.study.run import execute, execute_together, load_splits
+from directrank.study.specification import OF_LISTS, in_passes
 from directrank.system.errors import ConfigError, TrainingError
 from stopped_runs import LINEAR, result, stopping_at
 from together_runs import BROKEN, RUNS, assert_same, folders, run
@@ -174,3 +177,19 @@ def test_only_networks_on_the_same_lists_are_trained_together(data, tmp_path):
         execute_together([(RUNS[0], tmp_path / "a"), (other, tmp_path / "b")], data)
     named = {"a": RUNS[0], "b": other, "c": RUNS[1], "d": {**RUNS[0], "learner": "linear_ascent"}}
     assert in_passes(named) == [["a", "c"], ["b"], ["d"]]
+
+
+def test_nothing_else_of_a_run_decides_on_its_lists():
+    tree = ast.parse(inspect.getsource(load_splits))
+    read = {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "spec"
+    } | {
+        node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "spec.get"
+        and isinstance(node.args[0], ast.Constant)
+    }  # fmt: skip
+    # "data" names the folder that the caller has opened.
+    assert read | {"data", "train_queries", "vali_queries"} == set(OF_LISTS)

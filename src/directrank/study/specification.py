@@ -23,7 +23,7 @@ NEURAL_SECTIONS = ("loss", "training")
 
 #: What decides which lists a run is trained and evaluated on.
 OF_LISTS = ("data", "fold", "normalisation", "filter", "train_on", "sample", "train_queries",
-            "vali_queries")  # fmt: skip
+            "vali_queries", "without_features")  # fmt: skip
 
 
 def validate(spec: Mapping[str, Any], where: str = "run", by_library: bool = False) -> None:
