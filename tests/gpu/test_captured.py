@@ -195,6 +195,30 @@ def test_runs_with_several_losses_are_one_stack(most, stacks, as_on_gpu, across_
             same_course(one, other)
 
 
+def test_scorers_with_several_activations_are_one_stack(as_on_gpu, across_runs):
+    settings = {**TRAINING, "dtype": "float64", "max_epochs": 2, "batch_queries": 3}
+    kinds = [("relu", True), ("celu", True), ("relu", False), ("celu", False)]
+    requests = [
+        Request(
+            [
+                {
+                    "model": SCORERS["by query"] | {"activation": name, "output_activation": last},
+                    "loss": {"name": "listnet"},
+                    "training": settings,
+                }
+            ],
+            [job()],
+        )
+        for name, last in kinds
+    ]
+    expected = [fit_many(DATA, one.settings, one.jobs) for one in requests]
+    across_runs.clear()
+    found = as_on_gpu(DATA, requests, train=fit_together)
+    assert across_runs == [(4, True)]
+    for (one,), (other,) in zip(found, expected, strict=True):
+        same_course(one, other)
+
+
 def test_a_run_that_fails_does_not_keep_others_from_captured_steps(as_on_gpu, across_runs):
     broken, other = (
         requests_of(

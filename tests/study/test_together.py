@@ -38,8 +38,8 @@ def stacks(monkeypatch):
     made = []
 
     class Watched(Stack):
-        def __init__(self, data, model, training, members, *others):
-            super().__init__(data, model, training, members, *others)
+        def __init__(self, data, training, members, *others):
+            super().__init__(data, training, members, *others)
             made.append((len({m.request for m in members}), len(members), len(self.rows)))
 
     monkeypatch.setattr(stacking, "across_runs", lambda device: True)
@@ -158,6 +158,26 @@ def test_linear_scorers_of_runs_with_other_numbers_of_trials_share_a_stack(data,
     for number, spec in enumerate(specs):
         execute(spec, data, tmp_path / f"{number}")
         assert_same(tmp_path / f"together/{number}", tmp_path / f"{number}")
+
+
+def test_scorers_that_differ_in_their_activations_share_a_stack(data, stacks, tmp_path):
+    layers = {"name": "feed_forward", "hidden": [6, 6], "dropout": 0.1}
+    kinds = [("relu", True), ("celu", True), ("relu", False), ("celu", False)]
+    losses = ({"name": "listnet"}, {"name": "approx_ndcg"})
+    specs = [
+        run(loss, layers | {"activation": name, "output_activation": last}, trials=1, max_epochs=2)
+        for loss in losses
+        for name, last in kinds
+    ]
+    execute_together(folders(tmp_path / "together", specs), data)
+    assert stacks == [(8, 8, 1)]
+    for number, spec in enumerate(specs):
+        execute(spec, data, tmp_path / f"{number}")
+        assert_same(tmp_path / f"together/{number}", tmp_path / f"{number}")
+    each = {
+        number: (tmp_path / f"{number}/history.csv").read_text() for number in range(len(specs))
+    }
+    assert len(set(each.values())) == len(specs)
 
 
 def test_a_stack_has_no_more_models_than_have_room(data, alone, stacks, monkeypatch, tmp_path):

@@ -37,6 +37,33 @@ REGISTRY: dict[str, str] = {
 }
 
 
+#: Scorer → settings that change no parameter, in which the models of a stack may differ.
+OWN: dict[str, tuple[str, ...]] = {"feed_forward": ("activation", "output_activation")}
+
+
+def shape_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a scorer that all models of a stack share."""
+    own = OWN.get(settings["name"], ())
+    return {name: value for name, value in settings.items() if name not in own}
+
+
+def of_stack(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Settings for :func:`build` of models that share a shape; where they differ, of each model.
+
+    >>> relu = {"name": "feed_forward", "activation": "relu", "output_activation": True}
+    >>> of_stack([relu, relu]) == relu
+    True
+    >>> of_stack([relu, relu | {"activation": "celu"}])["activation"]
+    ['relu', 'celu']
+    """
+    together = dict(settings[0])
+    for name in OWN.get(together["name"], ()):
+        values = [own.get(name) for own in settings]
+        if any(value != values[0] for value in values):
+            together[name] = values
+    return together
+
+
 def build(
     settings: Mapping[str, Any], n_features: int, generators: Sequence[torch.Generator]
 ) -> nn.Module:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from directrank.lists.documents import Documents, copied
 from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat
+from directrank.models.activations import ACTIVATIONS, Activations
 from directrank.models.compiled import CompiledPass
 from directrank.models.dropout import Dropout, dropout_of
 from directrank.models.query_layers import QueryLayers
@@ -25,7 +26,6 @@ from directrank.models.stacked import StackedBatchNorm, StackedLinear
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
 
-ACTIVATIONS = {"relu": torch.relu, "celu": torch.celu}
 NORMS = ("query", "batch")
 
 
@@ -36,29 +36,25 @@ class FeedForward(nn.Module):
         self,
         layers: Sequence[StackedLinear],
         norms: Sequence[QueryNorm | StackedBatchNorm],
-        activation: str,
-        output_activation: bool,
+        activations: Activations,
         dropout: float,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.norms = nn.ModuleList(norms)
         self.dropout = dropout
-        self.activation = ACTIVATIONS[activation]
-        self.output_activation = output_activation
+        self.activations = activations
+        of_queries = [norm for norm in norms if isinstance(norm, QueryNorm)]
+        #: Whether a document's score depends on the other documents of its query.
+        self.sees_lists = bool(of_queries)
         #: All layers, if their norms take the statistics of each query.
         self.by_query: QueryLayers | None = None
-        of_queries = [norm for norm in norms if isinstance(norm, QueryNorm)]
-        if of_queries:
-            self.by_query = QueryLayers(layers, of_queries, activation == "celu", output_activation)
+        name, after_last = activations.name, activations.after_last
+        if of_queries and name is not None and after_last is not None:
+            self.by_query = QueryLayers(layers, of_queries, name == "celu", after_last)
 
     #: A training step may be captured in a CUDA graph.
     capturable = True
-
-    @property
-    def sees_lists(self) -> bool:
-        """Whether a document's score depends on the other documents of its query."""
-        return self.by_query is not None
 
     @property
     def compiled(self) -> bool:
@@ -109,12 +105,13 @@ class FeedForward(nn.Module):
         """
         segments: Segments | DeviceFlat | None = None
         weight = next(self.parameters())
-        if self.by_query is not None:
+        if self.sees_lists:
             if lengths is None:
                 raise ValueError("norm 'query' needs to know the documents of each query")
-            if isinstance(lengths, np.ndarray) and self.by_query.accept(features):
+            loops = self.by_query
+            if isinstance(lengths, np.ndarray) and loops is not None and loops.accept(features):
                 dropout = self._dropout(counters, lengths, features.shape[1])
-                return self.by_query(features, lengths, dropout)
+                return loops(features, lengths, dropout)
             if isinstance(lengths, DeviceFlat):
                 segments = lengths
             else:
@@ -128,8 +125,7 @@ class FeedForward(nn.Module):
             if number < len(self.norms):
                 norm = self.norms[number]
                 x = norm(x, segments if isinstance(norm, QueryNorm) else rows)
-            if number < last or self.output_activation:
-                x = self.activation(x)
+            x = self.activations(x, number == last)
         return x.squeeze(-1)
 
 
@@ -137,8 +133,8 @@ def feed_forward(
     n_features: int,
     generators: Sequence[torch.Generator],
     *,
-    activation: str,
-    output_activation: bool,
+    activation: str | Sequence[str],
+    output_activation: bool | Sequence[bool],
     hidden: Sequence[int] = (100, 100, 100, 100),
     norm: str = "query",
     output_norm: bool = True,
@@ -154,8 +150,8 @@ def feed_forward(
         n_features: F.
         generators: one random stream per model, for weights (Glorot-normal, as in the released
             code; biases start at zero).
-        activation: ``relu`` or ``celu`` (α = 1).
-        output_activation: whether the activation also follows the last layer.
+        activation: ``relu`` or ``celu`` (α = 1); that of each model if they differ.
+        output_activation: whether the activation also follows the last layer, likewise.
         hidden: widths of the hidden layers.
         norm: ``query`` takes the statistics of each query alone, in training and in scoring, which
             with one query per step is the batch norm of the released code; ``batch`` takes those of
@@ -169,8 +165,10 @@ def feed_forward(
     Raises:
         ConfigError: an unknown activation or norm, or no such dropout rate.
     """
-    if activation not in ACTIVATIONS:
-        raise ConfigError(f"no activation '{activation}'", nearest(activation, ACTIVATIONS))
+    names = [activation] if isinstance(activation, str) else activation
+    for name in names:
+        if name not in ACTIVATIONS:
+            raise ConfigError(f"no activation '{name}'", nearest(name, ACTIVATIONS))
     if norm not in NORMS:
         raise ConfigError(f"no norm '{norm}'", nearest(norm, NORMS))
     if not 0 <= dropout < 1:
@@ -189,7 +187,8 @@ def feed_forward(
         else StackedBatchNorm(models, width, decay, epsilon)
         for width in normed
     ]
-    return FeedForward(layers, norms, activation, output_activation, dropout)
+    after_last = [output_activation] if isinstance(output_activation, bool) else output_activation
+    return FeedForward(layers, norms, Activations(names, after_last), dropout)
 
 
 def _glorot_normal(generators: Sequence[torch.Generator], fan_in: int, fan_out: int) -> Tensor:

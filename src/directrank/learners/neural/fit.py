@@ -86,12 +86,12 @@ def fit_together(
     stack_of: dict[tuple[int, int], Stack] = {}
     failed: dict[int, NotFiniteError] = {}
     for number, planned in enumerate(stacks):
-        job, training = planned.job, planned.training
-        progress = _part_of(job, number, len(stacks), training["max_epochs"])
+        job, first = planned.job, planned.members[0]
+        progress = _part_of(job, number, len(stacks), first.training["max_epochs"])
         for members, saved in _resumed(planned, requests, failed):
             with naming_memory(f"setting up a stack of {len(members)}", "lower training.stack"):
                 device = torch.device(job.device)
-                stack = kind(data, planned.model, training, members, job.selection, device)
+                stack = kind(data, first.training, members, job.selection, device)
             parts = {
                 request: _Part(stack.members_of(request), store, planned.parts[request])
                 for request in saved
@@ -127,15 +127,11 @@ class _Planned:
     """A stack that is to be trained.
 
     Attributes:
-        model: its scorer.
-        training: complete settings, of the first of its members.
         job: of the first of its members.
         members: its models; those with the same random streams are neighbours.
         parts: request → the name of its part of the run's checkpoint.
     """
 
-    model: Mapping[str, Any]
-    training: Mapping[str, Any]
     job: FitJob
     members: list[Member]
     parts: Mapping[int, str]
@@ -163,37 +159,37 @@ def _stacks(data: Splits, requests: Sequence[Request]) -> list[_Planned]:
     loss and the learning rate; on a GPU they may also differ in the settings in :data:`OWN` and
     belong to different runs, because small steps leave most of it idle.
     """
-    shapes: dict[str, list[tuple[FitJob, Mapping[str, Any], Member]]] = {}
+    shapes: dict[str, list[tuple[FitJob, Member]]] = {}
     for place, request in enumerate(requests):
         for number, (setting, job) in enumerate(zip(request.settings, request.jobs, strict=True)):
             training = complete(setting["training"])
+            model, loss = setting["model"], setting["loss"]
             members = [
-                Member(place, number, job.streams, job.trial, restart, setting["loss"], training)
+                Member(place, number, job.streams, job.trial, restart, model, loss, training)
                 for restart in range(training["restarts"])
             ]
             shape = _shape(data, place, setting, training, job)
-            shapes.setdefault(shape, []).extend((job, setting["model"], m) for m in members)
+            shapes.setdefault(shape, []).extend((job, member) for member in members)
     stacks = []
     parts_of = dict.fromkeys(range(len(requests)), 0)
     for group in shapes.values():
-        group.sort(key=lambda entry: entry[2].drawing)
-        job, model, first = group[0]
+        group.sort(key=lambda entry: entry[1].drawing)
+        job, first = group[0]
         size = stacking.models_at_once(
             longest_lengths(data.train.lengths, first.training),
             data.train.n_features,
-            model,
-            [member.loss for *_, member in group],
+            first.model,
+            [member.loss for _, member in group],
             first.training,
             job.device,
         )
         for begin in range(0, len(group), size):
-            members = [member for *_, member in group[begin : begin + size]]
+            members = [member for _, member in group[begin : begin + size]]
             parts = {}
             for place in sorted({member.request for member in members}):
                 parts[place] = f"stack-{parts_of[place]:03d}"
                 parts_of[place] += 1
-            job, _, first = group[begin]
-            stacks.append(_Planned(model, first.training, job, members, parts))
+            stacks.append(_Planned(group[begin][0], members, parts))
     return stacks
 
 
@@ -215,7 +211,7 @@ def _shape(
         setting["loss"], len(lengths), power_of_two(int(lengths.max())), dtype, device
     )
     same = {name: value for name, value in same.items() if name not in (*OWN, "stack")}
-    return digest_of([setting["model"], same, job.selection, captured])
+    return digest_of([models.shape_of(setting["model"]), same, job.selection, captured])
 
 
 def _resumed(

@@ -187,7 +187,7 @@ def _trained(queries: Queries, plan: Mapping[str, Any], job: FitJob) -> Iterator
     training, loss = plan["training"], plan["loss"]
     rate = training["optimizer"]["lr"]
     for restart in range(training["restarts"]):
-        member = Member(0, 0, job.streams, job.trial, restart, loss, training)
+        member = Member(0, 0, job.streams, job.trial, restart, plan["model"], loss, training)
         scorer = _scorer(plan, queries.features.shape[1], torch_stream(*member.names("init")))
         weights = next(scorer.parameters()).detach().numpy().ravel().copy()
         start, epoch = Start(restart), 0

@@ -23,6 +23,7 @@ class Member:
         job: position of the candidate in the request.
         streams, trial, restart: the names from which its random numbers are derived; see
             :class:`directrank.learners.contract.FitJob`.
+        model: the scorer and its settings.
         loss: the name and hyper-parameters of its loss.
         training: its complete training settings.
     """
@@ -32,6 +33,7 @@ class Member:
     streams: str
     trial: int
     restart: int
+    model: Mapping[str, Any]
     loss: Mapping[str, Any]
     training: Mapping[str, Any]
 

@@ -72,14 +72,14 @@ class PerQueryStack(Stack):
     def __init__(
         self,
         data: Splits,
-        model_settings: Mapping[str, Any],
         training: Mapping[str, Any],
         members: Sequence[Member],
         selection: Mapping[str, Any],
         device: torch.device,
     ) -> None:
-        self._check(model_settings, training, members)
-        super().__init__(data, model_settings, training, members, selection, device)
+        self.scorer = members[0].model["name"]
+        self._check(training, members)
+        super().__init__(data, training, members, selection, device)
         self.loss = dict(members[0].loss)
         self.pass_seconds = 0.0
         longest = int(np.max(data.train.lengths))
@@ -94,11 +94,9 @@ class PerQueryStack(Stack):
         net = (False, document.T.copy(), one.copy(), one.copy(), one, np.zeros(1))
         self._train(document, one, np.array([0, 1]), net)
 
-    def _check(
-        self, model: Mapping[str, Any], training: Mapping[str, Any], members: Sequence[Member]
-    ) -> None:
+    def _check(self, training: Mapping[str, Any], members: Sequence[Member]) -> None:
         """Raise :class:`ConfigError` for settings that these passes do not support."""
-        if model["name"] not in ("linear", "two_layer") or model.get("bias"):
+        if self.scorer not in ("linear", "two_layer") or members[0].model.get("bias"):
             raise ConfigError(
                 f"learner '{self.learner}' trains the models linear, without bias, and two_layer",
                 REMEDY,
@@ -161,7 +159,7 @@ class PerQueryStack(Stack):
         """Train neighbouring models on documents ``[N, F]`` in their order, adding to ``costs``."""
         weight, bias, output = (_side_by_side(p[models]) for p in self._layers())
         rates = self.rates[models].numpy()
-        squash = self.model_settings["name"] == "two_layer"
+        squash = self.scorer == "two_layer"
         names = {self.results[number].member.loss["name"] for number in self.active[models]}
         if len(names) > 1:
             raise ConfigError(
@@ -199,7 +197,7 @@ class PerQueryStack(Stack):
 
         A linear net has one unit and constants instead of the other two.
         """
-        if self.model_settings["name"] == "two_layer":
+        if self.scorer == "two_layer":
             net = cast("TwoLayer", self.model)
             return net.hidden.weight, cast(Tensor, net.hidden.bias), net.output.weight
         weight = cast("Linear", self.model).layer.weight

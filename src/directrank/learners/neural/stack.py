@@ -78,10 +78,10 @@ class Stack:
 
     Args:
         data: the splits.
-        model_settings: the scorer and its settings.
         training: complete training settings, of which those in :data:`OWN` and the learning rate
             are each member's own.
-        members: the models; those with the same streams are neighbours.
+        members: the models, whose scorers have one shape (:func:`directrank.models.shape_of`);
+            those with the same streams are neighbours.
         selection: the metric that chooses the epoch, on the split ``training["select_on"]``.
         device: where to train.
     """
@@ -89,14 +89,12 @@ class Stack:
     def __init__(
         self,
         data: Splits,
-        model_settings: Mapping[str, Any],
         training: Mapping[str, Any],
         members: Sequence[Member],
         selection: Mapping[str, Any],
         device: torch.device,
     ) -> None:
         self.data = data
-        self.model_settings = model_settings
         self.training = training
         self.device = device
         self.dtype = precision.weight_type(training["dtype"])
@@ -125,7 +123,7 @@ class Stack:
         }
         self.pairs = np.zeros(2)
         streams = [torch_stream(*member.names("init")) for member in members]
-        self._set_up(models.build(model_settings, data.train.n_features, streams))
+        self._set_up(self._built(members, streams))
         #: Those of a single model.
         self.n_parameters = sum(values.numel() for values in self.parameters) // len(members)
 
@@ -275,6 +273,11 @@ class Stack:
         )
         self.captured = self._steps_to_capture()
         self._set_rates()
+
+    def _built(self, members: Sequence[Member], streams: Sequence[torch.Generator]) -> nn.Module:
+        """The scorers of members, whose weights are drawn from ``streams``."""
+        settings = models.of_stack([member.model for member in members])
+        return models.build(settings, self.data.train.n_features, streams)
 
     def _set_rates(self) -> None:
         rates = [r.member.rate * r.pace.factor for r in (self.results[n] for n in self.active)]
@@ -580,7 +583,7 @@ class Stack:
                 continue
             result.pace = result.pace.drawn_anew()
             stream = torch_stream(*result.member.names("init"), result.pace.draws)
-            fresh = models.build(self.model_settings, self.data.train.n_features, [stream])
+            fresh = self._built([result.member], [stream])
             state = self.model.state_dict()
             for name, value in fresh.state_dict().items():
                 state[name][model] = value[0].to(state[name])
@@ -597,8 +600,7 @@ class Stack:
 
     def _rebuild(self, state: Mapping[str, Tensor], memory: Mapping[str, Tensor]) -> None:
         """A model of the active members alone, with these weights and past gradients."""
-        streams = [torch.Generator() for _ in self.active]
-        model = models.build(self.model_settings, self.data.train.n_features, streams)
+        model = self._built(self._members, [torch.Generator() for _ in self.active])
         model.to(self.dtype).load_state_dict(dict(state))
         self._set_up(model)
         for name, value in self.optimiser.memory().items():
@@ -615,7 +617,7 @@ class Stack:
             return
         layout = Layout.of(self.data.train, self.dtype, torch.device("cpu"))
         streams = [torch.Generator() for _ in results]
-        model = models.build(self.model_settings, self.data.train.n_features, streams)
+        model = self._built([result.member for result in results], streams)
         states = [result.state for result in results]
         model.to(self.device, self.dtype).load_state_dict(
             {name: torch.cat([s[name] for s in states]) for name in states[0]}
@@ -671,7 +673,6 @@ class Stack:
                 "epoch": self.epoch + 1,
                 "step": step,
                 "objective": repr(objective),
-                "model": dict(self.model_settings),
             },
         )
 
