@@ -6,6 +6,7 @@ import torch
 
 from directrank import losses
 from directrank.kernels import dispatch
+from directrank.learners.neural.monitor_pairs import tied_pairs
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import Evaluator
 from gpu_cases import CASES, given, loss_of, shown
@@ -113,6 +114,24 @@ def test_metrics_of_many_models_are_those_of_a_cpu():
     found = Evaluator(lists, wanted)(scores.cuda())
     for label, values in expected.items():
         np.testing.assert_allclose(found[label], values, rtol=0, atol=1e-12)
+
+
+def test_ties_of_many_models_are_those_of_a_cpu():
+    stream = torch.Generator().manual_seed(6)
+    lengths = torch.tensor(LENGTHS * 40)
+    documents = int(lengths.sum())
+    lists = RankedLists(
+        features=np.zeros((documents, 1), np.float32),
+        labels=np.zeros(documents),
+        offsets=np.concatenate([[0], lengths.cumsum(0)]),
+        query_ids=np.arange(len(lengths)),
+    )
+    scores = torch.randn(50, documents, generator=stream).relu().round(decimals=2)
+    scores[1] = -scores[0]  # some are minus zero
+    scores[2, ::2] = -0.0
+    expected = tied_pairs(scores, lists, [])["tied_pairs"]
+    assert len(np.unique(expected)) > 40
+    assert np.array_equal(tied_pairs(scores.cuda(), lists, [])["tied_pairs"], expected)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)

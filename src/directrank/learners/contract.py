@@ -108,6 +108,7 @@ class Fitted:
             (``.safetensors``, ``.txt``).
         weights: the tensors of a network by their names, each ``[1, …]``; empty for other models.
         vali_metric: the mean metric on the validation set, if the fit has measured it anyway.
+        device: where it computes scores.
     """
 
     predict: Callable[[RankedLists], np.ndarray]
@@ -116,3 +117,4 @@ class Fitted:
     save: Callable[[Path], None]
     weights: Mapping[str, Any] = field(default_factory=dict)
     vali_metric: float | None = None
+    device: str = "cpu"

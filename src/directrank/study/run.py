@@ -408,7 +408,7 @@ def _evaluated(
     values, history, rows = {}, [], []
     for split in EVALUATED:
         lists = getattr(splits, split)
-        values[split] = metrics_per_query(fitted[chosen].predict(lists), lists, spec["evaluation"])
+        values[split] = _metrics(fitted[chosen], lists, spec["evaluation"])
     for number, fit in enumerate(fitted):
         history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
         rows.append(
@@ -456,8 +456,16 @@ def _bytes_tensor(content: bytes) -> torch.Tensor:
 def _vali_metric(spec: Mapping[str, Any], fit: Fitted, vali: RankedLists) -> float:
     if fit.vali_metric is not None:
         return fit.vali_metric
-    values = metrics_per_query(fit.predict(vali), vali, [spec["selection"]])
+    values = _metrics(fit, vali, [spec["selection"]])
     return float(np.nanmean(next(iter(values.values()))))
+
+
+def _metrics(
+    fit: Fitted, lists: RankedLists, mappings: Sequence[Mapping[str, Any]]
+) -> dict[str, np.ndarray]:
+    """Metrics per query of the scores of a fit, on the device on which it computes them."""
+    scores = torch.as_tensor(fit.predict(lists)).to(fit.device)
+    return metrics_per_query(scores, lists, mappings)
 
 
 def _per_query(

@@ -119,11 +119,12 @@ def test_models_trained_together_are_the_models_trained_alone(data, scorer, monk
 
 @pytest.mark.parametrize("extra", [{}, {"max_documents": 5}, {"batch_norm": "padded"}])
 def test_features_that_a_gpu_cannot_hold_give_the_same(data, monkeypatch, extra):
-    resident = fit(data, 2, **extra)
+    resident = fit(data, 2, dtype="float64", **extra)
     monkeypatch.setattr(Feeder, "RESIDENT", 0.0)
-    copied = fit(data, 2, **extra)
+    copied = fit(data, 2, dtype="float64", **extra)
     for one, other in zip(resident, copied, strict=True):
-        assert one.predict(data.test).tobytes() == other.predict(data.test).tobytes()
+        # Only steps whose features are on the GPU are captured, for which batches are padded.
+        assert np.allclose(one.predict(data.test), other.predict(data.test), rtol=0, atol=1e-8)
 
 
 def test_bfloat16_leaves_the_metric_within_the_interval_over_trials(data):

@@ -145,9 +145,9 @@ def test_a_whole_grid_of_rates_is_one_stack(data):
     made_of = []
 
     class Watched(Stack):
-        def __init__(self, data, model, training, members, *rest):
+        def __init__(self, data, training, members, *rest):
             made_of.append(len(members))
-            super().__init__(data, model, training, members, *rest)
+            super().__init__(data, training, members, *rest)
 
     settings = [
         {

@@ -309,6 +309,7 @@ def _fitted(
         weights=chosen.state,
         # To score a thousand models of a GPU's stacks one by one would take long. On a CPU their
         # metrics are those of a single model, to the last digit.
+        device=job.device,
         vali_metric=None if device.type == "cpu" else chosen.history[kept - 1]["vali_metric"],
     )
 

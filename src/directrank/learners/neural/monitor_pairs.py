@@ -33,6 +33,9 @@ from directrank.system.seeds import torch_stream
 #: Elements of a block of pairs; a single query may have more.
 BLOCK = 1 << 21
 
+#: Scores that are sorted together to count ties.
+TIES_AT_ONCE = 1 << 25
+
 #: The metric behind each loss over twin-sigmoid ranks.
 TWIN_METRICS = {
     "twin_precision": "precision",
@@ -70,6 +73,7 @@ def pair_gradients(
         ordered pairs and on those that are badly ordered by more than the standard deviation of the
         query's scores, each divided by the mean size over all pairs.
     """
+    scores = scores.cpu()
     result = {name: np.full(len(scores), np.nan) for name in (*NET, *PULL)}
     for model, settings in enumerate(loss_settings):
         parts: dict[str, list[Tensor]] = {}
@@ -90,16 +94,21 @@ def tied_pairs(
     The arguments are those of :func:`pair_gradients`; the column is ``tied_pairs``.
     """
     lengths = np.asarray(lists.lengths)
-    query = np.repeat(np.arange(lists.n_queries), lengths)
-    shares = np.zeros((len(scores), lists.n_queries))
-    for own, values in zip(shares, scores.numpy(), strict=True):
-        ordered = values[np.lexsort((values, query))]
-        first = np.ones(len(query), dtype=bool)  # of documents with one score
-        first[1:] = (ordered[1:] != ordered[:-1]) | (query[1:] != query[:-1])
-        begin = np.flatnonzero(first)
-        counts = np.diff(begin, append=len(query))
-        np.add.at(own, query[begin], counts * (counts - 1))
-    return {"tied_pairs": (shares / np.maximum(lengths * (lengths - 1), 1)).mean(1)}
+    ends = torch.from_numpy(lengths.cumsum()).to(scores.device)
+    places = torch.arange(scores.shape[1], device=scores.device)
+    query = torch.searchsorted(ends, places, right=True, out_int32=True)
+    pairs = []
+    for some in scores.split(max(1, TIES_AT_ONCE // max(scores.shape[1], 1))):
+        order = some.argsort(dim=1)
+        order = order.gather(1, query[order].argsort(dim=1, stable=True))
+        ordered = some.gather(1, order)  # by query, and within it by score
+        first = torch.ones_like(ordered, dtype=torch.bool)  # of documents with one score
+        first[:, 1:] = (ordered[:, 1:] != ordered[:, :-1]) | (query[1:] != query[:-1])
+        earlier = places - (first * places).cummax(1).values
+        total = torch.nn.functional.pad(earlier.cumsum(1), (1, 0))[:, ends]
+        pairs.append(total.diff(dim=1, prepend=total.new_zeros(len(total), 1)).cpu().numpy())
+    shares = 2.0 * np.concatenate(pairs) / np.maximum(lengths * (lengths - 1), 1)
+    return {"tied_pairs": shares.mean(1)}
 
 
 def pulls(

@@ -79,7 +79,8 @@ def monitor(
 
             and with ``split`` if it is not the training set. A query without a relevant document is
             left out, unless the metric says otherwise.
-        scores: packed scores ``[M, N]`` of all documents of ``lists``.
+        scores: packed scores ``[M, N]`` of all documents of ``lists``; metrics are computed on
+            their device.
         lists: the queries of that split.
         loss_settings: the loss of each model; one that draws has the same numbers each time.
 
@@ -94,7 +95,7 @@ def monitor(
 
     @cache
     def losses_per_query() -> np.ndarray:
-        return loss_per_query(scores, lists, loss_settings)
+        return loss_per_query(scores.cpu(), lists, loss_settings)
 
     for quantity in quantities:
         name, column = quantity["quantity"], _column(quantity)

@@ -115,12 +115,10 @@ class Stack:
         )
         #: Column of the history → the lists whose metric it holds, and what evaluates them.
         self.watched = {
-            f"{split}_metric": (
-                Feeder(getattr(data, split), self.dtype, device),
-                Evaluator(getattr(data, split), [selection]),
-            )
+            f"{split}_metric": (getattr(data, split), Evaluator(getattr(data, split), [selection]))
             for split in sorted({"vali", training["select_on"]}, reverse=True)
         }
+        self._feeders: dict[int, Feeder] = {}
         self.pairs = np.zeros(2)
         streams = [torch_stream(*member.names("init")) for member in members]
         self._set_up(self._built(members, streams))
@@ -475,8 +473,8 @@ class Stack:
         assert ended is not None
         self.model.eval()
         metrics = {}
-        for column, (feeder, evaluator) in self.watched.items():
-            values = evaluator(score_parts(self.model, feeder))
+        for column, (lists, evaluator) in self.watched.items():
+            values = evaluator(self._scores(lists))
             metrics[column] = _mean(next(iter(values.values())))
         moved = None
         if ended.before is not None:
@@ -568,12 +566,17 @@ class Stack:
     ) -> dict[str, np.ndarray]:
         """Quantities of these models; see :func:`.monitors.watch`."""
 
-        def scored(lists: RankedLists) -> Tensor:
-            return score(self.model, lists, self.dtype, self.device)[models]
-
         members = self._members
         loss_settings = [members[model].loss for model in models]
-        return monitors.watch(quantities, self.data, scored, loss_settings)
+        return monitors.watch(
+            quantities, self.data, lambda lists: self._scores(lists)[models], loss_settings
+        )
+
+    def _scores(self, lists: RankedLists) -> Tensor:
+        """The scores ``[M, N]`` of a split, which stays on the device for the next time."""
+        if id(lists) not in self._feeders:
+            self._feeders[id(lists)] = Feeder(lists, self.dtype, self.device)
+        return score_parts(self.model, self._feeders[id(lists)])
 
     def _restart(self, trained: Sequence[tuple[int, Trained]]) -> None:
         """Draw the weights of models anew whose training loss no longer falls."""
