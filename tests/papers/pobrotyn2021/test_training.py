@@ -325,8 +325,9 @@ def test_every_edition_plans_what_its_products_need(edition: str) -> None:
     mine = {name for paper, name in planned.products if paper == "pobrotyn2021"}
     assert mine <= set(products("pobrotyn2021"))
     for name in mine:
-        for cells in planned.products["pobrotyn2021", name]["experiments"].values():
-            assert cells
+        for experiment, cells in planned.products["pobrotyn2021", name]["experiments"].items():
+            # `real` has no second collection of this size.
+            assert cells or (edition, experiment) == ("real", "table3_istella")
     neural = [
         planned.runs[cell["run"]]
         for name in mine

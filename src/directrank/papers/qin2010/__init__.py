@@ -74,6 +74,12 @@ PRODUCTS: dict[str, Product] = {
         ("ohsumed_methods",),
         "accuracy:table4",
     ),
+    "table_msrd": Product(
+        "table",
+        "The methods of Qin et al. (2010) on MSRD",
+        ("msrd_methods",),
+        "on_msrd:table_msrd",
+    ),
     "stopping": Product(
         "table",
         "ApproxNDCG of Table 4 of Qin et al. (2010) under other caps on epochs",

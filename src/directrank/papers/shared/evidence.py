@@ -106,6 +106,12 @@ class PlannedRun:
         return self.result.spec["fold"]
 
     @property
+    def n_drawn(self) -> int | None:
+        """Number of queries that were drawn from the training set; None if all are used."""
+        queries = int(self.result.record["data"]["splits"]["train"]["queries"])
+        return queries if self.result.spec.get("train_queries") == queries else None
+
+    @property
     def trained_on(self) -> str:
         """Size of the training set, in words."""
         size = self.result.record["data"]["splits"]["train"]
@@ -414,7 +420,11 @@ def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
     if len(folds) > 1:
         scales = [run.scale(split) for run in by_fold.values()]
         total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))
-        return f"Data: {dataset.title} ({kind}), {len(folds)} folds; {part} of all: {total}."
+        drawn = [number for run in by_fold.values() if (number := run.n_drawn) is not None]
+        trained = f" trained on {count(max(drawn))} random queries of each;" if drawn else ""
+        return (
+            f"Data: {dataset.title} ({kind}), {len(folds)} folds;{trained} {part} of all: {total}."
+        )
     fold = f", fold {folds[0]}" if folds else ""
     trained = f"trained on {runs[0].trained_on}"
     return f"Data: {dataset.title}{fold} ({kind}); {trained}; {part}: {runs[0].scale(split)}."
