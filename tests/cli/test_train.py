@@ -344,6 +344,42 @@ def test_of_runs_in_one_process_each_fails_alone(recorded, whole, data, tmp_path
         assert not (broken / "run.json").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_runs_in_one_process_that_is_ended_resume_from_their_checkpoints(number, data, tmp_path):
+    training = {**SPEC["training"], "max_epochs": 20, "patience": None, "stack": 0}
+    runs = [
+        planned({**SPEC, "training": training, "loss": {"name": name}})
+        for name in ("listnet", "ranknet")
+    ]
+    (tmp_path / "batch.json").write_text(plan_text(runs), encoding="utf-8")
+    words = ["train", "batch.json", "--data", data, "--results", "results", "--logs", "logs"]
+    words = [sys.executable, "-m", "directrank", *map(str, words)]
+    environment = {**os.environ, **AS_WITH_A_GPU}
+    checkpoints = [tmp_path / f"results/runs/{run.name}.checkpoint" for run in runs]
+    log = tmp_path / f"logs/{runs[0].name}-and-1-others.log"
+    process = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
+    try:
+        while not (log.exists() and log.read_text() and _catches_sigterm(process)):
+            assert process.poll() is None
+            time.sleep(0.05)
+        # On a CPU a run of the process is trained after the other: the first is saved at its end.
+        while number == signal.SIGKILL and not any(folder.exists() for folder in checkpoints):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    assert any(folder.exists() for folder in checkpoints)
+    assert not any(run.is_current(files_of(tmp_path, run)) for run in runs)
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert "resuming from checkpoint" in log.read_text()
+    assert all(run.is_current(files_of(tmp_path, run)) for run in runs)
+
+
 def test_runs_that_are_not_on_the_same_lists_are_refused_together(data, tmp_path):
     from directrank.cli import main
 

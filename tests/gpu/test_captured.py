@@ -1,6 +1,8 @@
 """Steps as a GPU takes them, here one operation after the other, train as steps on a CPU do."""
 
+import gc
 import math
+import weakref
 from functools import cache
 
 import numpy as np
@@ -169,9 +171,8 @@ def across_runs(monkeypatch):
     plain = Stack.train
 
     def train(self, *arguments):
-        trained = plain(self, *arguments)
         made.append((len(self.results), self.captured is not None))
-        return trained
+        return plain(self, *arguments)
 
     monkeypatch.setattr(Stack, "train", train)
     monkeypatch.setattr(stacking, "across_runs", lambda device: True)
@@ -243,6 +244,23 @@ def test_a_run_that_fails_does_not_keep_others_from_captured_steps(as_on_gpu, ac
     assert alone == [3, 4]  # of seven; to find out where it was, and in the others it had failed
     for one, another in zip(found, expected, strict=True):
         same_course(one, another)
+
+
+def test_a_stack_that_is_trained_leaves_its_memory_to_the_next(as_on_gpu, monkeypatch):
+    stacks, plain = [], Stack.train
+
+    def train(self, *arguments):
+        stacks.append(weakref.ref(self))
+        assert [stack() for stack in stacks[:-1]] == [None] * (len(stacks) - 1)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Stack, "train", train)
+    gc.disable()  # which knows nothing of a GPU's memory
+    try:
+        as_on_gpu(DATA, 3, model=SCORERS["linear"], max_epochs=1)
+    finally:
+        gc.enable()
+    assert len(stacks) == 3
 
 
 def test_models_that_have_finished_stay_until_it_pays_to_capture_again(as_on_gpu, across_runs):

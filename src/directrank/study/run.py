@@ -37,7 +37,7 @@ from directrank.study.specification import (
     with_settings,
 )
 from directrank.system import blas
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ConfigError, DirectrankError
 from directrank.system.io import digest_of, write_bytes
 
 EVALUATED = ("vali", "test")
@@ -163,10 +163,10 @@ def execute_together(
             raise
         except Exception as error:
             if len(requests) == 1:
-                return [error]
+                return [_without_frames(error)]
             said = f"{type(error).__name__}: {error}"
             print(f"{said}\nEach run is now trained alone.", file=sys.stderr, flush=True)
-            return [answer for request in requests for answer in answers(splits, [request])]
+        return [answer for request in requests for answer in answers(splits, [request])]
 
     how = _How(threads, device, progress, checkpoint_minutes, stop)
     return _executed([(spec, Path(out)) for spec, out in runs], data, how, answers)
@@ -216,6 +216,15 @@ def _executed(
             else:
                 go_on(number, partial(steps[number].send, answer))
     return errors
+
+
+def _without_frames(error: Exception) -> Exception:
+    """An error that a user can fix without the frames that it would keep, and with them a GPU's
+    memory; where another happened must be known."""
+    if isinstance(error, DirectrankError):
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
+    return error
 
 
 def _steps(

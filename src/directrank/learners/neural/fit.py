@@ -83,7 +83,7 @@ def fit_together(
     """
     stacks = _stacks(data, requests)
     trained: dict[tuple[int, int], list[Trained]] = {}
-    stack_of: dict[tuple[int, int], Stack] = {}
+    facts: dict[tuple[int, int], dict[str, float]] = {}
     failed: dict[int, NotFiniteError] = {}
     for number, planned in enumerate(stacks):
         job, first = planned.job, planned.members[0]
@@ -105,12 +105,15 @@ def fit_together(
             for result in results:
                 place = result.member.request, result.member.job
                 trained.setdefault(place, []).append(result)
-                stack_of[place] = stack
+                facts[place] = {
+                    "n_parameters": stack.n_parameters,
+                    "wasted_pairs": stack.wasted_pairs,
+                }
     return [
         failed[place]
         if place in failed
         else [
-            _fitted(trained[place, n], own, data.train.n_features, job, stack_of[place, n])
+            _fitted(trained[place, n], own, data.train.n_features, job, facts[place, n])
             for n, (own, job) in enumerate(zip(request.settings, request.jobs, strict=True))
         ]
         for place, request in enumerate(requests)
@@ -271,7 +274,7 @@ def _fitted(
     settings: Mapping[str, Any],
     n_features: int,
     job: FitJob,
-    stack: Stack,
+    facts: Mapping[str, float],
 ) -> Fitted:
     training = complete(settings["training"])
     chosen = restarts[0]
@@ -302,8 +305,7 @@ def _fitted(
             "restart": chosen.member.restart,
             "redrawn": chosen.pace.draws,
             "train_objective": chosen.objective,
-            "n_parameters": stack.n_parameters,
-            "wasted_pairs": stack.wasted_pairs,
+            **facts,
         },
         save=save,
         weights=chosen.state,

@@ -144,22 +144,24 @@ class Objective:
         """
         if not self._on_device:
             self._on_device = [self._moved(call, scores, inputs.longest) for call in self._calls]
+        known = self._on_device
+        if len(known) == 1:
+            return self._captured_values(self._calls[0], known[0], scores, labels, inputs)
+        # All are brought into the order of the calls at once: the gradient of a selection is as
+        # large as all scores.
+        models = torch.cat([own.models for own in known])
+        ordered = scores.index_select(0, models).split([len(own.models) for own in known])
         parts = [
-            self._captured_values(call, known, scores, labels, inputs)
-            for call, known in zip(self._calls, self._on_device, strict=True)
+            self._captured_values(call, own, some, labels, inputs)
+            for call, own, some in zip(self._calls, known, ordered, strict=True)
         ]
-        if len(parts) == 1:
-            return parts[0]
-        models = torch.cat([known.models for known in self._on_device])
         return torch.empty_like(scores[:, 0]).index_copy(0, models, torch.cat(parts))
 
     def _captured_values(
         self, call: Call, known: _OnDevice, scores: Tensor, labels: Tensor, inputs: Inputs
     ) -> Tensor:
-        """The objective of the models of one call."""
+        """The objective of the models of one call, of which the ``scores`` ``[C, N]`` are."""
         B = inputs.spans.shape[1]
-        if len(self._calls) > 1:
-            scores = scores.index_select(0, known.models)
         varied: dict[str, Any] = {
             name: value.to(scores.dtype).repeat_interleave(B)[:, None]
             for name, value in known.varied.items()

@@ -44,7 +44,11 @@ OWN = ("schedule", "restart_after", "max_epochs", "patience", "keep", "tolerance
 #: if its steps are captured: what they still cost is less than to capture all steps again.
 WORTH_KEEPING = 0.5
 
+#: How to need less memory on a CPU and on a GPU.
 MEMORY_REMEDY = "lower training.batch_queries, training.max_documents or training.stack"
+MEMORY_REMEDY_ON_GPU = (
+    "lower training.batch_queries or training.max_documents, or use the device cpu"
+)
 
 
 @dataclass
@@ -99,6 +103,7 @@ class Stack:
         self.device = device
         self.dtype = precision.weight_type(training["dtype"])
         precision.check(training["precision"], training["dtype"], device)
+        self.memory_remedy = MEMORY_REMEDY if device.type == "cpu" else MEMORY_REMEDY_ON_GPU
         self.results = [Trained(member) for member in members]
         self.rows = rows_of(members)
         #: Request → why its run has failed.
@@ -119,6 +124,7 @@ class Stack:
             for split in sorted({"vali", training["select_on"]}, reverse=True)
         }
         self._feeders: dict[int, Feeder] = {}
+        self.captured: CapturedSteps | None = None
         self.pairs = np.zeros(2)
         streams = [torch_stream(*member.names("init")) for member in members]
         self._set_up(self._built(members, streams))
@@ -144,6 +150,7 @@ class Stack:
             self._close_epoch(losses)
             best = max(result.best_metric for result in self.results)
             progress(self.epoch, f"best {SPLITS[self.training['select_on']]} metric {best:.4f}")
+        self.captured = None  # it refers to this stack, and would keep the GPU's memory
         self._final_objectives()
         return self.results
 
@@ -348,7 +355,7 @@ class Stack:
         if self.captured is not None:
             before = self._copied_state()
             doing = f"training on batches of {queries[0].size} queries"
-            with naming_memory(doing, MEMORY_REMEDY):
+            with naming_memory(doing, self.memory_remedy):
                 objectives = self.captured.run(queries, self._number(first), self._drawn)
             if np.isfinite(objectives[:, self._unfinished]).all():
                 return objectives
@@ -432,7 +439,7 @@ class Stack:
         among_all = self._number(number)
         batch = self.feeder.draw(queries, self.cut_seeds, among_all)
         doing = f"training on {int(batch.lengths.sum())} documents of {queries.size} queries"
-        with naming_memory(doing, MEMORY_REMEDY):
+        with naming_memory(doing, self.memory_remedy):
             passed = self._forward(batch, among_all)
             values = self.objective(passed.scores, batch, among_all)
             read = reading(values.detach().double())
