@@ -40,6 +40,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "accessible",
+    "found_first",
     "from_code",
     "mathml",
 ]
@@ -55,6 +56,18 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_numpy_docstring = False
 python_maximum_signature_line_length = 90
+
+# What is searched for, and the page or the place in it that is found first.
+found_first = {
+    "which loss": "paper_tables/real/which_loss",
+    "which loss should I use?": "paper_tables/real/which_loss",
+    "choose a loss": "paper_tables/real/which_loss",
+    "install": "docs/start",
+    "installing": "docs/start",
+    "installation": "docs/start",
+    "pip install": "docs/start",
+    "pirank": "paper_tables/real/losses#pirank",  # a relaxation and its module have this name, too
+}
 
 html_theme = "furo"
 html_title = "directrank"

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from directrank import losses
 from workflow_runs import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -86,7 +87,7 @@ def visit(browser, address):
     errors: list[str] = []
     contexts = []
 
-    def open_page(name: str, width: int = 1280, scheme: str = "light"):
+    def open_page(name: str, width: int = 1280, scheme: str = "light", query: str = ""):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -98,7 +99,7 @@ def visit(browser, address):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda one: one.url.startswith(address) or errors.append(one.url))
         page.on("requestfailed", lambda one: errors.append(f"{one.url}: {one.failure}"))
-        page.goto(f"{address}/{name}.html")
+        page.goto(f"{address}/{name}.html{query}")
         return page
 
     yield open_page
@@ -248,3 +249,39 @@ def test_the_slider_changes_the_curve_and_the_address_keeps_it(visit):
     page.goto("about:blank")
     page.goto(address)
     assert page.evaluate(curve) == sharp
+
+
+#: What is searched for → the page that is to be found first, or its place.
+SEARCHED = {
+    "which loss": "paper_tables/real/which_loss.html",
+    "Which loss should I use?": "paper_tables/real/which_loss.html",
+    "choose a loss": "paper_tables/real/which_loss.html",
+    "install": "docs/start.html",
+    "installation": "docs/start.html",
+    "pip install": "docs/start.html",
+}
+
+
+def found_first(page) -> str:
+    """The address of the first result of a search that has finished."""
+    summary = page.locator(".search-summary")
+    sync_api.expect(summary).to_contain_text("finished", timeout=60_000)
+    page.wait_for_load_state("networkidle")  # it reads the pages that it has found
+    return page.locator("#search-results ul.search a").first.get_attribute("href")
+
+
+@pytest.mark.parametrize(("words", "expected"), SEARCHED.items())
+def test_a_question_finds_its_page_first(visit, words, expected):
+    page = visit("docs/index")
+    box = page.locator("input[name=q]:visible").first
+    box.fill(words)
+    box.press("Enter")
+    assert found_first(page).partition("#")[0] == expected
+
+
+@pytest.mark.parametrize("name", losses.REGISTRY)
+def test_the_name_of_a_loss_finds_its_reference_or_its_section_first(visit, name):
+    page = visit("search", query=f"?q={name}")
+    reference = f"docs/reference/losses.html#directrank.losses.{name}"
+    section = f"paper_tables/real/losses.html#{name.replace('_', '-')}"
+    assert found_first(page) in (reference, section)
