@@ -11,7 +11,7 @@ import pandas as pd
 
 from directrank import __version__
 from directrank.papers.one_protocol.controls import control_pairs
-from directrank.papers.one_protocol.methods import ALONE, METRICS, SCORERS
+from directrank.papers.one_protocol.methods import ALONE, CONTROLS, METRICS, SCORERS
 from directrank.report.build import environment_of_pages
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_text
@@ -83,7 +83,8 @@ def _families(methods: list[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
 def _collection(folder: Path, name: str, title: str, families: Mapping[str, str]) -> dict[str, Any]:
     """The methods of a collection, and their pairs in the order of the methods."""
     table, pairs = (_read(folder / f"table_{name}{end}.csv") for end in ("", "_pairs"))
-    table = table[table["mean"].notna()]
+    table = table[table["mean"].notna() & _is_ranked(table["scorer"])]
+    pairs = pairs[_is_ranked(pairs["scorer"]) & _is_ranked(pairs["other_scorer"])]
     names = table[["method", "scorer"]].drop_duplicates().reset_index(drop=True)
     of_metric = {
         metric: rows.set_index(["method", "scorer"]) for metric, rows in table.groupby("metric")
@@ -124,6 +125,11 @@ def _collection(folder: Path, name: str, title: str, families: Mapping[str, str]
         ],
         "pairs": rows,
     }
+
+
+def _is_ranked(scorer: pd.Series) -> pd.Series:
+    """Which methods learn something; the others are controls."""
+    return scorer != SCORERS[CONTROLS]
 
 
 def _short(value: float) -> float:

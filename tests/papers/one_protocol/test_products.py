@@ -143,11 +143,57 @@ def test_a_random_order_is_a_control_on_every_collection_of_every_edition():
             assert set(methods) == {"best single feature", "random order"}
 
 
-def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
-    levels = LEVELS | {
-        ("untrained", "best single feature"): 0.35,
-        ("untrained", "random order"): 0.2,
+#: With methods that learn nothing.
+WITH_CONTROLS = LEVELS | {
+    ("untrained", "best single feature"): 0.35,
+    ("untrained", "random order"): 0.2,
+}
+
+
+def test_controls_that_learn_nothing_change_no_other_methods_standing(tmp_path: Path) -> None:
+    keys = ["scorer", "method", "metric"]
+    for product in ("table_ohsumed", "figure_ohsumed"):
+        without, _ = built(tmp_path, plan_of(tmp_path, product))
+        data, _ = built(tmp_path, plan_of(tmp_path, product, levels=WITH_CONTROLS))
+        controls = data["scorer"] == "untrained"
+        assert data.loc[controls, ["first_place", "last_place"]].isna().all(axis=None)
+        assert not data.loc[controls, "may_be_best"].fillna(False).astype(bool).any()
+        others = data[~controls].set_index(keys)
+        pd.testing.assert_frame_equal(
+            others.loc[without.set_index(keys).index], without.set_index(keys), check_dtype=False
+        )
+    of_table, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=WITH_CONTROLS))
+    assert set(of_table.loc[of_table["scorer"] == "untrained", "method"]) == {
+        "best single feature",
+        "random order",
     }
+    pairs, _ = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", levels=WITH_CONTROLS))
+    pd.testing.assert_frame_equal(
+        pairs, built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs"))[0]
+    )
+    times, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed_time", levels=WITH_CONTROLS))
+    assert "untrained" not in set(times["scorer"])
+
+
+def test_controls_have_no_places_over_collections_either(tmp_path: Path) -> None:
+    without, _ = across(tmp_path / "without", "table_collections")
+    both = dict.fromkeys(COLLECTIONS, WITH_CONTROLS)
+    data, stem = across(tmp_path / "with", "table_collections", **both)
+    controls = data["method"].isin(["best single feature", "random order"])
+    assert controls.sum() == 2 * len(COLLECTIONS)
+    assert data.loc[controls, ["first_place", "last_place"]].isna().all(axis=None)
+    assert not data.loc[controls, "may_be_best"].any()
+    pd.testing.assert_frame_equal(
+        data[~controls].reset_index(drop=True), without, check_dtype=False
+    )
+    text = stem.with_suffix(".md").read_text("utf-8")
+    assert "of 10 methods may be the best" in text
+    figure, _ = across(tmp_path / "with", "figure_collections", **both)
+    assert not figure.loc[figure["scorer"] == "untrained", "may_be_best"].any()
+
+
+def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
+    levels = WITH_CONTROLS
     _, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
     text = stem.with_suffix(".md").read_text("utf-8")
     assert "## Without training" in text

@@ -117,7 +117,7 @@ def table(evidence: Evidence) -> TableResult:
     them, and how its pairs are decided."""
     study = across(evidence)
     together = study.together
-    gaps = gaps_of(together.pairs, study.labels)
+    gaps = gaps_of(together.differences, study.labels)
     rows, lines = [], []
     for gap in gaps.itertuples():
         number, name = gap.number, study.labels[gap.number]
@@ -134,8 +134,8 @@ def table(evidence: Evidence) -> TableResult:
                     "method": name,
                     "metric": PRIMARY,
                     "mean": mean,
-                    "first_place": first,
-                    "last_place": last,
+                    "first_place": first or pd.NA,
+                    "last_place": last or pd.NA,
                     "difference": gap.difference,
                     "half_width": gap.half_width,
                     "may_be_best": candidate,
@@ -143,11 +143,13 @@ def table(evidence: Evidence) -> TableResult:
                 | {word.replace(" ", "_"): count for word, count in counts.items()}
             )
             best = mean == together.means.loc[one.dataset.title].max()
-            cells.append(f"{measured(mean, best=best)} ({place(first, last)})")
+            ranked = f" ({place(first, last)})" if first else ""
+            cells.append(f"{measured(mean, best=best)}{ranked}")
         difference = measured(gap.difference, gap.half_width).replace("-", "−")
-        lines.append(
-            [name, *cells, difference, "yes" if candidate else "", *map(str, counts.values())]
+        said_of_pairs = (
+            map(str, counts.values()) if number in together.ranked else [""] * len(WORDS)
         )
+        lines.append([name, *cells, difference, "yes" if candidate else "", *said_of_pairs])
     columns = ["Method", *together.means.index, "less the first", "may be best", *WORDS]
     caption = (
         "NDCG@10 on every collection (bold: the highest) with the places that follow from the "
@@ -160,11 +162,12 @@ def table(evidence: Evidence) -> TableResult:
     )
     start = lead(
         f"over {len(study.studies)} collections, {study.labels[gaps['number'].iloc[0]]} has the "
-        f"highest mean, and {len(together.candidates)} of {len(study.labels)} methods may be the "
-        "best",
+        f"highest mean, and {len(together.candidates)} of {len(together.ranked)} methods may be "
+        "the best",
     )
     layout = Layout(start, caption, columns, [Section("", lines)])
-    return TableResult(pd.DataFrame(rows), layout)
+    data = pd.DataFrame(rows).astype({"first_place": "Int64", "last_place": "Int64"})
+    return TableResult(data, layout)
 
 
 def said_of_tests(study: Across) -> str:
@@ -186,7 +189,7 @@ def figure_dots(evidence: Evidence) -> FigureResult:
     """Every method's mean over collections less the highest one, and the same on each of them."""
     study = across(evidence)
     together = study.together
-    gaps = gaps_of(together.pairs, study.labels)
+    gaps = gaps_of(together.differences, study.labels)
     order = gaps["number"].to_numpy()
     labels = [study.labels[number] for number in order]
     data = pd.DataFrame(
@@ -220,7 +223,8 @@ def figure_dots(evidence: Evidence) -> FigureResult:
         f"stands for a method that is further below. {said_of_tests(study)} {study.caption()}"
     )
     headline = (
-        f"{len(study.studies)} collections together: {len(together.candidates)} of {len(order)} "
+        f"{len(study.studies)} collections together: {len(together.candidates)} of "
+        f"{len(together.ranked)} "
         "methods may be the best"
     )
     return FigureResult(figure, pd.concat([data, marks], axis=1), caption, headline=headline)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.controls import control_pairs
-from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison
+from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison, among
 from directrank.papers.one_protocol.part import Part
 from directrank.papers.one_protocol.published import read
 from directrank.stats.decisions import (
@@ -144,19 +144,34 @@ class Together:
         return self.means.mean()
 
     @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """Every pair of losses: the mean over collections of the difference in NDCG@10.
+    def ranked(self) -> np.ndarray:
+        """Positions among :attr:`labels` of those that are ranked; see
+        :attr:`Comparison.ranked`."""
+        first = self.studies[0]
+        ranked = {first.labels[number] for number in first.ranked}
+        return np.flatnonzero([label in ranked for label in self.labels])
 
-        See :func:`directrank.stats.decisions.decide`; ``a`` and ``b`` are positions among
-        :attr:`labels`. Collections have no query and no training in common, so that variances are
-        added, with Satterthwaite's degrees of freedom.
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Every pair of losses that are ranked: the mean over collections of the difference in
+        NDCG@10; see :func:`directrank.stats.decisions.decide`."""
+        every = self.differences
+        ranked = every["a"].isin(self.ranked) & every["b"].isin(self.ranked)
+        return decide(every[ranked].reset_index(drop=True), self.margin)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Every pair of losses: ``difference``, ``error`` and ``freedom``.
+
+        ``a`` and ``b`` are positions among :attr:`labels`. Collections have no query and no
+        training in common, so that variances are added, with Satterthwaite's degrees of freedom.
         """
         difference, variance, freedom = (
             np.stack(parts) for parts in zip(*map(self._moments, self.studies), strict=True)
         )
         total = variance.sum(0)
         below = (variance**2 / freedom).sum(0)
-        frame = pd.DataFrame(
+        return pd.DataFrame(
             dict(zip("ab", np.triu_indices(len(self.labels), 1), strict=True))
             | {
                 "difference": difference.mean(0),
@@ -166,7 +181,6 @@ class Together:
                 ),
             }
         )
-        return decide(frame, self.margin)
 
     @cached_property
     def distance(self) -> float:
@@ -183,7 +197,8 @@ class Together:
     def candidates(self) -> list[str]:
         """The losses that may be the best, the highest mean first; see
         :func:`directrank.stats.decisions.may_be_best`."""
-        possible = may_be_best(self.pairs, len(self.labels))
+        possible = np.zeros(len(self.labels), dtype=bool)
+        possible[self.ranked] = may_be_best(among(self.pairs, self.ranked), len(self.ranked))
         order = self.mean.sort_values(ascending=False, kind="stable").index
         return [name for name in order if possible[self.labels.index(name)]]
 
@@ -210,11 +225,10 @@ class Together:
         """Difference, squared error and degrees of freedom of every pair of :attr:`labels`."""
         k = len(study.labels)
         tables = np.zeros((3, k, k))
-        a, b = study.pairs["a"].to_numpy(), study.pairs["b"].to_numpy()
-        error = study.pairs["error"].to_numpy()
-        for table, column in zip(
-            tables, (study.pairs["difference"], error**2, study.pairs["freedom"]), strict=True
-        ):
+        pairs = study.every_pair
+        a, b = pairs["a"].to_numpy(), pairs["b"].to_numpy()
+        moments = (pairs["difference"], pairs["error"] ** 2, pairs["freedom"])
+        for table, column in zip(tables, moments, strict=True):
             table[a, b] = column
             table[b, a] = column
         tables[0, b, a] *= -1

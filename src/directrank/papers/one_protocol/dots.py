@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from directrank.papers.one_protocol.methods import ALONE, NEURAL, SCORERS, TITLES
+from directrank.papers.one_protocol.methods import ALONE, NEURAL, SCORERS, TITLES, in_table
 from directrank.papers.one_protocol.protocol import comparison
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
@@ -45,7 +45,7 @@ _SHADE = "#DDEBF5"
 def figure(evidence: Evidence, dataset: str) -> FigureResult:
     """Every method's mean less the highest one, with its interval."""
     study = comparison(evidence, dataset)
-    gaps = gaps_of(study.pairs, study.labels)
+    gaps = gaps_of(study.every_pair, study.labels)
     order = gaps["number"].to_numpy()
     means = np.array([study.over_queries("ndcg@10")[place].mean for place in order])
     data = in_front(study.names.iloc[order], study.about).assign(
@@ -53,8 +53,8 @@ def figure(evidence: Evidence, dataset: str) -> FigureResult:
         mean=means,
         difference=gaps["difference"].to_numpy(),
         half_width=gaps["half_width"].to_numpy(),
-        first_place=study.places[order, 0],
-        last_place=study.places[order, 1],
+        first_place=in_table(study.places[order, 0]),
+        last_place=in_table(study.places[order, 1]),
         may_be_best=study.may_be_best[order],
         distance_of_controls=study.distance,
         queries=study.n_queries,
@@ -72,7 +72,8 @@ def figure(evidence: Evidence, dataset: str) -> FigureResult:
         f"difference. {study.standard} Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
-    headline = f"{study.dataset.short}: {possible} of {len(data)} methods may be the best"
+    ranked = len(study.ranked)
+    headline = f"{study.dataset.short}: {possible} of {ranked} methods may be the best"
     return FigureResult(picture, data, caption, headline=headline)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, TITLES
+from directrank.papers.one_protocol.methods import CONTROLS, PRIMARY, SCORERS, TITLES, in_table
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.one_protocol.quality import place
 from directrank.papers.one_protocol.training_size import rows
@@ -22,9 +22,6 @@ from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
 from directrank.stats.decisions import ranked_pairs
-
-#: Methods that learn nothing stand beside the others and are not ranked.
-_CONTROLS = "untrained"
 
 #: What only methods that are ranked have, besides their places.
 _OF_PAIRS = ["pairs", "differ", "beyond", "equivalent", "distance_of_controls"]
@@ -44,10 +41,10 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     trained = [run for run in harder if run.setting("method") in names]
     rest = [run for run in harder if run.setting("method") not in names]
     tasks = {
-        "all": (_study(evidence, full), methods_of(evidence, dataset, _CONTROLS)),
+        "all": (_study(evidence, full), methods_of(evidence, dataset, CONTROLS)),
         f"without {', '.join(left_out)}": (
             _study(evidence, trained),
-            list(by_method(rest, "exclude", variant=_CONTROLS).values()),
+            list(by_method(rest, "exclude", variant=CONTROLS).values()),
         ),
     }
     data = pd.concat(
@@ -67,8 +64,8 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
         f"{hard.standard} {_of_controls(easy)}{hard.scale()}"
     )
     columns = ["Method", "all features", "place", "without", "place"]
-    is_control = data["scorer"] == SCORERS[_CONTROLS]
-    parts = (("", ~is_control), (TITLES[_CONTROLS], is_control))
+    is_control = data["scorer"] == SCORERS[CONTROLS]
+    parts = (("", ~is_control), (TITLES[CONTROLS], is_control))
     sections = [Section(title, _lines(data, chosen, list(tasks))) for title, chosen in parts]
     start = lead(
         _apart("with all features", easy),
@@ -86,8 +83,8 @@ def _of_task(task: str, study: Protocol, controls: Protocol, size: int) -> pd.Da
     """A row per method of a task: those that are ranked, then those that are not."""
     ranked = rows(study, size).assign(
         scorer=study.names["scorer"],
-        first_place=study.places[:, 0],
-        last_place=study.places[:, 1],
+        first_place=in_table(study.places[:, 0]),
+        last_place=in_table(study.places[:, 1]),
     )
     others = rows(controls, size).assign(scorer=controls.names["scorer"]).drop(columns=_OF_PAIRS)
     counts = dict.fromkeys(("first_place", "last_place", *_OF_PAIRS[:-1]), "Int64")
@@ -133,7 +130,7 @@ def _reached(data: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     means: Mapping[tuple[str, str], float] = data.set_index(["method", "features"])[
         "mean"
     ].to_dict()
-    controls = data.loc[data["scorer"] == SCORERS[_CONTROLS], "method"]
+    controls = data.loc[data["scorer"] == SCORERS[CONTROLS], "method"]
     return [
         f"{name} reaches {' and '.join(measured(means[name, task]) for task in tasks)}"
         for name in dict.fromkeys(controls)

@@ -45,6 +45,9 @@ TITLES = {
 #: Scorers that take a loss, and those whose methods are named alone.
 NEURAL, ALONE = ("linear", "tower", "context"), ("trees", "untrained")
 
+#: What learns nothing: its methods are controls, which are not ranked.
+CONTROLS = "untrained"
+
 #: The metric that compares all pairs, and the one that chooses configurations and epochs.
 PRIMARY = "ndcg@10"
 
@@ -61,6 +64,16 @@ def labels_of(names: pd.DataFrame) -> list[str]:
         name + ("" if scorer in [SCORERS[one] for one in ALONE] else f", {scorer}")
         for name, scorer in names[["method", "scorer"]].itertuples(index=False)
     ]
+
+
+def among(pairs: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
+    """``pairs`` of methods that are all among ``chosen``, by their places there."""
+    return pairs.assign(**{side: np.searchsorted(chosen, pairs[side]) for side in "ab"})
+
+
+def in_table(places: np.ndarray) -> pd.arrays.IntegerArray:
+    """First or last places as a column, which is empty for methods that are not ranked."""
+    return pd.arrays.IntegerArray(places.astype(np.int64), places == 0)
 
 
 class Comparison(ABC):
@@ -201,10 +214,33 @@ class Comparison(ABC):
         )
 
     @cached_property
+    def ranked(self) -> np.ndarray:
+        """Positions of the methods that are ranked: all but those that learn nothing."""
+        return np.flatnonzero(self.names["scorer"] != SCORERS[CONTROLS])
+
+    @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Every pair of methods; see :func:`directrank.stats.decisions.decide`."""
+        """Every pair of ranked methods; see :func:`directrank.stats.decisions.decide`."""
+        a, b = np.triu_indices(len(self.ranked), 1)
+        differences = self.crossed(PRIMARY).differences(self.ranked[a], self.ranked[b])
+        return decide(differences, self.margin)
+
+    @cached_property
+    def beside_controls(self) -> pd.DataFrame:
+        """Every pair of which at least one method learns nothing, as :attr:`pairs`.
+
+        They are a family of their own: nearly all of them differ, which says nothing of the others.
+        """
         a, b = np.triu_indices(len(self.labels), 1)
-        return decide(self.crossed(PRIMARY).differences(a, b), self.margin)
+        rest = ~(np.isin(a, self.ranked) & np.isin(b, self.ranked))
+        if not rest.any():
+            return self.pairs.iloc[:0]
+        return decide(self.crossed(PRIMARY).differences(a[rest], b[rest]), self.margin)
+
+    @property
+    def every_pair(self) -> pd.DataFrame:
+        """:attr:`pairs` and :attr:`beside_controls`."""
+        return pd.concat([self.pairs, self.beside_controls], ignore_index=True)
 
     @property
     def trees_beside_losses(self) -> list[int]:
@@ -249,13 +285,18 @@ class Comparison(ABC):
 
     @cached_property
     def places(self) -> np.ndarray:
-        """The first and last place of each method, ``[k, 2]``: tied methods share places."""
-        return places(self.verdicts)
+        """The first and last place of each method, ``[k, 2]``: tied methods share places, and those
+        of methods that are not ranked are 0."""
+        found = np.zeros((len(self.labels), 2), dtype=int)
+        found[self.ranked] = places(self.verdicts[np.ix_(self.ranked, self.ranked)])
+        return found
 
     @cached_property
     def may_be_best(self) -> np.ndarray:
         """Which methods may be the best; see :func:`directrank.stats.decisions.may_be_best`."""
-        return may_be_best(self.pairs, len(self.labels))
+        found = np.zeros(len(self.labels), dtype=bool)
+        found[self.ranked] = may_be_best(among(self.pairs, self.ranked), len(self.ranked))
+        return found
 
     @property
     def standard(self) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import ALONE, PRIMARY, SCORERS, Comparison
+from directrank.papers.one_protocol.methods import ALONE, CONTROLS, PRIMARY, SCORERS, Comparison
 from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, spread
@@ -95,7 +95,7 @@ class Protocol(Comparison):
 
     def scale(self) -> str:
         """Sentences about trials, tuning, data and edition for a caption."""
-        trained = [method for method in self.methods if method.variant != "untrained"]
+        trained = [method for method in self.methods if method.variant != CONTROLS]
         runs = [run for method in trained or self.methods for run in method.runs]
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")

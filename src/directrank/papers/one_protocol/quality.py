@@ -12,6 +12,7 @@ from scipy import stats
 
 from directrank.papers.one_protocol.by_loss import Losses
 from directrank.papers.one_protocol.methods import (
+    CONTROLS,
     METRICS,
     NEURAL,
     PRIMARY,
@@ -25,7 +26,7 @@ from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Layout, Section
-from directrank.stats.decisions import ranked_pairs
+from directrank.stats.decisions import BETTER, WORSE, ranked_pairs
 
 #: Of a group of losses, so many are named.
 NAMED = 6
@@ -53,13 +54,13 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
         f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
         "the test set, averaged over trials, ± the half width of the 95% interval. The highest "
         "mean is bold. Queries without a relevant document are left out. “better” and “worse” "
-        f"count the methods of {len(study.labels)} than which it is significantly better or worse "
+        f"count the methods of {len(study.ranked)} than which it is significantly better or worse "
         "in NDCG@10 (the intervals are not corrected), and “place” is what follows from them: "
         f"tied methods share places. {study.standard} {study.trained_on}{study.scale()}"
     )
     columns = ["Method", *METRICS, "place", "better", "worse"]
     means = study.over_folds(PRIMARY)
-    start = _winner(study, means, range(len(study.labels)), "all methods")
+    start = _winner(study, means, study.ranked.tolist(), "all methods")
     notes = _sentences(study, data, means)
     return TableResult(data, Layout(start, caption, columns, sections, notes))
 
@@ -89,8 +90,10 @@ def _rows(study: Comparison) -> list[dict[str, Any]]:
 
 
 def _standing(study: Comparison, number: int) -> dict[str, Any]:
-    """Where a method stands among the others."""
+    """Where a method stands among the others; nowhere if it is not ranked."""
     first, last = study.places[number]
+    if not first:
+        return {}
     verdicts = study.verdicts[number]
     return {
         "first_place": first,
@@ -107,6 +110,8 @@ def _line(study: Comparison, data: pd.DataFrame, number: int, best: pd.Series) -
     for heading in METRICS:
         mean, half_width = own.loc[heading, ["mean", "half_width"]]
         cells.append(measured(mean, half_width, best=mean == best[heading]))
+    if number not in study.ranked:
+        return [*cells, "", "", ""]
     verdicts = study.verdicts[number]
     counts = [str((verdicts > 0).sum()), str((verdicts < 0).sum())]
     return [*cells, place(*study.places[number]), *counts]
@@ -153,7 +158,7 @@ def _winner(study: Comparison, means: np.ndarray, among: Sequence[int], what: st
 
 def _significance(study: Comparison, data: pd.DataFrame) -> str:
     text = "**How much can be told.** "
-    if len(study.labels) > 1:
+    if len(study.ranked) > 1:
         pairs, verdicts = study.pairs, study.verdicts
         ranked = ranked_pairs(verdicts)
         beyond = int((pairs["size"] == "more than the margin").sum())
@@ -161,8 +166,8 @@ def _significance(study: Comparison, data: pd.DataFrame) -> str:
         text += (
             f"{ranked} of {len(pairs)} pairs of methods differ significantly and by more than the "
             f"controls, {beyond} of them by more than {study.margin:g}; {equal} are equivalent "
-            f"within {study.margin:g}. {int(study.may_be_best.sum())} of {len(verdicts)} methods "
-            "may be the best: the best is among them with 95% confidence. "
+            f"within {study.margin:g}. {int(study.may_be_best.sum())} of {len(study.ranked)} "
+            "methods may be the best: the best is among them with 95% confidence. "
         )
     width = data.loc[data["metric"] == "NDCG@10", "half_width"].median()
     return f"{text}The median half width of a mean is {width:.3f} on {study.size}."
@@ -222,14 +227,28 @@ def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
     names = study.names["method"]
     trained = study.of(*NEURAL, "trees")
     said = []
-    for number in study.of("untrained") if trained else ():
-        ahead = int((study.verdicts[number, trained] < 0).sum())
+    for number in study.of(CONTROLS) if trained else ():
+        ahead = _ahead_of_control(study, number)
         said.append(
             f"{names[number]} reaches {measured(means[number])}, "
             f"{measured(means[trained].max() - means[number])} less than the highest mean; "
             f"{share(ahead, len(trained))} trained methods are significantly better"
         )
     return [f"**Without training.** {'. '.join(said)}."] if said else []
+
+
+def _ahead_of_control(study: Comparison, number: int) -> int:
+    """The number of methods that are significantly better than one that learns nothing."""
+    pairs = study.beside_controls
+    sides = (("a", "b", BETTER), ("b", "a", WORSE))
+    return sum(
+        int(
+            (
+                pairs[own].isin(study.ranked) & (pairs[of] == number) & (pairs["verdict"] == word)
+            ).sum()
+        )
+        for own, of, word in sides
+    )
 
 
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:

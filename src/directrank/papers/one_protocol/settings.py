@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import SCORERS, TITLES
+from directrank.papers.one_protocol.methods import CONTROLS, SCORERS, TITLES
 from directrank.papers.one_protocol.protocol import Protocol, protocol
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import listed, number
@@ -32,13 +32,13 @@ _TEXTS = ("learning_rate", "setting", "value")
 def table_settings(evidence: Evidence, dataset: str) -> TableResult:
     """Validation NDCG@10 of every configuration of every method."""
     study = protocol(evidence, dataset)
-    tuned = [method for method in study.methods if method.variant != "untrained"]
+    tuned = [method for method in study.methods if method.variant != CONTROLS]
     data = pd.DataFrame([row for method in tuned for row in _candidates(method)])
     moved = movements(data).set_index(["scorer", "method"])
     sections = [
         Section(TITLES[scorer], [_line(data, moved, study, n) for n in study.of(scorer)])
         for scorer in SCORERS
-        if study.of(scorer) and scorer != "untrained"
+        if study.of(scorer) and scorer != CONTROLS
     ]
     caption = (
         "Validation NDCG@10 by the value of each method's hyper-parameter, at the best learning "

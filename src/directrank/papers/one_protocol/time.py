@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from directrank.papers.one_protocol.dots import LOOKS
-from directrank.papers.one_protocol.methods import PRIMARY, SCORERS, labels_of
-from directrank.papers.one_protocol.protocol import Protocol, protocol
+from directrank.papers.one_protocol.methods import CONTROLS, PRIMARY, SCORERS, labels_of
+from directrank.papers.one_protocol.protocol import protocol
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
@@ -105,16 +106,16 @@ def on_a_gpu(method: Method) -> bool:
 
 
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
-    """NDCG@10 of every method against the training time of one configuration, and the front.
+    """NDCG@10 of what is trained against the training time of one configuration, and the front.
 
     Methods that were trained on a GPU are left out where others were not: a model's share of a pass
     says nothing of what its own loss costs.
     """
-    study = protocol(evidence, dataset)
-    timed = [method for method in study.methods if not on_a_gpu(method)]
-    left_out = len(study.methods) - len(timed)
-    if timed and left_out:
-        study = Protocol(evidence, timed)
+    every = protocol(evidence, dataset)
+    trained = [method for method in every.methods if method.variant != CONTROLS] or every.methods
+    timed = [method for method in trained if not on_a_gpu(method)] or trained
+    left_out = len(trained) - len(timed)
+    study = replace(every, methods=timed)
     quality = [mean_interval(method.trial_means(PRIMARY)) for method in study.methods]
     means = np.array([interval.mean for interval in quality])
     seconds = np.array([training_seconds(method) for method in study.methods])
@@ -139,7 +140,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         "method equals in both, which have numbers; small steps mean nothing: 95% intervals over "
         "trials are in the CSV file. A triangle at the foot stands for a method that is further "
         "below. Times differ from run to run and are in a separate file. "
-        f"{_without(left_out) if timed else ''}"
+        f"{_without(left_out)}"
         f"Queries without a relevant document are left out. {study.scale()}"
     )
     headline = f"{study.dataset.short}: what quality costs in training time"
