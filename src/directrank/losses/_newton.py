@@ -48,9 +48,9 @@ def newton(
     ``g`` is the gradient of another loss, and ``C`` its curvature: the Hessian, or the empirical
     Fisher matrix ``g gᵀ``. The target is a constant, so that the gradient is the step
     ``(C + lam I)⁻¹ g``, with which a network is trained in place of ``g`` (Petersen et al., 2024,
-    definitions 1 and 2). A large ``lam`` leaves the direction of ``g``.
+    arXiv:2410.19055). A large ``lam`` leaves the direction of ``g``.
 
-    The paper takes the mean of the curvature over a batch, whose outputs all have the same meaning.
+    Where the outputs of a batch have the same meaning, the mean of their curvatures can be taken.
     The places of a list have none, and lists differ in length, so that each query has its own
     curvature here. By the formula of Sherman and Morrison the step with the Fisher matrix is then
     ``g / (lam + ‖g‖²)``: it keeps the direction of ``g``, and its length is at most
@@ -67,8 +67,8 @@ def newton(
         mask: bool ``[B, L]``, True for a real document; None if all are real.
         of: a name of :data:`directrank.losses.REGISTRY`, or a mapping with ``name`` and the
             loss's hyper-parameters.
-        lam: what is added to the diagonal; a tensor ``[B, 1]`` sets it per query. The paper chooses
-            it for each loss, from 0.001 to 1000.
+        lam: what is added to the diagonal; a tensor ``[B, 1]`` sets it per query. It has to be
+            chosen for each loss.
         curvature: ``fisher`` or ``hessian``.
         generator: random numbers of the loss, if it draws any.
 
