@@ -201,6 +201,16 @@ PAPERS = ("qin2010", "burges2006", "bruch2019", "pobrotyn2021", "yu2020")
 TOLD = {INCONCLUSIVE: "inconclusive", SUPPORTED: "supported", CONTRADICTED: "contradicted"}
 
 
+def training_sizes() -> pd.DataFrame:
+    """Methods of every family by the number of training queries, and how many pairs differ."""
+    return csv("figures/real/one_protocol/figure_training_size.csv")
+
+
+def by_training_queries() -> pd.DataFrame:
+    """How many pairs differ, with each number of training queries."""
+    return training_sizes().drop_duplicates("train_queries").set_index("train_queries").sort_index()
+
+
 def first_page() -> Iterator[str]:
     (drawn,) = read_in("msrd", r"trained on ([\d ]+) queries of each fold, drawn at random")
     pairs = protocol("msrd", "_pairs")
@@ -209,6 +219,13 @@ def first_page() -> Iterator[str]:
         f"(MSRD, {drawn} training queries), {equivalent('msrd')} of {len(pairs)} pairs of methods "
         f"are equivalent within 0.01 in NDCG@10, and {significant('msrd')} differ; "
         f"{significant('msrd', *BEHIND)} of these are from three losses that are behind"
+    )
+    few, every = by_training_queries().iloc[[0, -1]].to_dict("index").items()
+    assert few[1]["pairs"] == every[1]["pairs"]
+    yield (
+        f"of {few[1]['pairs']} pairs of methods, {few[1]['differ']} differ with "
+        f"{count(few[0])} training queries of a fold and {every[1]['differ']} with all "
+        f"{count(every[0])}"
     )
     (others,) = {len(protocol(name, "_pairs")) for name in ("ohsumed", "mq2008", "clueweb09")}
     yield (
@@ -337,6 +354,26 @@ def findings_on_one_protocol() -> Iterator[str]:
         "which has the highest or second highest mean with every scorer, is significantly ahead "
         f"of {found[1]} others, but by less than 0.01"
     )
+    counts = by_training_queries()
+    assert (counts["beyond"] == 0).all()
+    assert counts["differ"].is_monotonic_increasing
+    said = [f"{row['differ']} with {count(size)}" for size, row in counts.iterrows()]
+    drawn_sizes = ", ".join(count(size) for size in counts.index[:-1])
+    yield f"were trained on {drawn_sizes} and all training queries of a fold of MSRD"
+    (pairs_of_sizes,) = counts["pairs"].unique()
+    yield f"Of {pairs_of_sizes} pairs, {', '.join(said[:-1])} and {said[-1]} differ"
+    means = training_sizes().pivot(index="train_queries", columns="method", values="mean")
+    for _, row in means.iloc[1:].iterrows():
+        assert row.idxmax() == "LambdaMART"
+        assert set(row.nlargest(3).index[1:]) == {"LambdaLoss", "LambdaRank"}
+    assert list(means.iloc[-1].nsmallest(2).index) == ["RMSE", "ListMLE"]
+    assert means.shape[1] == 12 + 1
+    yield (
+        f"from {means.iloc[0].min():.4f} to {means.iloc[0].max():.4f} with {count(means.index[0])} "
+        f"training queries, and from {means.iloc[-1].min():.4f} to {means.iloc[-1].max():.4f} with "
+        f"{count(means.index[-1])}; no difference is shown to be larger than 0.01"
+    )
+    yield f"LambdaMART has the highest mean with {count(means.index[1])} queries and more"
     yield (
         f"Of the {significant('msrd')} significant differences on MSRD, "
         f"{significant('msrd', *BEHIND)} are from ApproxPrecision@10"
