@@ -673,11 +673,12 @@ def test_captions_of_one_protocol_have_the_numbers_of_their_files(edition, name)
         csv(f"{figures}/figure_{name}.csv"),
         csv(f"{tables}/table_{name}_pairs.csv"),
     )
+    ranked = gaps[gaps["scorer"] != "untrained"]  # controls have no places
     (queries,) = pairs["queries"].unique()
     table = page(f"{tables}/table_{name}.md")
     sure = (~pairs["tied"]).sum()
     assert f"{sure} of {len(pairs)} pairs of methods differ significantly" in table
-    assert f"{gaps['may_be_best'].sum()} of {len(gaps)} methods may be the best" in table
+    assert f"{ranked['may_be_best'].sum()} of {len(ranked)} methods may be the best" in table
     if edition == "real":
         sizes = "1 200" if name == "msrd" else training_queries(name)
         assert f"The methods are trained on {sizes} queries of each fold" in table
