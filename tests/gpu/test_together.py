@@ -7,10 +7,10 @@ import torch
 
 from directrank.learners.neural.checkpoints import StoppedError
 from directrank.learners.neural.stack import Stack
-from directrank.study.run import execute, execute_together
+from directrank.study.run import execute_together
 from directrank.system.errors import TrainingError
 from stopped_runs import result, stopping_at
-from together_runs import BROKEN, RUNS, assert_same, folders
+from together_runs import BROKEN, RUNS, assert_same, folders, trained_alone
 from training_data import prepare
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -24,10 +24,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(data, tmp_path_factory):
     """The results of each run alone."""
-    folder = tmp_path_factory.mktemp("alone")
-    for spec, out in folders(folder):
-        execute(spec, data, out, device="cuda")
-    return [out for _, out in folders(folder)]
+    return trained_alone(data, tmp_path_factory.mktemp("alone"), device="cuda")
 
 
 @pytest.fixture(scope="module")

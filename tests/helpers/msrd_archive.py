@@ -9,6 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from directrank.data import catalog
+
+ROOT = Path(__file__).resolve().parents[2]
+
 MOVIES = [
     ("1", "The Godfather", "A crime family.", "Marlon Brando", "Francis Ford Coppola", 1972),
     ("2", "The Godfather: Part II", "A family's rise.", "Al Pacino", "Francis Ford Coppola", 1974),
@@ -74,6 +80,18 @@ def contents(
         name: gzip.compress("".join(f"{line}\n" for line in content).encode(), mtime=0)
         for name, content in texts.items()
     }
+
+
+def write_world(folder: Path) -> None:
+    """Write a raw folder with the archive, and a catalogue without digests and counts."""
+    (folder / "raw").mkdir()
+    write(folder / "raw/MSRD.zip")
+    entry = yaml.safe_load((ROOT / "data/datasets.yaml").read_text())["datasets"]["msrd"]
+    for key in ("sha256", "expect", "archives"):
+        del entry[key]
+    entry["folds"] = 3
+    (folder / "datasets.yaml").write_text(yaml.safe_dump({"datasets": {"msrd": entry}}))
+    catalog._load.cache_clear()
 
 
 def write(path: Path, **files: Any) -> Path:

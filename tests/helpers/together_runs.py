@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from safetensors.torch import load_file
 
+from directrank.study.run import execute
 from stopped_runs import SPEC
 from training_data import TOWER
 
@@ -44,6 +45,13 @@ BROKEN = run({"name": "rmse"}, rate=1e300)
 def folders(folder, specs=RUNS):
     """Each specification with its result folder."""
     return [(spec, folder / f"{number}") for number, spec in enumerate(specs)]
+
+
+def trained_alone(data, folder, **how):
+    """The result folder of each run, trained alone."""
+    for spec, out in folders(folder):
+        execute(spec, data, out, **how)
+    return [out for _, out in folders(folder)]
 
 
 def assert_same(ours, theirs):

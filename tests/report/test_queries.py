@@ -7,22 +7,16 @@ import re
 
 import numpy as np
 import pytest
-import yaml
 
 from directrank import metrics
 from directrank.cli import main
-from directrank.data import catalog
 from directrank.data.prepare import prepare
 from directrank.report.queries import write
-from directrank.study.export import scores_of, test_set
+from directrank.study import export
 from directrank.study.results import load_run
 from directrank.study.run import execute
 from directrank.system.errors import ConfigError, DataError
-from msrd_archive import JUDGEMENTS, MOVIES
-from msrd_archive import write as write_archive
-from workflow_runs import ROOT
-
-test_set.__test__ = False  # a function of the study, whose name pytest would collect
+from msrd_archive import JUDGEMENTS, MOVIES, write_world
 
 SPEC = {
     "data": {"name": "msrd", "settings": {}},
@@ -42,15 +36,7 @@ SPEC = {
 def world(tmp_path_factory):
     """An archive, its prepared data, and three runs."""
     folder = tmp_path_factory.mktemp("world")
-    (folder / "raw").mkdir()
-    write_archive(folder / "raw/MSRD.zip")
-    entry = yaml.safe_load((ROOT / "data/datasets.yaml").read_text())["datasets"]["msrd"]
-    for key in ("sha256", "expect", "archives"):
-        del entry[key]
-    (folder / "datasets.yaml").write_text(
-        yaml.safe_dump({"datasets": {"msrd": {**entry, "folds": 3}}})
-    )
-    catalog._load.cache_clear()
+    write_world(folder)
     prepare("msrd", folder / "raw", folder / "data", catalogue=folder / "datasets.yaml")
     for name, change in (
         ("RankNet", {"loss": {"name": "ranknet"}}),
@@ -73,12 +59,12 @@ def page(world):
 
 def test_movies_are_in_the_order_of_each_models_scores(world, page):
     assert page["models"] == ["RankNet", "RMSE"]
-    lists = test_set(load_run(world / "RankNet"), world / "data")
+    lists = export.test_set(load_run(world / "RankNet"), world / "data")
     labels = {(text, movie): grade for _, text, movie, grade in JUDGEMENTS}
     titles = {title: number for number, title, *_ in MOVIES}
     assert len(page["queries"]) == len(page["values"][0]) == lists.n_queries
     for number, name in enumerate(page["models"]):
-        scores = scores_of(load_run(world / name), 0, lists)
+        scores = export.scores_of(load_run(world / name), 0, lists)
         for place, query in enumerate(page["queries"]):
             own = slice(*lists.offsets[place : place + 2])
             order = query["orders"][number]

@@ -14,7 +14,7 @@ from directrank.study.run import execute, execute_together, load_splits
 from directrank.study.specification import OF_LISTS, in_passes
 from directrank.system.errors import ConfigError, TrainingError
 from stopped_runs import LINEAR, result, stopping_at
-from together_runs import BROKEN, RUNS, assert_same, folders, run
+from together_runs import BROKEN, RUNS, assert_same, folders, run, trained_alone
 from training_data import TOWER, prepare
 
 
@@ -26,10 +26,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(data, tmp_path_factory):
     """The results of each run alone."""
-    folder = tmp_path_factory.mktemp("alone")
-    for number, spec in enumerate(RUNS):
-        execute(spec, data, folder / f"{number}")
-    return [folder / f"{number}" for number in range(len(RUNS))]
+    return trained_alone(data, tmp_path_factory.mktemp("alone"))
 
 
 @pytest.fixture

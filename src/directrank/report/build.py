@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -81,6 +83,12 @@ def environment_of_pages() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def script_data(content: Any) -> str:
+    """What a page's script is given, as JSON; ``</`` in it would end the script."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("</", "<\\/")
 
 
 def number(value: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 
 from directrank import losses, metrics
-from directrank.report.build import environment_of_pages
+from directrank.report.build import environment_of_pages, script_data
 from directrank.system.io import write_text
 
 #: The setting of each loss that the slider moves, and its values. The library computes every curve:
@@ -48,8 +47,8 @@ def write(out: Path) -> None:
         "metric": _rounded(1 - metrics.ndcg(*_list()).double()),
         "losses": list(_curves()),
     }
-    text = json.dumps(data, separators=(",", ":"))
-    write_text(out, environment_of_pages().get_template("curves.html.j2").render(data=text))
+    page = environment_of_pages().get_template("curves.html.j2")
+    write_text(out, page.render(data=script_data(data)))
 
 
 def _list() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

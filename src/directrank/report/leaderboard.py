@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 from directrank import __version__
 from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.methods import ALONE, CONTROLS, METRICS, SCORERS
-from directrank.report.build import environment_of_pages
+from directrank.report.build import environment_of_pages, script_data
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_text
 
@@ -56,8 +55,6 @@ def write(compared: Path, out: Path) -> None:
         _collection(compared.parent, each["name"], each["title"], families)
         for each in facts["collections"]
     ]
-    # "</" would end the page's script.
-    data = json.dumps(collections, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     page = environment_of_pages().get_template("leaderboard.html.j2")
     write_text(
         out,
@@ -67,7 +64,7 @@ def write(compared: Path, out: Path) -> None:
             metrics=list(METRICS),
             scorers=list(SCORERS.values()),
             families=[*FAMILIES, *_ALONE],
-            data=data,
+            data=script_data(collections),
             version=__version__,
         ),
     )

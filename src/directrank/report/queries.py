@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from directrank.data.msrd import source
 from directrank.data.text.judged import Judged
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.report.build import environment_of_pages
+from directrank.report.build import environment_of_pages, script_data
 from directrank.study.export import scores_of, test_set
 from directrank.study.failures import load_trained
 from directrank.study.results import RunResult
@@ -86,8 +85,6 @@ def write(folders: Mapping[str, Path], data: Path, raw: Path, out: Path) -> None
         # The query that is seen at first: that on which the models differ most.
         "first": int(np.ptp(values[:, shown], axis=0).argmax()),
     }
-    # "</" would end the page's script.
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     page = environment_of_pages().get_template("queries.html.j2")
     write_text(
         out,
@@ -96,8 +93,7 @@ def write(folders: Mapping[str, Path], data: Path, raw: Path, out: Path) -> None
             address=entry.page,
             fold=first.spec["fold"],
             queries=len(judged),
-            models=[model.name for model in models],
-            data=text,
+            data=script_data(content),
         ),
     )
 

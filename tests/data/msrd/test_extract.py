@@ -14,7 +14,7 @@ from directrank.data import catalog
 from directrank.data.prepare import prepare, verify
 from directrank.data.prepared import open_dataset
 from directrank.system.errors import ConfigError, DataError
-from msrd_archive import JUDGEMENTS, lines, write
+from msrd_archive import JUDGEMENTS, lines, write, write_world
 
 ROOT = Path(__file__).resolve().parents[3]
 RAW = Path(os.environ.get("DIRECTRANK_RAW") or ROOT / "data/raw")
@@ -23,14 +23,7 @@ RAW = Path(os.environ.get("DIRECTRANK_RAW") or ROOT / "data/raw")
 @pytest.fixture
 def world(tmp_path):
     """A raw folder with a small archive, and a catalogue without digests and counts."""
-    (tmp_path / "raw").mkdir()
-    write(tmp_path / "raw/MSRD.zip")
-    entry = yaml.safe_load((ROOT / "data/datasets.yaml").read_text())["datasets"]["msrd"]
-    for key in ("sha256", "expect", "archives"):
-        del entry[key]
-    entry["folds"] = 3
-    (tmp_path / "datasets.yaml").write_text(yaml.safe_dump({"datasets": {"msrd": entry}}))
-    catalog._load.cache_clear()
+    write_world(tmp_path)
     return tmp_path
 
 
