@@ -140,13 +140,14 @@ def test_bfloat16_leaves_the_metric_within_the_interval_over_trials(data):
 def test_a_run_that_is_stopped_again_and_again_ends_as_one_that_was_not(prepared, tmp_path, spec):
     execute(spec, prepared, tmp_path / "whole", device="cuda")
     stops = 0
-    for calls in (1, 3, 9, 2, 14, 5, 7, 30, 10**9):
+    # All trials and candidates are one stack, which may be stopped after each block of steps.
+    for calls in (1, 3, 2, 1, 10**9):
         try:
             execute(spec, prepared, tmp_path / "cut", device="cuda", stop=stopping_at(calls))
             break
         except StoppedError:
             stops += 1
-    assert stops >= 5
+    assert stops >= 2
     assert result(tmp_path / "cut") == result(tmp_path / "whole")
 
 
@@ -164,9 +165,12 @@ def test_memory_that_runs_out_names_the_settings_to_change(data):
     assert np.isfinite(fit(data)[0].predict(data.test)).all()
 
 
-def test_a_loss_that_is_not_finite_stops_with_the_batch_that_caused_it(prepared, tmp_path):
-    broken = {**LINEAR, "training": {**LINEAR["training"], "tolerance": 0}, "tune": {}}
-    broken["training"]["optimizer"] = {"name": "sgd", "lr": 1e38}
+# Kernels of the second make a finite loss and gradient of scores that are not finite.
+@pytest.mark.parametrize("name", ["rmse", "twin_ndcg"])
+def test_a_loss_that_is_not_finite_stops_with_the_batch_that_caused_it(prepared, tmp_path, name):
+    broken = {**LINEAR, "loss": {"name": name}, "tune": {}}
+    broken["training"] = {**LINEAR["training"], "tolerance": 0}
+    broken["training"]["optimizer"] = {"name": "sgd", "lr": 1e40}
     with pytest.raises(TrainingError, match="not finite"):
         execute(broken, prepared, tmp_path / "broken", device="cuda")
     assert (tmp_path / "broken" / "not_finite.safetensors").is_file()

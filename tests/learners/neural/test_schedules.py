@@ -69,9 +69,10 @@ def test_each_model_is_updated_as_torch_would_update_it_alone(name, decay):
         classes[name]([p], lr=float(rate), weight_decay=decay, **more)
         for p, rate in zip(theirs, rates, strict=True)
     ]
+    optimiser.set_rates(rates.tolist())
     for _ in range(5):
         gradient = torch.randn(3, 4, 2, generator=stream, dtype=torch.float64)
-        optimiser.step(rates, [gradient])
+        optimiser.step([gradient])
         for model in range(3):
             theirs[model].grad = gradient[model]
             alone[model].step()
@@ -84,17 +85,34 @@ def test_a_model_that_is_forgotten_goes_on_like_a_new_one(name):
     gradients = torch.randn(6, 2, 3, generator=stream)
     weights, fresh = torch.zeros(2, 3), torch.zeros(2, 3)
     old = optimisers.build({"name": name, "lr": 1.0}, [weights])
-    rates = torch.full((2,), 0.1)
+    old.set_rates([0.1, 0.1])
     for gradient in gradients[:3]:
-        old.step(rates, [gradient])
+        old.step([gradient])
     old.forget(1)
     weights[1] = 0
     new = optimisers.build({"name": name, "lr": 1.0}, [fresh])
+    new.set_rates([0.1, 0.1])
     for gradient in gradients[3:]:
-        old.step(rates, [gradient])
-        new.step(rates, [gradient])
+        old.step([gradient])
+        new.step([gradient])
     assert torch.equal(weights[1], fresh[1])
     assert not torch.equal(weights[0], fresh[0])
+
+
+@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam"])
+def test_new_learning_rates_are_where_captured_steps_read_the_old_ones(name):
+    # A CUDA graph repeats operations on the memory that was there when it was captured.
+    weights = torch.zeros(2, 3)
+    optimiser = optimisers.build({"name": name, "lr": 1.0}, [weights])
+    optimiser.set_rates([0.1, 0.2])
+    place = optimiser.rates.data_ptr()
+    optimiser.step([torch.ones(2, 3)])
+    optimiser.set_rates([0.3, 0.0])
+    assert optimiser.rates.data_ptr() == place
+    before = weights.clone()
+    optimiser.step([torch.ones(2, 3)])
+    assert (weights[0] != before[0]).all()
+    assert torch.equal(weights[1], before[1])
 
 
 def test_an_optimiser_names_the_settings_it_has():

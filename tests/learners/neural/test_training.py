@@ -213,7 +213,9 @@ def test_a_batch_counts_its_queries_with_a_relevant_document(queries, longest, p
     assert batch.relevant.tolist() == expected
 
 
-def test_a_loss_that_is_not_finite_stops_with_a_remedy(data):
+# The last two make a finite loss of scores that are not finite.
+@pytest.mark.parametrize("loss", ["ranknet", "twin_ndcg", "pl_rank"])
+def test_a_loss_that_is_not_finite_stops_with_a_remedy(data, loss):
     broken = Splits(
         RankedLists(
             np.where(data.train.features > 2, np.inf, data.train.features).astype(np.float32),
@@ -226,7 +228,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_remedy(data):
         3,
     )
     with pytest.raises(TrainingError, match=r"not finite in epoch 1[\s\S]*remedy"):
-        fit(broken, model={"name": "linear"})
+        fit(broken, model={"name": "linear"}, loss={"name": loss})
 
 
 def test_unknown_training_settings_name_the_known_ones():

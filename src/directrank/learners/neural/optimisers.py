@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from directrank.kernels.dispatch import find
-from directrank.lists.devices import on_device
 from directrank.system.errors import ConfigError
 from directrank.system.schema import suggest
 
@@ -34,35 +33,23 @@ class SGD:
         for parameter, place in zip(parameters, self._views(self.weights), strict=True):
             parameter.data = place
         self.weight_decay = weight_decay
-        #: Learning rates stay the same for many steps: the latest, on the CPU and on the device.
-        self._latest = torch.empty(0), torch.empty(0)
+        #: Learning rates ``[M]``, always in the same place, from which captured steps read them.
+        self.rates = self.weights.new_zeros(len(parameters[0]))
+
+    def set_rates(self, rates: Sequence[float]) -> None:
+        """Take other learning rates for the next steps, one per model."""
+        self.rates.copy_(torch.tensor(rates, dtype=self.rates.dtype))
 
     @torch.no_grad()
-    def step(self, rates: Tensor, gradients: Sequence[Tensor]) -> None:
-        """Move the weights; ``rates`` ``[M]`` in the type of the parameters, on the CPU."""
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """Move the weights."""
         gradient = _concatenated(gradients)
         if self.weight_decay:
             gradient = gradient.add(self.weights, alpha=self.weight_decay)
-        self._move(gradient, rates)
+        self._move(gradient)
 
-    def _move(self, gradient: Tensor, rates: Tensor) -> None:
-        self.weights.addcmul_(gradient, self._per_weight(rates), value=-1)
-
-    def _per_weight(self, values: Tensor) -> Tensor:
-        """The ``values`` ``[M]`` of models, for each of their weights, on their device."""
-        return self._of_weights(self._on_device(values))
-
-    def _on_device(self, values: Tensor) -> Tensor:
-        """The learning rates ``[M]`` on the device.
-
-        They are always in the same place, from which captured steps read them.
-        """
-        before, moved = self._latest
-        if values is not before:
-            new = on_device(values.numpy(), self.weights.device)
-            moved = moved.copy_(new) if len(moved) == len(new) else new.clone()
-            self._latest = values, moved
-        return moved
+    def _move(self, gradient: Tensor) -> None:
+        self.weights.addcmul_(gradient, self._of_weights(self.rates), value=-1)
 
     def _of_weights(self, values: Tensor) -> Tensor:
         """The ``values`` ``[M]`` of models, for each of their weights; ``[1]`` of a single one."""
@@ -112,15 +99,14 @@ class Adagrad(SGD):
         self.start = initial_accumulator_value
         self.sums = torch.full_like(self.weights, self.start)
 
-    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+    def _move(self, gradient: Tensor) -> None:
         kernel = find(Adagrad, self.weights)
         if kernel is not None:
-            rates = self._on_device(rates)
-            kernel(self.weights, gradient, self.sums, self._models, rates, self.EPSILON)
+            kernel(self.weights, gradient, self.sums, self._models, self.rates, self.EPSILON)
             return
         self.sums.addcmul_(gradient, gradient)
         sizes = self.sums.sqrt().add_(self.EPSILON)
-        self.weights.addcdiv_(gradient * self._per_weight(rates), sizes, value=-1)
+        self.weights.addcdiv_(gradient * self._of_weights(self.rates), sizes, value=-1)
 
     def memory(self) -> dict[str, Tensor]:
         """See :meth:`SGD.memory`."""
@@ -149,11 +135,11 @@ class Adam(SGD):
         device = self.weights.device
         self.steps = torch.zeros(self.shapes[0][0], dtype=torch.float64, device=device)
 
-    def _move(self, gradient: Tensor, rates: Tensor) -> None:
+    def _move(self, gradient: Tensor) -> None:
         keep, keep_square = self.BETAS
         factors = 1 - keep, keep_square, 1 - keep_square
         self.steps += 1
-        move = (self._on_device(rates) / (1 - torch.pow(keep, self.steps))).to(gradient.dtype)
+        move = (self.rates / (1 - torch.pow(keep, self.steps))).to(gradient.dtype)
         root = (1 - torch.pow(keep_square, self.steps)).sqrt().to(gradient.dtype)
         kernel = find(Adam, self.weights)
         if kernel is not None:

@@ -158,7 +158,7 @@ class PerQueryStack(Stack):
     ) -> None:
         """Train neighbouring models on documents ``[N, F]`` in their order, adding to ``costs``."""
         weight, bias, output = (_side_by_side(p[models]) for p in self._layers())
-        rates = self.rates[models].numpy()
+        rates = self.optimiser.rates[models].numpy()
         squash = self.scorer == "two_layer"
         names = {self.results[number].member.loss["name"] for number in self.active[models]}
         if len(names) > 1:

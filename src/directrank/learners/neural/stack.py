@@ -286,7 +286,7 @@ class Stack:
 
     def _set_rates(self) -> None:
         rates = [r.member.rate * r.pace.factor for r in (self.results[n] for n in self.active)]
-        self.rates = torch.tensor(rates, dtype=self.dtype)
+        self.optimiser.set_rates(rates)
 
     def _epoch(self, step_done: Callable[[], None]) -> np.ndarray:
         """One pass over the training queries; the mean objective of each active model."""
@@ -431,8 +431,8 @@ class Stack:
         values = self.objective.captured(scores, labels, inputs)
         with precision.products(self.training["precision"], self.device, backward=True):
             gradients = passed.gradients(values)
-        self.optimiser.step(self.rates, gradients)
-        return values.detach().double()
+        self.optimiser.step(gradients)
+        return _objectives(values, scores)
 
     def _step(self, queries: np.ndarray, number: int) -> np.ndarray:
         """Draw the batch of ``queries`` ``[G, B]``, update the models, return their objectives."""
@@ -442,12 +442,12 @@ class Stack:
         with naming_memory(doing, self.memory_remedy):
             passed = self._forward(batch, among_all)
             values = self.objective(passed.scores, batch, among_all)
-            read = reading(values.detach().double())
+            read = reading(_objectives(values, passed.scores))
             with precision.products(self.training["precision"], self.device, backward=True):
                 gradients = passed.gradients(values)  # a GPU still computes the values meanwhile
             objectives = read()
             self._check_finite(objectives, passed.scores, batch, number)
-            self.optimiser.step(self.rates, gradients)
+            self.optimiser.step(gradients)
         return objectives
 
     def _forward(self, batch: Batch, step: int) -> Forward:
@@ -704,6 +704,12 @@ def _mean(values: np.ndarray) -> np.ndarray:
     """The mean ``[M]`` of values ``[M, Q]`` without empty queries; NaN if there are no queries."""
     with np.errstate(invalid="ignore"):  # a model of a run that has failed has no values
         return np.nansum(values, axis=1) / (~np.isnan(values)).sum(axis=1)
+
+
+def _objectives(values: Tensor, scores: Tensor) -> Tensor:
+    """The objectives ``[M]`` in float64, NaN for models with ``scores`` ``[M, N]`` that are not
+    finite, of which some losses make a finite value."""
+    return values.detach().double() + 0 * scores.detach().sum(1, dtype=torch.float64)
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
