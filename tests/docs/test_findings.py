@@ -211,6 +211,18 @@ def by_training_queries() -> pd.DataFrame:
     return training_sizes().drop_duplicates("train_queries").set_index("train_queries").sort_index()
 
 
+def harder() -> pd.DataFrame:
+    """Methods on MSRD with all features, and without those of the title."""
+    return csv("paper_tables/real/one_protocol/table_msrd_harder.csv")
+
+
+def with_and_without() -> tuple[pd.Series, pd.Series]:
+    """How many pairs differ with all features, and how many on the harder task."""
+    easy, hard = (rows.iloc[0] for _, rows in harder().groupby("features", sort=False))
+    assert easy["features"] == "all"
+    return easy, hard
+
+
 def first_page() -> Iterator[str]:
     (drawn,) = read_in("msrd", r"trained on ([\d ]+) queries of each fold, drawn at random")
     pairs = protocol("msrd", "_pairs")
@@ -226,6 +238,12 @@ def first_page() -> Iterator[str]:
         f"of {few[1]['pairs']} pairs of methods, {few[1]['differ']} differ with "
         f"{count(few[0])} training queries of a fold and {every[1]['differ']} with all "
         f"{count(every[0])}"
+    )
+    easy, hard = with_and_without()
+    assert easy["pairs"] == hard["pairs"] == few[1]["pairs"]
+    yield (
+        "the same data without the features of the title, "
+        f"{hard['differ']:.0f} differ instead of {easy['differ']:.0f}"
     )
     (others,) = {len(protocol(name, "_pairs")) for name in ("ohsumed", "mq2008", "clueweb09")}
     yield (
@@ -288,6 +306,31 @@ def verdicts_of_paper(paper: str) -> str:
 def openings() -> Iterator[str]:
     for paper in PAPERS:
         yield f"The verdicts. {verdicts_of_paper(paper)}"
+
+
+def findings_on_a_harder_task() -> Iterator[str]:
+    easy, hard = with_and_without()
+    assert easy["train_queries"] == hard["train_queries"]
+    rows = harder()
+    single = only(rows, method="best single feature", features="all")["mean"].iloc[0]
+    yield f"alone reaches an NDCG@10 of {single:.3f}, so that little is left to learn"
+    yield (
+        f"{hard['differ']:.0f} instead of {easy['differ']:.0f} of the same {easy['pairs']:.0f} "
+        f"pairs differ with the same {count(int(hard['train_queries']))} training queries, and "
+        f"{hard['equivalent']:.0f} instead of {easy['equivalent']:.0f} are equivalent within 0.01"
+    )
+    trained = rows[rows["first_place"].notna()]
+    of_task = [task.set_index("method") for _, task in trained.groupby("features", sort=False)]
+    full, less = (task["mean"] for task in of_task)
+    yield (
+        f"range from {less.min():.3f} to {less.max():.3f} instead of from {full.min():.3f} to "
+        f"{full.max():.3f}"
+    )
+    assert full.idxmax() == less.idxmax() == "LambdaMART"
+    first, last = of_task[1].loc["LambdaMART", ["first_place", "last_place"]]
+    yield f"without them it is in places {first:.0f} to {last:.0f}"
+    assert set(less.nlargest(3).index[1:]) == {"LambdaRank", "LambdaLoss"}
+    assert less.idxmin() == "PL-Rank"
 
 
 def findings_on_one_protocol() -> Iterator[str]:
@@ -374,6 +417,7 @@ def findings_on_one_protocol() -> Iterator[str]:
         f"{count(means.index[-1])}; no difference is shown to be larger than 0.01"
     )
     yield f"LambdaMART has the highest mean with {count(means.index[1])} queries and more"
+    yield from findings_on_a_harder_task()
     yield (
         f"Of the {significant('msrd')} significant differences on MSRD, "
         f"{significant('msrd', *BEHIND)} are from ApproxPrecision@10"

@@ -6,7 +6,6 @@ made again.
 
 #: Products that are planned and not made yet, by their files' path without suffix.
 AWAITED = (
-    "paper_tables/real/one_protocol/table_msrd_harder",
     "figures/real/bruch2019/summary",
     "paper_tables/real/bruch2019/table1",
     "paper_tables/real/qin2010/table_msrd",

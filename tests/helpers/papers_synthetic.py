@@ -101,6 +101,7 @@ def make_run(
     record = {
         "name": name,
         "device": "cpu",
+        "environment": {"processor": "a processor"},
         "spec": {
             "data": {"name": dataset, "settings": {}},
             "fold": fold,

@@ -90,7 +90,7 @@ def test_the_text_says_what_the_numbers_say(built: Path) -> None:
     widths = {name: np.ptp([data[name, method] for method in LEVELS]) for name in ("all", task)}
     assert (
         f"With all features, 4 trained methods lie within {widths['all']:.3f}, and none of the "
-        "6 pairs differ. Without title.* and all.*, 4 trained methods lie within "
+        "6 pairs differ. Without title.… and all.…, 4 trained methods lie within "
         f"{widths[task]:.3f}, and 5 of the 6 pairs differ."
     ) in text.replace("\\*", "*")
     reached = " and ".join(f"{data[name, 'best single feature']:.3f}" for name in ("all", task))

@@ -32,7 +32,7 @@ from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.study.published import write_results
 from directrank.study.specification import candidates
 from directrank.system.errors import DataError
-from directrank.system.io import write_csv
+from directrank.system.io import read_json, write_csv, write_json
 from directrank.system.schema import complete
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
 from studies import study_of
@@ -219,6 +219,17 @@ def test_times_stand_in_the_page_and_in_a_file_of_their_own(tmp_path: Path) -> N
     file = build_times(plan, tmp_path / "runs", tmp_path / "times.csv", PUBLISHED)
     times = pd.read_csv(file).set_index("method")["seconds"]
     assert times.to_dict() == {method: 2.0 * (1 + n) for n, method in enumerate(LEVELS)}
+
+
+def test_a_page_with_times_of_several_kinds_of_processors_says_so(tmp_path: Path) -> None:
+    _, page, plan = table(tmp_path)
+    assert "kinds of processors" not in page
+    record = read_json(tmp_path / "runs/t1-2/run.json")
+    record["environment"]["processor"] = "another processor"
+    write_json(tmp_path / "runs/t1-2/run.json", record)
+    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    page = (tmp_path / "table.md").read_text("utf-8")
+    assert "Methods were timed on 2 kinds of processors, which differ in speed." in page
 
 
 def test_without_a_pair_there_is_no_table(tmp_path: Path) -> None:

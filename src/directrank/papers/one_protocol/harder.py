@@ -13,10 +13,10 @@ import pandas as pd
 from directrank.papers.one_protocol.methods import CONTROLS, PRIMARY, SCORERS, TITLES, in_table
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.one_protocol.quality import place
-from directrank.papers.one_protocol.training_size import rows
+from directrank.papers.one_protocol.training_size import pairs_that_differ, rows
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun
-from directrank.papers.shared.format import count, listed, share
+from directrank.papers.shared.format import count, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.product import TableResult
@@ -32,6 +32,8 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     harder = evidence.runs(f"{dataset}_harder")
     spec = harder[0].result.spec
     size, left_out = int(spec["train_queries"]), list(spec["without_features"])
+    # An asterisk would be markup.
+    missing = listed([pattern.replace("*", "…") for pattern in left_out])
     full = [
         run
         for run in evidence.runs(f"{dataset}_training_size")
@@ -56,7 +58,7 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     )
     (easy, _), (hard, _) = tasks.values()
     caption = (
-        f"NDCG@10 on the test sets with all features and without {listed(left_out)}, with the "
+        f"NDCG@10 on the test sets with all features and without {missing}, with the "
         "place that follows from the pairs that differ on the same task: methods that are tied "
         f"share places. Both tasks have the same queries; {count(size)} random ones of each fold "
         "are trained on. Values are the mean of the fold means, averaged over trials, ± the half "
@@ -69,7 +71,7 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     sections = [Section(title, _lines(data, chosen, list(tasks))) for title, chosen in parts]
     start = lead(
         _apart("with all features", easy),
-        _apart(f"without {listed(left_out)}", hard),
+        _apart(f"without {missing}", hard),
         *_reached(data, list(tasks)),
     )
     return TableResult(data, Layout(start, caption, columns, sections))
@@ -121,7 +123,7 @@ def _apart(task: str, study: Protocol) -> str:
     width = float(np.ptp(study.over_folds(PRIMARY)))
     return (
         f"{task}, {len(study.labels)} trained methods lie within {measured(width)}, and "
-        f"{share(differ, len(study.pairs))} pairs differ"
+        f"{pairs_that_differ(differ, len(study.pairs))}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +105,14 @@ def on_a_gpu(method: Method) -> bool:
     return any(run.result.record["device"] != "cpu" for run in method.runs)
 
 
+def where_timed(methods: Iterable[Method]) -> str:
+    """What a caption says if times were measured on more than one kind of processor."""
+    kinds = {run.result.record["environment"]["processor"] for m in methods for run in m.runs}
+    if len(kinds) == 1:
+        return ""
+    return f"Methods were timed on {len(kinds)} kinds of processors, which differ in speed. "
+
+
 def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
     """NDCG@10 of what is trained against the training time of one configuration, and the front.
 
@@ -140,7 +148,7 @@ def figure_time(evidence: Evidence, dataset: str) -> FigureResult:
         "method equals in both, which have numbers; small steps mean nothing: 95% intervals over "
         "trials are in the CSV file. A triangle at the foot stands for a method that is further "
         "below. Times differ from run to run and are in a separate file. "
-        f"{_without(left_out)}"
+        f"{where_timed(timed)}{_without(left_out)}"
         f"Queries without a relevant document are left out. {study.scale()}"
     )
     headline = f"{study.dataset.short}: what quality costs in training time"

@@ -119,6 +119,11 @@ def rows(study: Protocol, size: int) -> pd.DataFrame:
     )
 
 
+def pairs_that_differ(some: int, pairs: int) -> str:
+    """How many of all pairs differ, in words."""
+    return f"{share(some, pairs)} pairs {'differs' if some == 1 else 'differ'}"
+
+
 def _lead(studies: dict[int, Protocol]) -> str:
     """How far the methods are apart with the fewest and with all training queries."""
     said = []
@@ -128,7 +133,7 @@ def _lead(studies: dict[int, Protocol]) -> str:
         ranked = ranked_pairs(study.verdicts)
         said.append(
             f"with {count(size)} training queries the methods lie within "
-            f"{measured(np.ptp(means))}, and {share(ranked, len(study.pairs))} pairs differ"
+            f"{measured(np.ptp(means))}, and {pairs_that_differ(ranked, len(study.pairs))}"
         )
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}."

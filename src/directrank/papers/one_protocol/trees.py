@@ -21,7 +21,7 @@ from directrank.papers.one_protocol.answers import (
 )
 from directrank.papers.one_protocol.methods import METRICS
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
-from directrank.papers.one_protocol.time import training_seconds
+from directrank.papers.one_protocol.time import training_seconds, where_timed
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import p_value
@@ -74,8 +74,8 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         "trees allowed, and “s” is the seconds that one configuration of one trial takes to train, "
         "including validation (the median over trials, configurations and folds, as the runs "
         "measured them while the machine did other work); times differ from run to run and are in "
-        "a separate file. Queries without a relevant document are left out. "
-        f"{study.scale()}"
+        f"a separate file. {where_timed(study.methods)}"
+        f"Queries without a relevant document are left out. {study.scale()}"
     )
     layout = Layout(
         in_words([*answers.values()], study.size, study.margin), caption, columns, sections
