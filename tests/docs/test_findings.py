@@ -18,6 +18,7 @@ import yaml
 from PIL import Image
 
 from directrank.papers.shared import pages
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.claims_page import in_short, write_page
 from directrank.papers.shared.format import count
@@ -284,12 +285,18 @@ def best(name: str, expected: str) -> tuple[int, int]:
     return int(first["better_than"]), len(rows) - 1
 
 
+def told_of(paper: str, code: str) -> str:
+    """A claim's name and code."""
+    return f"{claims_of(paper)[code].name} ({code})"
+
+
 def verdicts() -> Iterator[str]:
     claims = csv("paper_tables/real/claims_by_collection.csv")
     for name, title in COLLECTIONS.items():
         own = claims[claims["dataset"] == title]
-        of = own.groupby("verdict")["claim"].apply(list).to_dict()
-        cells = [", ".join(of.get(word, ["–"])) for word in (SUPPORTED, CONTRADICTED, TREND)]
+        told = own.assign(told=[told_of(*row) for row in own[["paper", "claim"]].to_numpy()])
+        of = told.groupby("verdict")["told"].apply(list).to_dict()
+        cells = ["; ".join(of.get(word, ["–"])) for word in (SUPPORTED, CONTRADICTED, TREND)]
         yield f"| {SHORT[name]} | {' | '.join(cells)} | {len(of.get(INCONCLUSIVE, []))} |"
     counts = in_short(csv("paper_tables/real/claims.csv"))
     yield from (plain(line) for line in counts if line)
