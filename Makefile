@@ -21,7 +21,7 @@ BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools reproduce real paper rehearsal test test-long test-slurm test-kubernetes test-faults test-gpu-kernels test-recipes test-site dist test-dist audit bench docs notebooks lint format lock clean
+.PHONY: help setup tools reproduce real paper rehearsal test test-slow test-long test-slurm test-kubernetes test-faults test-gpu-kernels test-recipes test-site dist test-dist audit bench docs notebooks lint format lock clean
 
 help:  ## show this list
 	@awk -F ':.*## *' '/^[a-z%-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,11 @@ rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-
 # The tests start dozens of processes, which would compile every module again without bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test: $(TOOLS)  ## run every test that takes seconds, on up to four cores
+test: $(TOOLS)  ## run the quick tests, on up to four cores (some four minutes on two)
 	$(PYTEST)
+
+test-slow: $(TOOLS)  ## run the tests that take seconds each: workflows, commands, trainings, drawings (some eight minutes on two)
+	$(PYTEST) -m 'slow and not long'
 
 test-long: $(TOOLS)  ## run the tests that take minutes, on up to four cores
 	$(PYTEST) -m long

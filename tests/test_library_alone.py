@@ -21,6 +21,8 @@ import pytest
 from losses_cases import LOSSES
 from workflow_runs import ROOT
 
+pytestmark = pytest.mark.slow
+
 #: What `pip install .` brings.
 NEEDED = {"numba", "numpy", "scipy", "threadpoolctl", "torch"}
 

@@ -102,6 +102,7 @@ def test_it_passes_every_check_of_scikit_learn_that_knows_queries():
     assert len(status) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scorer", ["network", "linear", "context"])
 def test_it_learns_what_the_features_say(scorer, train, test):
     found = ranker(scorer=scorer, max_epochs=40, random_state=1).fit(
@@ -224,6 +225,7 @@ def test_the_score_is_the_weighted_mean_of_ndcg(train, test):
     assert score != pytest.approx(np.nanmean(values), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_is_searched_over_a_frame_with_ids(train):
     frame = train.frame.assign(qid=train.qid)
     grid = {"loss": ["listnet", {"name": "approx_ndcg", "alpha": 5}],
@@ -367,6 +369,7 @@ def test_a_setting_that_is_not_valid_is_one_error(settings, message, train):
         ranker(**settings).fit(train.X, train.y, group=train.group)
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_the_error_names_the_extra():
     code = """
 import sys
@@ -384,6 +387,7 @@ def test_every_loss_may_be_named():
     assert all(DirectRanker(loss=name).get_params()["loss"] == name for name in losses.REGISTRY)
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sklearn.md").read_text(encoding="utf-8")

@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def loaded(code: str, *packages: str) -> list[str]:
     """Which of the packages a new interpreter holds after ``code``."""

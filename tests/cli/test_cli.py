@@ -51,6 +51,7 @@ def run_file(tmp_path, **changes):
     return str(path)
 
 
+@pytest.mark.slow
 def test_threads_are_those_of_the_option_whatever_the_environment_says(tmp_path):
     folder = tmp_path / "data"
     settings = {"queries": {"train": 60, "vali": 2, "test": 2}, "mean_length": 40}
@@ -172,6 +173,7 @@ def test_missing_and_broken_files_are_named(data, tmp_path, capsys):
     assert "train the run again" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_one_error_and_leaves_nothing_half_written(data, tmp_path):
     """A limit on file sizes stands in for the full disk: writing fails in the same place."""
     out = tmp_path / "out"

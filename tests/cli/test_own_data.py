@@ -41,6 +41,7 @@ def test_remedies_are_options_of_the_command(
     assert not Path("compare_mine").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grades", "cut"),
     [("0.25,0.5", "begin at 0.25, 0.5 (the cut points"), ("3", "(quantiles of")],

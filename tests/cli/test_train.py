@@ -19,6 +19,8 @@ from directrank.system.usage import read_usage
 from stopped_runs import LINEAR, SPEC, result
 from training_data import prepare
 
+pytestmark = pytest.mark.slow
+
 QUICK = {**LINEAR, "trials": 1, "tune": {"loss.alpha": [1.0]}}
 QUICK |= {"training": {**LINEAR["training"], "max_epochs": 2, "restarts": 1}}
 

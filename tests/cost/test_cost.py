@@ -15,6 +15,8 @@ from directrank.system.errors import ConfigError, DataError
 from studies import study_of
 from workflow_runs import ROOT, TINY
 
+pytestmark = pytest.mark.slow
+
 SLOW = Machine("cpu", "made up", 1, 3.0, True, "made up")
 
 

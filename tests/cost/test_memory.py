@@ -135,6 +135,7 @@ def test_a_run_on_a_gpu_requests_at_least_what_its_libraries_take():
     assert requested_mb(study, run, gpus=1) == memory.LEAST_ON_A_GPU
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["demo", "real", "rehearsal"])
 def test_no_recorded_run_took_more_than_it_requests_and_few_less_than_half(edition):
     study, peaks = study_of(edition), recorded().set_index("run")["peak_mb"]

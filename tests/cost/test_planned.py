@@ -21,6 +21,7 @@ def test_they_are_the_same_whatever_is_prepared(tmp_path, monkeypatch):
     assert planned_seconds(study_of("demo")) == before
 
 
+@pytest.mark.slow
 def test_pytorch_is_not_imported():
     code = (
         "import sys\n"

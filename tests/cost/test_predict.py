@@ -226,6 +226,7 @@ def test_other_learners_tell_nothing():
     assert np.isnan(row["seconds"])
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_same_seconds_wherever_it_is_made():
     study = study_of("demo")
     seconds = planned_seconds(study)
@@ -257,6 +258,7 @@ def measured_seconds(edition):
     return seconds.set_axis(fits["job"].str.removeprefix("fit/"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("edition", "fits"), [("demo", 298), ("real", 1694), ("rehearsal", 1684)])
 def test_nine_of_ten_recorded_fits_are_predicted_within_a_factor_of_two(edition, fits):
     """Also without their own records, from the nearest others; 54 fits of the rehearsal, which ran

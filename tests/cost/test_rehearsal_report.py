@@ -107,6 +107,7 @@ def test_memory_is_compared_with_what_the_workflow_requests(study, prediction, t
     assert fit["mem_mb"] == LEAST_ON_A_GPU
 
 
+@pytest.mark.slow
 def test_the_request_follows_from_the_data_in_the_folder_of_the_run(study, prediction, tmp_path):
     run = next(prediction.runs[prediction.runs["data"] == "web30k_standin"].itertuples())
     finish(tmp_path, run)

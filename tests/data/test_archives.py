@@ -127,6 +127,7 @@ def test_bombs_are_refused_before_they_unfold(tmp_path, monkeypatch):
             read_all(path)
 
 
+@pytest.mark.slow
 def test_a_bomb_in_a_tars_header_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "_FREE_BYTES", 1 << 16)
     # A member that is not wanted is skipped over, and that counts as well.

@@ -273,6 +273,7 @@ def test_help_is_given_for_every_command():
         assert "usage: directrank" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_page_says_what_the_data_are_and_is_the_same_every_time(small):
     raw, catalogue = small / "raw", small / "mine.yaml"
     prepare("mine", raw, small / "out", catalogue=catalogue)

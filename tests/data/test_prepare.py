@@ -563,6 +563,7 @@ def _killed(world: World, kills: int) -> None:
     assert [p.name for p in world.out.parent.iterdir() if p.name.startswith(".out")] == []
 
 
+@pytest.mark.slow
 def test_killed_three_times_the_next_run_gives_the_same_bytes(world):
     _killed(world, 3)
 
@@ -587,6 +588,7 @@ def test_ohsumed_is_what_is_published(tmp_path):
     assert read_record(tmp_path / "ohsumed")["digest"] == record["digest"]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @needs_ohsumed
 def test_the_command_line_prepares_a_fold_of_ohsumed(tmp_path):
@@ -668,6 +670,7 @@ def test_a_standin_written_in_chunks_has_the_bytes_of_one_made_in_memory(name, t
         ).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_standin_is_made_in_memory_bounded_by_a_chunk(tmp_path):
     """The same peak, give or take the measurement, for a set eight times as large."""
 

@@ -49,6 +49,7 @@ def test_sample_is_read_back_exactly(raw):
     assert (lists.query_ids == written.query_ids).all()
 
 
+@pytest.mark.slow
 def test_data_equal_themselves():
     lists = _small()
     table = standin_check.compare(lists, lists)
@@ -100,6 +101,7 @@ def test_block_correlations_find_a_block():
     assert table.drop(index="body").to_numpy().sum() == 0
 
 
+@pytest.mark.slow
 def test_files_are_complete_and_reproducible(raw, tmp_path):
     for name in ("first", "second"):
         assert standin_check.write_check(raw, tmp_path / name)

@@ -92,6 +92,7 @@ def _network(train, vali, hidden, epochs, seed=0, rate=0.05):
     return predict
 
 
+@pytest.mark.slow
 def test_trees_beat_a_linear_model_and_both_beat_chance():
     data = standins.generate("web30k_standin", {"queries": {"train": 120, "vali": 60, "test": 120}})
     train, vali, test = data["train"], data["vali"], data["test"]

@@ -256,6 +256,7 @@ number_texts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(number_texts, min_size=1, max_size=30))
 @settings(max_examples=300, deadline=None)
 def test_every_number_equals_pythons_rounded_to_single_precision(texts):
@@ -293,6 +294,7 @@ documents = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(documents, st.integers(20, 400))
 @settings(max_examples=150, deadline=None)
 def test_valid_files_are_read_as_scikit_learn_reads_them(rows, piece):
@@ -326,6 +328,7 @@ def raw_member():
     return read_member
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("archive", "member", "n_features", "counts"),

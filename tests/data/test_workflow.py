@@ -19,6 +19,8 @@ from directrank.system.errors import ConfigError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake
 
+pytestmark = pytest.mark.slow
+
 PREPARED = "data/prepared/ohsumed/prepared.json"
 
 

@@ -6,6 +6,8 @@ import re
 import shlex
 import subprocess
 
+import pytest
+
 import msrd_archive
 from directrank.cli import main
 from directrank.study.trec import read_qrels, read_run
@@ -20,6 +22,7 @@ def blocks(section: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_run_of_prepared_data_is_placed_as_the_page_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for language, text in blocks("Prepared data, scored by your model"):

@@ -14,6 +14,7 @@ from directrank.system.schema import read_yaml
 from workflow_runs import ROOT
 
 
+@pytest.mark.slow
 def test_the_table_counts_the_runs_and_fits_that_are_planned(monkeypatch: pytest.MonkeyPatch):
     # As where no external program is installed.
     monkeypatch.setattr(

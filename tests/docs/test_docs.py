@@ -86,6 +86,7 @@ def is_known(name: str) -> bool:
     return key in (options(section) if section else package_schema("run")["properties"])
 
 
+@pytest.mark.slow
 def test_every_key_that_an_ambiguity_names_exists():
     cells = set_by_cells()
     assert len(cells) > 60

@@ -694,6 +694,7 @@ def statements(name: str) -> list[str]:
     return [one.replace("\u00a0", " ") for part in STATEMENTS[name] for one in part()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_page_says_what_the_files_say(name):
     missing = [one for one in statements(name) if one not in page(name)]
@@ -738,6 +739,7 @@ def test_captions_of_one_protocol_have_the_numbers_of_their_files(edition, name)
     assert f"Mean NDCG@10 of all {len(gaps)} methods over {over}" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["demo", "real"])
 def test_the_page_of_figures_has_the_captions_of_the_figures(edition, tmp_path):
     figures = sorted((ROOT / "figures" / edition).glob("*/*.svg"))

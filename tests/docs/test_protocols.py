@@ -207,6 +207,7 @@ def page() -> list[Row]:
     return rows_of(PAGE.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_every_value_on_the_page_is_the_planned_one():
     rows = page()
     assert sum(bool(row.key) for row in rows) > 150

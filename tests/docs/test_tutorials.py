@@ -15,6 +15,8 @@ from studies import study_of
 from tutorial_pages import add_lines, blocks, digests, follow, repository, run
 from workflow_runs import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def copy(tmp_path):

@@ -10,6 +10,8 @@ from directrank.edition.batches import batches, gpus, processes
 from directrank.edition.plan import Study, runs_behind
 from studies import study_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def study():

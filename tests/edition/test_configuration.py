@@ -31,6 +31,7 @@ def extending(**own: Any) -> dict[str, Any]:
     return edition_with_defaults({"edition": "mine", "extends": "paper", **own}, ROOT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_papers_own_edition_makes_what_the_papers_scale_makes_of_it(paper: str) -> None:
     own, everything = study_of(f"paper_{paper}"), study_of("paper")
@@ -118,6 +119,7 @@ def test_what_cannot_be_extended_is_refused_with_a_remedy(
     assert caught.value.remedy
 
 
+@pytest.mark.slow
 def test_an_override_of_a_data_set_that_is_there_must_still_match() -> None:
     where = {"paper": "bruch2019", "dataset": "cubic"}
     config = {"extends": "paper", "overrides": [{"where": where, "set": {"trials": 1}}]}

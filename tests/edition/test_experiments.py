@@ -71,6 +71,7 @@ def test_an_experiment_that_is_left_out_needs_no_data():
     assert [source.name for source in study.data.values()] == ["web30k_standin"]
 
 
+@pytest.mark.slow
 def test_settings_of_networks_pass_over_trees():
     overrides = [{"set": {"trials": 2, "training.max_epochs": 7}}]
     study = load(edition(overrides=overrides, collections=["ohsumed"]), ROOT)
@@ -183,6 +184,7 @@ def changed_paper(root: Path, **collections: Any) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_what_a_collection_is_too_large_for_is_left_out_there_alone(tmp_path):
     root = changed_paper(tmp_path, mq2008={"without": ["SoftRank", "YetiRank"]})
     entry = {"collections": ["ohsumed", "mq2008"]}

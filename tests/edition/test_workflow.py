@@ -20,6 +20,8 @@ from directrank.system.schema import read_yaml
 from studies import study_of, workflow_of
 from workflow_runs import ROOT, TINY
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def study():

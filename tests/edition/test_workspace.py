@@ -216,6 +216,7 @@ def test_features_that_follow_rows_or_labels_are_named(tmp_path: Path) -> None:
     assert any("'number' follows the order of the rows" in text for text in said)
 
 
+@pytest.mark.slow
 def test_a_budget_says_how_much_is_run(tmp_path: Path) -> None:
     clicks().to_csv(tmp_path / "mine.csv", index=False)
     plans = {}
@@ -240,6 +241,7 @@ def test_losses_and_scorers_are_chosen(tmp_path: Path) -> None:
     assert {spec["fold"] for spec in runs} == {1, 2, 3, 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["web30k", "yahoo1", "msrd", "ohsumed", "cubic"])
 def test_a_name_of_the_study_selects_none_of_its_settings(tmp_path: Path, name: str) -> None:
     plans = {}
@@ -254,6 +256,7 @@ def test_a_name_of_the_study_selects_none_of_its_settings(tmp_path: Path, name: 
     assert name_of(Path("collections.csv")) == "own_collections"
 
 
+@pytest.mark.slow
 def test_ensembles_are_chosen_and_left_out(tmp_path: Path) -> None:
     clicks().to_csv(tmp_path / "mine.csv", index=False)
 

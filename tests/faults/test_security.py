@@ -10,6 +10,8 @@ from directrank.cli import main
 from directrank.edition.plan import load
 from workflow_runs import ROOT, edition, output_of, snakemake
 
+pytestmark = pytest.mark.slow
+
 #: Everything but tests, which run the examples of the documentation.
 PYTHON = sorted(
     path for top in ("src", "workflow", "benchmarks") for path in (ROOT / top).rglob("*.py")

@@ -7,6 +7,8 @@ import pytest
 
 from workflow_runs import output_of, snakemake
 
+pytestmark = pytest.mark.slow
+
 PLAN = "results/tiny/plan/bruch2019/figure1.json"
 HOLD = """
 import sys, time

@@ -47,6 +47,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), SMOOTH)
 def test_gradient_equals_finite_differences(name, options):
     scores, labels, mask = random_lists(5, 9, seed=21)

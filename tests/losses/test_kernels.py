@@ -324,6 +324,7 @@ def test_tensors_need_not_be_contiguous():
         torch.testing.assert_close(gradient, expected[1])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_numbers_do_not_depend_on_where_compiled_code_comes_from(tmp_path):
     """Just compiled, read from disk, or after another kernel that shares parts with it.

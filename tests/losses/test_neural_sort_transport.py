@@ -118,6 +118,7 @@ def test_equally_spaced_scores_have_a_symmetric_plan_of_one_vector():
     assert np.abs(scaled(scores_of(8), 2.0) - scaled(scores_of(8), 2.0).T).max() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 3, MANY])
 def test_where_columns_sum_to_one_expected_ranks_have_the_order_of_the_scores(rounds):
     for seed in range(20):
@@ -211,6 +212,7 @@ def rows_of_the_page() -> list[tuple[float, ...]]:
     return [tuple(map(float, row)) for row in found]
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_page_are_these():
     rows = rows_of_the_page()
     assert len(rows) == 6

@@ -55,6 +55,7 @@ def test_an_unknown_loss_names_the_nearest_and_all():
         losses.aprox_ndcg  # noqa: B018
 
 
+@pytest.mark.slow
 def test_importing_losses_loads_no_loss_and_nothing_but_torch():
     code = (
         "import sys; from directrank import losses, metrics; before = set(sys.modules);"

@@ -222,6 +222,7 @@ def test_no_pair_is_no_nan(name):
     assert (gradient == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 def test_lists_of_5000_documents_take_little_memory_and_stay_finite(name):
     # Quadratic in memory and slow: these see the full length in the long tests.

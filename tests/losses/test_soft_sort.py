@@ -21,6 +21,7 @@ def entropic_plan(x: torch.Tensor, tau: float) -> torch.Tensor:
     return logs.exp()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.02, 0.1, 1.0])
 def test_the_loss_is_ndcg_of_the_entropic_transport_plan(tau):
     scores, labels, mask = random_lists(6, 8, seed=3)

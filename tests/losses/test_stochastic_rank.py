@@ -115,6 +115,7 @@ def test_without_noise_it_is_ndcg_itself():
         torch.testing.assert_close(-value, metrics.ndcg(scores, labels, mask, k, empty="zero"))
 
 
+@pytest.mark.slow
 def test_ties_are_their_worst_order_where_the_relevant_are_moved_behind():
     """Consistent smoothing; without it ties are what they are on average."""
     labels = torch.tensor([[2.0, 0, 1, 0, 0], [0, 0, 3, 1, 1]], dtype=torch.float64)

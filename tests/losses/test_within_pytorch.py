@@ -155,6 +155,7 @@ def test_the_operator_keeps_its_promises_to_the_compiler(lists):
     torch.library.opcheck(torch.ops.directrank.loss.default, arguments)
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_gradients_of_one(tmp_path):
     """That they start at all says that losses can be sent to new processes."""
     chosen = [

@@ -71,6 +71,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_planning_and_drawing_import_pytorch_only_for_what_is_computed_with_it() -> None:
     modules = {key: target(key[0], product(*key).function)[0] for key in PRODUCTS}
     assert set(COMPUTED) <= set(modules)

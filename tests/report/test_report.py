@@ -100,6 +100,7 @@ def test_a_picture_in_the_page_is_the_drawing_of_its_file(page, finished):
         assert kept == drawn
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(file, finished, tmp_path):
     folders = [finished / name for name in ("figures/tiny", "paper_tables/tiny")]
     plans = sorted(finished.glob("results/tiny/plan/*/*.json"))

@@ -69,6 +69,7 @@ def test_without_a_margin_nothing_is_decided(margin: float) -> None:
         decide(pairs((0.1, 0.1)), margin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leads", [0.0, 0.15], ids=["all are equal", "one is ahead"])
 def test_the_best_is_among_those_that_may_be_as_often_as_is_promised(leads: float) -> None:
     """Also if all are equal, where each of them is the best."""

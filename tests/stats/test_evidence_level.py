@@ -28,6 +28,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainings", [3, 5])
 def test_on_clueweb09_resampled_a_difference_is_found_as_rarely_as_is_promised(
     script: ModuleType, trainings: int

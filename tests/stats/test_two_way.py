@@ -38,6 +38,7 @@ def coverage(by_start: float, by_query: float, rest: float) -> tuple[float, floa
     return held / repetitions, held_difference / repetitions, rejected / repetitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by_start", "by_query", "rest"),
     [(0.3, 1.0, 0.5), (1.0, 1.0, 0.5), (0.02, 1.0, 0.5), (0.3, 0.0, 0.3)],
@@ -64,6 +65,7 @@ def grouped_coverage(respected: bool) -> float:
     return held / repetitions
 
 
+@pytest.mark.slow
 def test_intervals_of_queries_in_groups_hold_for_other_groups():
     assert 0.93 <= grouped_coverage(respected=True) <= 0.985
     assert grouped_coverage(respected=False) < 0.8
@@ -124,6 +126,7 @@ def five_folds(
     return method(), method(), groups, folds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_training", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("trainings", [3, 5])
 def test_tests_keep_their_level_where_each_fold_has_trainings_of_its_own(
@@ -141,6 +144,7 @@ def test_tests_keep_their_level_where_each_fold_has_trainings_of_its_own(
         assert without / studies > 0.15  # over queries alone, as the study once tested
 
 
+@pytest.mark.slow
 def test_trainings_of_a_fold_say_more_together_than_those_of_all_folds_at_once() -> None:
     """Five folds of three trainings have ten degrees of freedom, not two."""
     stream = np.random.default_rng(3)

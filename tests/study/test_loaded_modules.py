@@ -23,6 +23,8 @@ from stopped_runs import SPEC
 from studies import study_of
 from training_data import prepare
 
+pytestmark = pytest.mark.slow
+
 #: Executes each run in a fork of a process that has imported no module of the package, and prints
 #: the modules that were loaded.
 EXECUTED = """

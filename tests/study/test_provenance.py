@@ -13,6 +13,8 @@ from directrank.system import sources
 from studies import study_of
 from workflow_runs import ROOT
 
+pytestmark = pytest.mark.slow
+
 SPEC = {
     "learner": "neural",
     "model": {"name": "tower"},

@@ -55,6 +55,7 @@ def test_runs_trained_together_are_the_runs_trained_alone(data, alone, stacks, t
         assert not (tmp_path / f"{number}.checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_on_a_cpu_runs_together_have_the_bytes_of_runs_alone(data, alone, tmp_path):
     assert execute_together(folders(tmp_path), data) == [None] * len(RUNS)
     for number, expected in enumerate(alone):
@@ -75,6 +76,7 @@ def test_runs_that_are_stopped_resume_together(calls, data, alone, stacks, tmp_p
         assert_same(tmp_path / f"{number}", expected)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_with_others_resumes_with_fewer_or_alone(
     data, alone, stacks, tmp_path, capsys
 ):
@@ -157,6 +159,7 @@ def test_linear_scorers_of_runs_with_other_numbers_of_trials_share_a_stack(data,
         assert_same(tmp_path / f"together/{number}", tmp_path / f"{number}")
 
 
+@pytest.mark.slow
 def test_scorers_that_differ_in_their_activations_share_a_stack(data, stacks, tmp_path):
     layers = {"name": "feed_forward", "hidden": [6, 6], "dropout": 0.1}
     kinds = [("relu", True), ("celu", True), ("relu", False), ("celu", False)]

@@ -10,6 +10,8 @@ import pytest
 
 from workflow_runs import ROOT, TINY, output_of, tables
 
+pytestmark = pytest.mark.slow
+
 #: What `snakedeploy deploy-workflow` writes.
 SNAKEFILE = """\
 configfile: {config!r}

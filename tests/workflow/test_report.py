@@ -4,7 +4,11 @@ import json
 import re
 import zipfile
 
+import pytest
+
 from workflow_runs import output_of, snakemake
+
+pytestmark = pytest.mark.slow
 
 
 def variable(page: str, name: str):

@@ -7,6 +7,8 @@ import pytest
 
 from workflow_runs import ROOT, fork, output_of
 
+pytestmark = pytest.mark.slow
+
 RULES = [
     ROOT / "Snakefile",
     *sorted((ROOT / "workflow").rglob("*.smk")),

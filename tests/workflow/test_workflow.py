@@ -15,6 +15,8 @@ from directrank.system.schema import read_yaml
 from studies import study_of, workflow_of
 from workflow_runs import ROOT, TINY, edition, output_of, snakemake, tables
 
+pytestmark = pytest.mark.slow
+
 RUNS, BATCHES = 4, 2  # of the tiny edition
 
 

@@ -40,6 +40,7 @@ def test_it_is_small_names_its_licence_and_holds_numbers_alone() -> None:
         assert set(content.decode()) <= set("0123456789.:-+e \tqid\n")
 
 
+@pytest.mark.slow
 def test_it_needs_no_raw_folder_and_has_groups(tmp_path: Path) -> None:
     prepare("msrd_sample", tmp_path / "nowhere", tmp_path / "out")
     of_split = {split: open_dataset(tmp_path / "out" / split) for split in SPLITS}

@@ -35,6 +35,7 @@ def data(tmp_path_factory):
     return prepare(tmp_path_factory.mktemp("data") / "web30k_standin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [SPEC, LINEAR], ids=["networks", "linear"])
 def test_a_run_that_is_stopped_again_and_again_ends_as_one_that_was_not(data, tmp_path, spec):
     execute(spec, data, tmp_path / "whole")
@@ -174,6 +175,7 @@ def killed_again_and_again(data, tmp_path, kills, epochs, seed):
     return done
 
 
+@pytest.mark.slow
 def test_real_kills_leave_no_trace_in_the_result(data, tmp_path):
     assert killed_again_and_again(data, tmp_path, kills=2, epochs=20, seed=1) == 2
 

@@ -113,6 +113,7 @@ def supported() -> bool:
     return torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not supported(), reason="this processor has no bfloat16")
 @pytest.mark.parametrize("stack", [1, 0])
 def test_bfloat16_leaves_the_metric_within_the_interval_over_trials(data, stack):
@@ -180,6 +181,7 @@ def test_batch_norm_over_padding_takes_its_statistics_with_the_zeros(data):
     assert np.allclose(result, block.reshape(-1, 5).mean(0))
 
 
+@pytest.mark.slow
 def test_models_with_padding_in_batch_norm_train_together_as_alone(data):
     alone = fit(data, 3, dtype="float64", batch_norm="padded", stack=1)
     together = fit(data, 3, dtype="float64", batch_norm="padded", stack=0)

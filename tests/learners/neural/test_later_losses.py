@@ -37,6 +37,7 @@ NAMES = ["-".join(map(str, loss.values())) for loss in LOSSES]
 LINEAR = {"name": "linear"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
 def test_a_linear_model_learns(loss):
     data = splits()

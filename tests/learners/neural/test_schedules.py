@@ -120,6 +120,7 @@ def test_an_optimiser_names_the_settings_it_has():
         optimisers.build({"name": "sgd", "lr": 1, "initial_accumulator_value": 1}, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [TOWER, {"name": "linear"}])
 @pytest.mark.parametrize(
     ("optimizer", "extra"),

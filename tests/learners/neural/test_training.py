@@ -39,6 +39,7 @@ def test_the_same_job_gives_the_same_bytes_and_another_trial_does_not(data):
     assert first.predict(data.test).tobytes() != other.predict(data.test).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [TOWER, {"name": "linear"}])
 @pytest.mark.parametrize("loss", [LOSS, {"name": "listmle"}])
 @pytest.mark.parametrize("extra", [{}, {"max_documents": 5}, {"batch_queries": 1, "patience": 2}])
@@ -355,6 +356,7 @@ def test_candidates_that_share_documents_are_candidates_with_documents_of_their_
 CONTEXT = {"name": "context", "width": 8, "blocks": 1, "inner": 8, "dropout": 0.2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 8])
 @pytest.mark.parametrize(
     ("model", "dtype", "near"), [(TOWER, "float64", 1e-8), (CONTEXT, "float32", 0)]
@@ -396,6 +398,7 @@ def test_a_candidate_that_has_finished_leaves_the_others_as_they_would_be_alone(
         assert np.allclose(one.predict(data.test), other.predict(data.test), rtol=0, atol=near)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "threads"), [(TOWER, 2), (CONTEXT, 1)])
 def test_pytorch_has_one_thread_in_steps_whose_layers_are_compiled_loops(
     data, monkeypatch, model, threads

@@ -132,6 +132,7 @@ def test_real_data_are_compared_in_joint_standard_errors(tmp_path: Path) -> None
     assert "joint standard errors" in text
 
 
+@pytest.mark.slow
 def test_summary_plots_the_table(tmp_path: Path) -> None:
     data = csv(tmp_path, "summary", both_parts(tmp_path), repeats=["table1"])
     table = csv(tmp_path, "table1", both_parts(tmp_path))
@@ -151,6 +152,7 @@ def test_method_of_ones_own_follows_those_of_the_paper(tmp_path: Path) -> None:
     assert data["method"].iloc[-1] == "NeuralNDCG"
 
 
+@pytest.mark.slow
 def test_figure2_of_another_collection_is_drawn_from_its_own_experiment(tmp_path: Path) -> None:
     entries = alpha_sweep(tmp_path / "runs", trials=3)
     own = csv(tmp_path, "figure2", {"alpha_sweep": entries})

@@ -130,6 +130,7 @@ def built(folder: Path, product: str, experiments: Mapping[str, Any]) -> pd.Data
     return pd.read_csv(folder / f"{product}.csv")
 
 
+@pytest.mark.slow
 def test_figure_2_has_mean_and_interval_over_queries(tmp_path: Path) -> None:
     data = built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs")})
     assert data["quantity"].value_counts().to_dict() == {"NDCG": 40, "LambdaRank − RankNet": 20}
@@ -146,6 +147,7 @@ def test_figure_2_has_mean_and_interval_over_queries(tmp_path: Path) -> None:
     assert "There is a single start" in caption
 
 
+@pytest.mark.slow
 def test_figure_2_has_the_paired_difference_of_the_methods(tmp_path: Path) -> None:
     data = built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs")})
     row = data[(data["quantity"] == "LambdaRank − RankNet") & (data["net"] == "linear")]
@@ -162,12 +164,14 @@ def test_figure_2_has_the_paired_difference_of_the_methods(tmp_path: Path) -> No
     assert row["half_width"].item() == pytest.approx(expected.half_width, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_rate_at_the_edge_of_the_grid_is_told(tmp_path: Path) -> None:
     built(tmp_path, "figure2a", {"artificial": four(tmp_path / "runs", rate=1e-2)})
     text = (tmp_path / "figure2a.svg").read_text(encoding="utf-8")
     assert "0.01 (edge of the grid)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("product", "net"), [("figure3a", "linear"), ("figure3b", "two_layer")])
 def test_panels_of_figure_3_show_one_kind_of_net_and_warn_of_stand_ins(
     tmp_path: Path, product: str, net: str
@@ -235,6 +239,7 @@ def test_slopes_stand_beside_the_papers_with_the_range_of_the_processes(tmp_path
     assert "over 3 processes" in text
 
 
+@pytest.mark.slow
 def test_every_algorithm_stands_beside_v1_and_v2s_factor_beside_the_papers(tmp_path: Path) -> None:
     entries = one_length(tmp_path / "runs", {V1: 1.9, V1_EACH: 1.91, V2: 1.1, V2_STORED: 1.0})
     data = built(tmp_path, "table_speed_cubic", {"factors_cubic": entries})
@@ -257,6 +262,7 @@ def test_algorithms_in_unequal_numbers_of_processes_are_refused(tmp_path: Path) 
         built(tmp_path, "table_figure1", {"lengths": entries})
 
 
+@pytest.mark.slow
 def test_figure_1_right_tells_what_the_times_say(tmp_path: Path) -> None:
     entries = lengths(tmp_path / "runs", {V1: 1.4, V2: 1.5})
     data = built(tmp_path, "figure1b", {"lengths": entries})
@@ -266,6 +272,7 @@ def test_figure_1_right_tells_what_the_times_say(tmp_path: Path) -> None:
     assert "V1, RankNet Training 1.400, 1.400 to 1.400 (paper 1.943)" in text
 
 
+@pytest.mark.slow
 def test_figure_1_left_plots_the_best_so_far(tmp_path: Path) -> None:
     entries = []
     for method in (V1, V2):
@@ -377,6 +384,7 @@ def test_a_slopes_p_value_is_of_the_slope_itself(
     assert row["verdict"] == verdict
 
 
+@pytest.mark.slow
 def test_claim_of_lambdarank_needs_all_three_data_sets_to_hold(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     products = {"figure2a": {"artificial": four(runs)}}
@@ -401,6 +409,7 @@ def test_claim_is_contradicted_where_ranknet_is_ahead(tmp_path: Path) -> None:
     assert found.loc[("C23", "overall")]["verdict"] == CONTRADICTED
 
 
+@pytest.mark.slow
 def test_intervals_of_several_trials_hold_for_other_starts(tmp_path: Path) -> None:
     entries = four(tmp_path / "runs", trials=3)
     data = built(tmp_path, "table_figure2a", {"artificial": entries})
@@ -410,6 +419,7 @@ def test_intervals_of_several_trials_hold_for_other_starts(tmp_path: Path) -> No
     assert "There are 3 trials." in text
 
 
+@pytest.mark.slow
 def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) -> None:
     entries = lengths(tmp_path / "runs", {V1: 1.95, V2: 1.1})
     plan = make_plan(
@@ -425,6 +435,7 @@ def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) ->
     assert slopes.loc[f"two_layer, slope, {V1}", "published"] == 1.943
 
 
+@pytest.mark.slow
 def test_claims_about_the_top_and_about_the_nets(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     linear = {key: level for key, level in FOUR.items() if key[0] == "linear"}

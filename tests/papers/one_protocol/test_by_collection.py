@@ -80,6 +80,7 @@ def test_every_reading_is_of_a_published_claim_and_of_methods_under_the_protocol
     assert set(by_collection.READINGS) <= set(published_claims(PUBLISHED)["claim"])
 
 
+@pytest.mark.slow
 def test_a_claim_holds_where_the_methods_stand_as_it_says(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"LambdaRank": 0.55, "LambdaMART": 0.6})
     assert verdict(path, "C23") == SUPPORTED
@@ -88,6 +89,7 @@ def test_a_claim_holds_where_the_methods_stand_as_it_says(tmp_path: Path) -> Non
     assert verdict(path, "D13") == CONTRADICTED  # LambdaRank is above NeuralNDCG
 
 
+@pytest.mark.slow
 def test_the_other_way_round_it_is_contradicted(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"RankNet": 0.55})
     assert verdict(path, "C23") == CONTRADICTED
@@ -103,6 +105,7 @@ def test_a_single_training_cannot_tell(tmp_path: Path) -> None:
     assert verdict(path, "C23") == INCONCLUSIVE
 
 
+@pytest.mark.slow
 def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:
     for variant in ("NeuralNDCG", "NeuralNDCGᵀ"):
         assert verdict(published(tmp_path, "ohsumed", {variant: 0.6}), "C20") == SUPPORTED
@@ -117,6 +120,7 @@ def test_the_best_variant_of_a_method_represents_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_committed_table_is_that_of_the_committed_files(tmp_path: Path) -> None:
     page = (ROOT / "docs/your_data.md").read_text("utf-8")
     order = re.search(r"per_query_\{(.*)\}\.parquet", page)
@@ -133,6 +137,7 @@ def test_the_committed_table_is_that_of_the_committed_files(tmp_path: Path) -> N
         assert path.read_text("utf-8") == text, "run the command on the page docs/your_data.md"
 
 
+@pytest.mark.slow
 def test_what_the_comparison_lacks_is_said(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed", {"ApproxNDCG": 0.6}, without=("SoftRank",))
     found = by_collection.outcome(read(path), "C08")
@@ -140,6 +145,7 @@ def test_what_the_comparison_lacks_is_said(tmp_path: Path) -> None:
     assert verdict(path, "C08") == INCONCLUSIVE
 
 
+@pytest.mark.slow
 def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> None:
     files = [
         published(tmp_path, name, {"LambdaRank": 0.55, "LambdaMART": 0.6})

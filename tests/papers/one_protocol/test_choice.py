@@ -200,6 +200,7 @@ def test_trees_need_two_that_every_collection_has(tmp_path: Path) -> None:
     assert "### Boosted trees" not in text
 
 
+@pytest.mark.slow
 def test_trees_take_the_controls_of_losses_unless_one_was_trained_again(tmp_path: Path) -> None:
     levels = ON_GRADED | {"NeuralNDCGᵀ": 0.4785}  # 0.005 from NeuralNDCG
     advice = advice_on_trees(made(tmp_path, {"ohsumed": levels}))
@@ -269,12 +270,14 @@ def test_the_evidence_has_every_loss_beside_the_best(both: Results) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_situation_without_a_collection_is_left_out(tmp_path: Path) -> None:
     text = choice_page.page(made(tmp_path, {"ohsumed": ON_GRADED}))
     assert "| Graded labels: more than two levels " in text
     assert "Binary labels" not in text
 
 
+@pytest.mark.slow
 def test_without_times_the_small_budget_has_no_answer(tmp_path: Path) -> None:
     results = made(tmp_path, {"ohsumed": ON_GRADED}, times={})
     assert "Small CPU budget" not in choice_page.page(results)
@@ -331,6 +334,7 @@ def test_a_measured_number_has_two_digits() -> None:
 # --------------------------------------------------------------------------------------- the files
 
 
+@pytest.mark.slow
 def test_collections_and_methods_are_those_of_the_edition_and_the_catalogue() -> None:
     written = ROOT / "paper_tables/real/one_protocol/compared.json"
     facts = compared(load(read_yaml(ROOT / "config/real.yaml"), ROOT))
@@ -367,6 +371,7 @@ def losses_without_results() -> set[str]:
     return {loss_of[method]["name"] for method in added if method in loss_of} - others
 
 
+@pytest.mark.slow
 def test_the_committed_pages_are_what_the_committed_files_say(tmp_path: Path) -> None:
     results = read(ROOT / "paper_tables/real/one_protocol/compared.json")
     assert (ROOT / "figures/real/one_protocol/figure_collections.png").exists()  # the page links it

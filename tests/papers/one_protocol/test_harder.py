@@ -100,6 +100,7 @@ def test_the_text_says_what_the_numbers_say(built: Path) -> None:
     assert f"With all features the controls are {again:.3f} apart." in text
 
 
+@pytest.mark.slow
 def test_the_same_methods_are_trained_on_the_same_queries_with_fewer_features() -> None:
     study = study_of("real")
     cells = study.products["one_protocol", "table_msrd_harder"]["experiments"]

@@ -150,6 +150,7 @@ WITH_CONTROLS = LEVELS | {
 }
 
 
+@pytest.mark.slow
 def test_controls_that_learn_nothing_change_no_other_methods_standing(tmp_path: Path) -> None:
     keys = ["scorer", "method", "metric"]
     for product in ("table_ohsumed", "figure_ohsumed"):
@@ -175,6 +176,7 @@ def test_controls_that_learn_nothing_change_no_other_methods_standing(tmp_path: 
     assert "untrained" not in set(times["scorer"])
 
 
+@pytest.mark.slow
 def test_controls_have_no_places_over_collections_either(tmp_path: Path) -> None:
     without, _ = across(tmp_path / "without", "table_collections")
     both = dict.fromkeys(COLLECTIONS, WITH_CONTROLS)
@@ -192,6 +194,7 @@ def test_controls_have_no_places_over_collections_either(tmp_path: Path) -> None
     assert not figure.loc[figure["scorer"] == "untrained", "may_be_best"].any()
 
 
+@pytest.mark.slow
 def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
     levels = WITH_CONTROLS
     _, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
@@ -241,6 +244,7 @@ def test_the_table_of_quality_counts_who_is_better_and_says_who_wins(tmp_path: P
     assert "worse than 0" in text  # the trees against the losses
 
 
+@pytest.mark.slow
 def test_where_nothing_differs_the_sentences_say_so(tmp_path: Path):
     levels = dict.fromkeys(LEVELS, 0.45)
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
@@ -274,6 +278,7 @@ def test_all_pairs_are_in_the_csv_and_those_that_differ_are_listed(tmp_path: Pat
     assert f"{sure} of the 45 pairs of methods differ significantly" in text
 
 
+@pytest.mark.slow
 def test_the_picture_has_every_method_with_its_distance_from_the_best(tmp_path: Path):
     every, stem = built(tmp_path, plan_of(tmp_path, "figure_ohsumed"))
     assert every["method"].iloc[0] == "LambdaMART"
@@ -347,6 +352,7 @@ def test_what_is_far_below_is_an_arrow_with_its_number():
     assert [text.get_text().strip() for text in axes.texts] == ["−0.500"]
 
 
+@pytest.mark.slow
 def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
     plan = plan_of(tmp_path, "figure_ohsumed_time")
     quality, _ = built(tmp_path, plan)
@@ -363,6 +369,7 @@ def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
     assert "RMSE" not in front
 
 
+@pytest.mark.slow
 def test_methods_that_a_gpu_trained_have_no_time_of_their_own(tmp_path: Path):
     plan = plan_of(tmp_path, "figure_ohsumed_time")
     for number in range(6):
@@ -378,6 +385,7 @@ def test_the_front_holds_what_nothing_equals_in_both():
     assert pareto_front([3, 1, 2, 1, 3], [0.9, 0.5, 0.4, 0.6, 0.9]) == [3, 0]
 
 
+@pytest.mark.slow
 def test_conventions_shift_levels_and_can_change_the_order_over_folds_only(tmp_path: Path):
     (tmp_path / "one").mkdir()
     one, _ = built(
@@ -411,6 +419,7 @@ def test_a_method_that_lacks_a_fold_is_refused(tmp_path: Path):
     assert not list(tmp_path.glob("table.*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2])
 def test_few_methods_have_a_table(tmp_path: Path, number: int):
     levels = dict(itertools.islice(LEVELS.items(), number))
@@ -449,6 +458,7 @@ def failing(folder: Path, plan: Path, *methods: str) -> Path:
     return plan
 
 
+@pytest.mark.slow
 def test_a_method_that_failed_is_a_row_that_says_so(tmp_path: Path):
     plan = failing(tmp_path, plan_of(tmp_path, "table_ohsumed"), "LambdaMART")
     data, stem = built(tmp_path, plan)
@@ -524,6 +534,7 @@ def test_nothing_nearer_than_the_controls_is_ranked(tmp_path: Path) -> None:
     assert (control["verdict"], control["tied"]) == ("worse", True)
 
 
+@pytest.mark.slow
 def test_related_queries_are_tested_by_group(tmp_path: Path) -> None:
     data, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8))
     assert "other groups of related queries and other" in stem.with_suffix(".md").read_text("utf-8")
@@ -567,6 +578,7 @@ def across(
     return pd.read_csv(folder / f"{product}.csv"), folder / product
 
 
+@pytest.mark.slow
 def test_published_values_say_what_the_runs_say(tmp_path: Path) -> None:
     path = published(tmp_path, "ohsumed")
     values = directrank.open_results(path)
@@ -583,6 +595,7 @@ def test_published_values_say_what_the_runs_say(tmp_path: Path) -> None:
     assert path.read_bytes() == published(tmp_path, "ohsumed").read_bytes()
 
 
+@pytest.mark.slow
 def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None:
     of_file = read(published(tmp_path, "ohsumed", groups_of=8))
     plan = plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8, tag="ohsumed")
@@ -593,6 +606,7 @@ def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None
     assert (of_file.places == of_runs.places).all()
 
 
+@pytest.mark.slow
 def test_products_of_a_collection_can_be_drawn_from_its_published_values(tmp_path: Path) -> None:
     file = published(tmp_path, "ohsumed", groups_of=8)
     for product in (
@@ -630,6 +644,7 @@ def test_a_file_that_holds_no_published_values_is_refused(
         directrank.open_results(path)
 
 
+@pytest.mark.slow
 def test_collections_weigh_the_same_in_the_comparison_across_them(tmp_path: Path) -> None:
     turned = LEVELS | {("trees", "LambdaMART"): 0.20}
     data, stem = across(tmp_path, "table_collections", mq2008=turned)
@@ -648,6 +663,7 @@ def test_collections_weigh_the_same_in_the_comparison_across_them(tmp_path: Path
     assert f"{int(best.sum())} of 10 methods may be the best" in text
 
 
+@pytest.mark.slow
 def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> None:
     fewer = {key: level for key, level in LEVELS.items() if key != ("tower", "RMSE")}
     data, _ = across(tmp_path, "figure_collections", ohsumed=fewer)
@@ -657,6 +673,7 @@ def test_a_method_that_a_collection_lacks_is_left_out_of_all(tmp_path: Path) -> 
     assert both.to_numpy() == pytest.approx(data["difference"].to_numpy(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_wins_are_counted_out_of_all_collections_and_scorers(tmp_path: Path) -> None:
     data, stem = across(tmp_path, "figure_collections_wins")
     assert (data["comparisons"] == 6).all()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from directrank.papers.shared.product import products
 from papers_synthetic import PUBLISHED, build, make_plan, make_run
@@ -14,6 +15,7 @@ from studies import study_of
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
 
 
+@pytest.mark.slow
 def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
     needs = products("one_protocol")["figure_training_size"].needs
     experiments: dict[str, list] = {name: [] for name in needs}

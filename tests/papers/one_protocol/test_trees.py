@@ -211,6 +211,7 @@ def test_a_difference_of_the_table_is_that_of_the_runs(tmp_path: Path) -> None:
     assert row.queries == 76
 
 
+@pytest.mark.slow
 def test_times_stand_in_the_page_and_in_a_file_of_their_own(tmp_path: Path) -> None:
     data, page, plan = table(tmp_path)
     assert not [name for name in data if "second" in name]
@@ -485,6 +486,7 @@ def every() -> dict[str, dict[str, Any]]:
     return planned(load(entry, ROOT), "msrd_sample")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CLAIMED)
 def test_every_configuration_trains(every, data, method: str) -> None:
     spec = every[method]

@@ -19,6 +19,8 @@ from directrank.system.io import read_json, write_csv
 from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured, overall
 from studies import study_of
 
+pytestmark = pytest.mark.slow
+
 TRAINING = {"batch_queries": 64, "optimizer": {"name": "adam", "lr": 0.001}}
 LOSSES = list(pd.read_csv(PUBLISHED / "pobrotyn2021_table3.csv")["Loss"])
 NEURAL = [name for name in LOSSES if name.startswith("NeuralNDCG")]

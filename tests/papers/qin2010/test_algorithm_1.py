@@ -206,6 +206,7 @@ def assert_same_trainings(data: Splits, loss: str, alpha: float, starts: int) ->
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "alpha"), [(NDCG, 5.0), (AP, 5.0)])
 def test_small_data_are_trained_to_the_same_epoch(small: Splits, loss: str, alpha: float) -> None:
     assert_same_trainings(small, loss, alpha, 2)

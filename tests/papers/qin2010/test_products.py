@@ -87,6 +87,7 @@ def test_clearly_worse_method_is_marked_and_a_close_one_is_not(built: Path) -> N
     assert any(line.startswith("| LambdaMART") and "* ± " in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_table_quotes_the_verdicts_and_says_nothing_else_of_them(tmp_path: Path) -> None:
     levels = {"ApproxNDCG": 0.6, "ListNet": 0.66}
     entries = ohsumed_runs(tmp_path / "runs", levels, trials=3)
@@ -101,6 +102,7 @@ def test_the_table_quotes_the_verdicts_and_says_nothing_else_of_them(tmp_path: P
     assert [line[:7] for line in after.splitlines()[1:] if line] == ["**C08**", "**D07**"]
 
 
+@pytest.mark.slow
 def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
     entries = ohsumed_runs(
         tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "ohsumed_standin"

@@ -113,6 +113,7 @@ def test_the_ending_counts_starts_and_looks_at_the_last_fifth(
     )
 
 
+@pytest.mark.slow
 def test_table_4_says_how_its_methods_were_trained(history: pd.DataFrame, tmp_path: Path) -> None:
     entries = methods(tmp_path / "runs", history)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, edition="real")
@@ -122,6 +123,7 @@ def test_table_4_says_how_its_methods_were_trained(history: pd.DataFrame, tmp_pa
     assert text.count("15 of 20 random starts met δ = 0.001") == 1
 
 
+@pytest.mark.slow
 def test_the_table_of_caps_ends_with_the_rule(history: pd.DataFrame, tmp_path: Path) -> None:
     entries = methods(tmp_path / "runs", history)
     plan = make_plan(tmp_path, "qin2010", "stopping", {"ohsumed_methods": entries})

@@ -79,6 +79,7 @@ def evidence_of(folder: Path, product: str, experiment: str, entries: Sequence[A
     return gather(plan, folder, PUBLISHED)
 
 
+@pytest.mark.slow
 def test_error_figure_plots_the_median_and_the_quartiles_of_the_starts(tmp_path: Path) -> None:
     history = error_history({0: 0.04, 1: 0.02, 2: 0.01})
     entry = write(

@@ -133,6 +133,7 @@ def test_a_single_trial_allows_no_verdict(tmp_path: Path) -> None:
     assert overall(plan, only=["C04"]).loc["C04", "verdict"] == INCONCLUSIVE
 
 
+@pytest.mark.slow
 def test_alike_is_shown_within_the_margin_and_not_within_a_narrower_one(tmp_path: Path) -> None:
     entries = []
     levels = {1: 0.30, 5: 0.44, 10: 0.4401, 20: 0.44, 40: 0.44, 100: 0.4, 200: 0.3}
@@ -185,6 +186,7 @@ def test_ohsumed_claim_counts_only_the_papers_methods(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_real_data_that_are_not_the_papers_are_another_group(tmp_path: Path) -> None:
     levels = {"Ranking SVM": 0.7, "ListNet": 0.7, "AdaRank.MAP": 0.5, "SVMmap": 0.5}
     entries = ohsumed_runs(tmp_path / "runs", levels, trials=3)
@@ -207,6 +209,7 @@ def test_plans_of_two_papers_or_editions_are_refused() -> None:
         claims.evaluate(plans, Path("runs"), 0.01, PUBLISHED)
 
 
+@pytest.mark.slow
 def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_path: Path) -> None:
     plan = table1(tmp_path)
     one, other = (tmp_path / folder / "claims.csv" for folder in ("a", "b"))

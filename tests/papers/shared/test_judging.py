@@ -128,6 +128,7 @@ def test_the_size_of_what_is_more_is_told_beside_the_margin() -> None:
     assert (per_cent.verdict, per_cent.outcome) == (INCONCLUSIVE, "below, within the margin")
 
 
+@pytest.mark.slow
 def test_no_pair_is_equivalent_in_one_place_and_contradicted_in_another() -> None:
     """The same estimates, as pairs of a table and as the comparisons of a claim."""
     stream = np.random.default_rng(3)

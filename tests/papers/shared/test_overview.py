@@ -50,6 +50,7 @@ def test_a_band_ends_at_what_a_claim_says():
     assert overview.agreeing("equivalent, within ±1") == (-1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_committed_picture_is_what_the_committed_claims_say(edition: str, tmp_path):
     claims = read_claims(ROOT / f"paper_tables/{edition}/claims.csv")

@@ -13,6 +13,8 @@ from directrank.papers.shared import pages
 from studies import study_of, workflow_of
 from workflow_runs import ROOT
 
+pytestmark = pytest.mark.slow
+
 EDITIONS = ("demo", "real")
 
 

@@ -26,6 +26,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_plan(folder, "bruch2019", "figure2", {"alpha_sweep": entries}), folder / "runs"
 
 
+@pytest.mark.slow
 def test_figure_is_written_in_every_format(sweep: tuple[Path, Path], tmp_path: Path) -> None:
     paths = build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
     assert [path.name for path in paths] == [
@@ -40,6 +41,7 @@ def test_figure_is_written_in_every_format(sweep: tuple[Path, Path], tmp_path: P
         assert round(image.width / 300, 2) == 3.35
 
 
+@pytest.mark.slow
 def test_equal_results_give_equal_bytes(sweep: tuple[Path, Path], tmp_path: Path) -> None:
     first = build(*sweep, tmp_path / "a" / "figure2", PUBLISHED, every_format=True)
     with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "svg.hashsalt": "other"}):
@@ -48,6 +50,7 @@ def test_equal_results_give_equal_bytes(sweep: tuple[Path, Path], tmp_path: Path
         assert one.read_bytes() == other.read_bytes(), one.suffix
 
 
+@pytest.mark.slow
 def test_files_carry_no_date_and_no_version(sweep: tuple[Path, Path], tmp_path: Path) -> None:
     for path in build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True):
         content = path.read_bytes()
@@ -55,6 +58,7 @@ def test_files_carry_no_date_and_no_version(sweep: tuple[Path, Path], tmp_path: 
             assert word not in content, (path.suffix, word)
 
 
+@pytest.mark.slow
 def test_caption_travels_with_the_picture(sweep: tuple[Path, Path], tmp_path: Path) -> None:
     build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
     title, text = caption(tmp_path / "figure2.svg")

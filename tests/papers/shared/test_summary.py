@@ -29,6 +29,7 @@ def drawn(folder: Path, repeats: list[str], **experiments: list) -> tuple[pd.Dat
     return pd.read_csv(folder / "summary.csv"), caption
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_cells_of_the_tables(
     tmp_path: Path,
 ) -> None:
@@ -69,6 +70,7 @@ def part(difference: float, half_width: float = float("nan"), status: str = "") 
     return summary._Part(summary.Panel("Table 9", "NDCG", ["table9"], "row", ["row"]), cells, True)
 
 
+@pytest.mark.slow
 def test_what_is_met_exactly_is_told_and_not_drawn(tmp_path: Path) -> None:
     assert part(0.0).exact
     assert not part(0.001).exact
@@ -89,6 +91,7 @@ def test_a_mark_is_open_if_its_interval_excludes_the_print() -> None:
     assert part(0.02).open.tolist() == [False, False]  # nothing is known of its error
 
 
+@pytest.mark.slow
 def test_of_a_stand_in_the_distances_between_methods_are_shown(tmp_path: Path) -> None:
     levels = {"AdaRank.NDCG": 0.5, "SoftRank": 0.52, "Ranking SVM": 0.4, "ListNet": 0.45}
     runs = ohsumed_runs(tmp_path / "runs", levels, dataset="ohsumed_standin")
@@ -106,6 +109,7 @@ def test_of_a_stand_in_the_distances_between_methods_are_shown(tmp_path: Path) -
         assert np.allclose(ours, levels, equal_nan=True, atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["demo", "real"])
 def test_no_run_is_made_for_the_picture_alone(root: Path, edition: str) -> None:
     planned = study_of(edition)

@@ -39,6 +39,8 @@ from directrank.system.schema import read_yaml
 from directrank.system.seeds import numpy_stream
 from papers_synthetic import PUBLISHED, TITLES, build, make_plan, measured, overall
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 METRICS = [
     *(f"ndcg@{k}" for k in (1, 3, 5, 10, 20)),
