@@ -20,14 +20,18 @@ METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "ndcg", "ap")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a built table of three methods; two queries form a group."""
-    folder = tmp_path_factory.mktemp("msrd")
+    return build_table(tmp_path_factory.mktemp("msrd"))
+
+
+def build_table(folder: Path, once: str = "") -> Path:
+    """A folder with the table, in which one method may be trained ``once``."""
     entries = []
     for number, (method, level) in enumerate(LEVELS.items()):
         for fold in (1, 2):
             name = f"{number}-{fold}"
             make_run(
                 folder / "runs", name, dict.fromkeys(METRICS, level), dataset="msrd", fold=fold,
-                trials=3, empty=0, first_query=100 * fold, groups_of=2,
+                trials=1 if method == once else 3, empty=0, first_query=100 * fold, groups_of=2,
             )  # fmt: skip
             entries.append({"run": name, "settings": {"method": method, "fold": fold}})
     for entry in entries:
@@ -72,6 +76,19 @@ def test_a_difference_is_that_of_the_two_way_test_corrected_within_the_column(bu
         max(p_values[large], 2 * p_values[small]), rel=1e-5
     )
     assert np.isnan(data.loc[("NDCG@10", "ApproxNDCG"), "p_holm"])
+
+
+def test_a_method_that_was_trained_once_is_not_tested(tmp_path: Path, built: Path) -> None:
+    once, expected = (
+        pd.read_csv(folder / "table_msrd.csv").set_index(["method", "metric"])
+        for folder in (build_table(tmp_path, once="ListNet"), built)
+    )
+    assert once.loc["ListNet", ["difference_half_width", "p_value", "p_holm"]].isna().all(axis=None)
+    assert once.loc["ListNet", "difference"].notna().all()
+    # What is left is corrected for alone.
+    pairs = once.loc["RankNet", ["p_value", "p_holm"]]
+    assert np.allclose(pairs["p_holm"], pairs["p_value"], rtol=1e-5)
+    assert np.allclose(pairs["p_value"], expected.loc["RankNet", "p_value"], rtol=1e-5)
 
 
 def test_the_caption_says_on_what_the_methods_were_trained(built: Path) -> None:

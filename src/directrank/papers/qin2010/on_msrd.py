@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from directrank.papers.qin2010.comparisons import (
@@ -41,12 +42,16 @@ def _against_own(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
         }
     others = [name for name in methods if name != OWN and OWN in methods]
     gaps = {name: compared(method, methods[OWN], metric) for name, method in methods.items()}
-    corrected = holm([gaps[name].p_differs() for name in others]) if others else ()
-    for name, p_holm in zip(others, corrected, strict=True):
+    p_values = {name: gaps[name].p_differs() for name in others}
+    # A method that was trained once has an unknown error and is not tested.
+    tested = [name for name in others if not math.isnan(p_values[name])]
+    corrected = dict(zip(tested, holm([p_values[name] for name in tested]), strict=True))
+    for name in others:
+        p_holm = corrected.get(name, math.nan)
         rows[name] |= {
             "difference": gaps[name].mean,
             "difference_half_width": gaps[name].interval().half_width,
-            "p_value": gaps[name].p_differs(),
+            "p_value": p_values[name],
             "p_holm": p_holm,
             "star": p_holm < SIGNIFICANT,
         }
