@@ -8,7 +8,6 @@ made again.
 AWAITED = (
     "figures/real/bruch2019/summary",
     "paper_tables/real/bruch2019/table1",
-    "paper_tables/real/qin2010/table_msrd",
     "figures/real/yu2020/figure2",
     *(f"figures/real/yu2020/{name}" for name in ("inconsistency", "difficulty", "ties")),
     *(f"paper_tables/real/yu2020/table{end}" for end in (4, 5, 6, 7, "_nerr", "_selection")),
