@@ -196,6 +196,19 @@ def holm(p_values: Values) -> np.ndarray:
     return adjusted
 
 
+def holm_of_known(p_values: Values) -> np.ndarray:
+    """:func:`holm` over the p values that there are; NaN stands for a comparison without one, and
+    stays.
+
+    >>> holm_of_known([0.01, float("nan"), 0.03])
+    array([0.02,  nan, 0.03])
+    """
+    p_values = np.asarray(p_values, dtype=np.float64)
+    adjusted, known = np.full_like(p_values, np.nan), ~np.isnan(p_values)
+    adjusted[known] = holm(p_values[known])
+    return adjusted
+
+
 def hedges_g(a: Values, b: Values) -> float:
     """Hedges' g: the difference of means in pooled standard deviations, corrected for small n.
 

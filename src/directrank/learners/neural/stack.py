@@ -709,7 +709,8 @@ def _mean(values: np.ndarray) -> np.ndarray:
 def _objectives(values: Tensor, scores: Tensor) -> Tensor:
     """The objectives ``[M]`` in float64, NaN for models with ``scores`` ``[M, N]`` that are not
     finite, of which some losses make a finite value."""
-    return values.detach().double() + 0 * scores.detach().sum(1, dtype=torch.float64)
+    sums = scores.detach().sum(1, dtype=torch.float64)
+    return torch.add(values.detach().double(), sums, alpha=0)
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

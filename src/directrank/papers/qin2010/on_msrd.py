@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from directrank.papers.qin2010.comparisons import (
@@ -21,7 +20,7 @@ from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, compared, groups_of, paired_trainings
 from directrank.papers.shared.methods_table import MethodsTable, Row
 from directrank.papers.shared.product import TableResult
-from directrank.stats.tests import holm
+from directrank.stats.tests import holm_of_known
 from directrank.stats.two_way import over_queries_and_starts
 
 
@@ -42,16 +41,14 @@ def _against_own(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
         }
     others = [name for name in methods if name != OWN and OWN in methods]
     gaps = {name: compared(method, methods[OWN], metric) for name, method in methods.items()}
-    p_values = {name: gaps[name].p_differs() for name in others}
     # A method that was trained once has an unknown error and is not tested.
-    tested = [name for name in others if not math.isnan(p_values[name])]
-    corrected = dict(zip(tested, holm([p_values[name] for name in tested]), strict=True))
-    for name in others:
-        p_holm = corrected.get(name, math.nan)
+    p_values = [gaps[name].p_differs() for name in others]
+    corrected = holm_of_known(p_values)
+    for name, p_value, p_holm in zip(others, p_values, corrected, strict=True):
         rows[name] |= {
             "difference": gaps[name].mean,
             "difference_half_width": gaps[name].interval().half_width,
-            "p_value": p_values[name],
+            "p_value": p_value,
             "p_holm": p_holm,
             "star": p_holm < SIGNIFICANT,
         }

@@ -23,7 +23,7 @@ from directrank.papers.shared.verdicts import (
 from directrank.stats.decisions import MORE_THAN, UNKNOWN, WITHIN
 from directrank.stats.estimates import TIE
 from directrank.stats.power import smallest_difference, smallest_margin
-from directrank.stats.tests import holm
+from directrank.stats.tests import holm_of_known
 
 #: The significance level of corrected p values.
 LEVEL = 0.05
@@ -111,7 +111,7 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
     )
     # A difference can be seen or missed in error, and each kind of error is kept below the level.
     differs_holm, within_holm, near_holm, beyond_holm = (
-        _corrected(np.array(some)) for some in (differs, within, near, beyond)
+        holm_of_known(some) for some in (differs, within, near, beyond)
     )
     decided = []
     for number, (finding, ends) in enumerate(zip(findings, bounds, strict=True)):
@@ -224,15 +224,6 @@ def _side(finding: Finding, bounds: tuple[float, float]) -> str:
 
 def _has_two_ends(bounds: tuple[float, float]) -> bool:
     return math.isfinite(bounds[0]) and math.isfinite(bounds[1])
-
-
-def _corrected(p_values: np.ndarray) -> np.ndarray:
-    """Holm's correction; NaN if there is no p value."""
-    corrected = np.full(len(p_values), math.nan)
-    tested = ~np.isnan(p_values)
-    if tested.any():
-        corrected[tested] = holm(p_values[tested])
-    return corrected
 
 
 def _detectable(finding: Finding, bounds: tuple[float, float], level: float) -> float:
