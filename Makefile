@@ -56,20 +56,25 @@ $(TOOLS): requirements-dev.lock $(READY)
 # such as the jobs and commands of `snakemake -n -p`.
 SNAKEMAKE := $(BIN)/snakemake --logger rich
 
+# A machine's GPUs train networks while its cores train everything else. Four processes share a GPU.
+# GPUS=0 trains on the cores only.
+GPUS ?= $(shell nvidia-smi --list-gpus 2>/dev/null | wc -l)
+ON_GPUS = $(if $(filter-out 0,$(strip $(GPUS))),--config device=cuda fits_per_gpu=4 --resources gpu=$(shell expr 4 \* $(GPUS)))
+
 reproduce: $(READY)  ## run the demo edition; writes figures/demo and paper_tables/demo
 	$(SNAKEMAKE) --cores $(CORES)
 
 real: $(READY)  ## run the edition on real data; needs four archives in data/raw (or DIRECTRANK_RAW)
-	$(SNAKEMAKE) --cores $(CORES) --configfile config/real.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/real.yaml $(ON_GPUS)
 
 real-%: $(READY)  ## run one paper's part of it (real-qin2010, …) or one collection of one protocol (real-msrd, …)
-	$(SNAKEMAKE) only_$* --cores $(CORES) --configfile config/real.yaml
+	$(SNAKEMAKE) only_$* --cores $(CORES) --configfile config/real.yaml $(ON_GPUS)
 
-paper: $(READY)  ## run the edition at the papers' scale; needs every archive and a cluster (docs/scale.md has the hours)
-	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper.yaml
+paper: $(READY)  ## run the edition at the papers' scale, on GPUs where there are some; needs every archive (docs/scale.md has the hours)
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper.yaml $(ON_GPUS)
 
 paper-%: $(READY)  ## run one paper's edition at its scale (paper-qin2010, …); needs only the archives of that paper
-	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper_$*.yaml
+	$(SNAKEMAKE) --cores $(CORES) --configfile config/paper_$*.yaml $(ON_GPUS)
 
 rehearsal: $(READY)  ## run every experiment of the papers' scale once, on full-size stand-ins (docs/scale.md); needs OHSUMED.zip; writes benchmarks/results/rehearsal.md
 	$(SNAKEMAKE) --cores $(CORES) --configfile config/rehearsal.yaml

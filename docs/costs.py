@@ -28,6 +28,9 @@ END = "<!-- end -->\n"
 #: The cores for which times are given, besides those of one process at a time.
 CORES = (2, 16)
 
+#: The cores that are left for trees and linear methods beside a GPU, which four processes share.
+BESIDE_GPU = CORES[-1] - 4
+
 
 def predicted(folder: Path, options: list[str]) -> tuple[str, pd.DataFrame, pd.DataFrame]:
     """The machines, the products and the runs as ``directrank cost`` reports them."""
@@ -51,14 +54,22 @@ def table(machines: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
     """The Markdown table with a row per paper, and the machines to which the hours refer."""
     edition = artefact.load_edition(EDITION, pd.read_csv(artefact.FACTS))
     hours = dict(zip(runs["run"], runs["seconds"] / 3600, strict=True))
+    on_gpu = runs[runs["gpu_like"] != "on the CPU"]
+    networks = dict(zip(on_gpu["run"], on_gpu["gpu_seconds"] / 3600, strict=True))
     lines = [header()]
-    lines += ["| --- | ---: | ---: | ---: |" + " ---: |" * len(CORES) + " ---: | --- |"]
+    lines += ["| --- | ---: | ---: | ---: |" + " ---: |" * len(CORES) + " ---: | ---: | --- |"]
     for row in products[products["product"] == "all"].itertuples():
         keys = [key for key in edition.keys if row.paper in (key[0], "all")]
         needed = edition.runs(keys)
         longest = max(hours[run] for run in needed)
         times = [row.cpu_hours, *(max(row.cpu_hours / cores, longest) for cores in CORES)]
-        cells = [_rounded(value) for value in (*times, row.gpu_hours)]
+        beside = [hours[run] for run in needed if run not in networks]
+        both = max(
+            sum(networks[run] for run in needed if run in networks),
+            sum(beside) / BESIDE_GPU,
+            *beside,
+        )
+        cells = [_rounded(value) for value in (*times, row.gpu_hours, both)]
         counts = [row.paper, str(row.runs), str(row.fits)]
         lines.append(f"| {' | '.join([*counts, *cells, edition.archives(needed)])} |")
     return "\n".join([*lines, "", machines]) + "\n"
@@ -67,7 +78,8 @@ def table(machines: str, products: pd.DataFrame, runs: pd.DataFrame) -> str:
 def header() -> str:
     """The first line of the table."""
     on_cores = " | ".join(f"{cores} cores" for cores in CORES)
-    return f"| paper | runs | fits | 1 process | {on_cores} | GPU, 1 process | archives |"
+    on_gpu = f"GPU, 1 process | GPU and {CORES[-1]} cores"
+    return f"| paper | runs | fits | 1 process | {on_cores} | {on_gpu} | archives |"
 
 
 def _rounded(hours: float) -> str:

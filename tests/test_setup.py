@@ -69,3 +69,14 @@ def test_the_citation_file_names_the_five_papers(root):
         2020,
         2021,
     ]
+
+
+def test_the_papers_scale_uses_gpus_and_cores_together(root):
+    def command(gpus):
+        make = ["make", "-n", "-o", ".venv/.ready", "paper-yu2020", f"GPUS={gpus}", "CORES=16"]
+        return subprocess.run(make, cwd=root, capture_output=True, text=True, check=True).stdout
+
+    assert "device=cuda" not in command(0)
+    shared = command(2)
+    assert "--cores 16" in shared
+    assert "--config device=cuda fits_per_gpu=4 --resources gpu=8" in shared

@@ -188,6 +188,16 @@ def test_rules_of_fits_match_what_is_planned_alone(study, tiny):
         assert bool(re.fullmatch(short, name)) != batch.is_long
     ((pattern, _),) = workflow_of(study, files_are_shared=False).fit_rules().values()
     assert all(re.fullmatch(pattern, run) for run in study.runs)
+    on_gpu = workflow_of(replace(study_of("demo"), config=demo.config | {"device": "cuda"}))
+    rules = on_gpu.fit_rules()
+    assert max(rules, key=lambda rule: rules[rule][1]) == "fit_gpu"  # a GPU waits for no core
+    trained = {
+        on_gpu.study.runs[run]["learner"]
+        for name, batch in on_gpu.batches.items()
+        if re.fullmatch(rules["fit_gpu"][0], name)
+        for run in batch.runs
+    }
+    assert trained == {"neural"}
     assert workflow.choice([]) == "none"
     assert re.fullmatch(workflow.choice(["a.b", "c"]), "a.b")
     assert not re.fullmatch(workflow.choice(["a.b", "c"]), "axb")

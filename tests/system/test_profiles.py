@@ -47,7 +47,7 @@ def test_every_option_of_a_plugin_is_one_that_the_plugin_has(name):
         assert {key.removeprefix(f"{plugin}-") for key in keys} <= known
 
 
-@pytest.mark.parametrize("rule", ["fit", "fit_long"])
+@pytest.mark.parametrize("rule", ["fit", "fit_long", "fit_gpu"])
 def test_slurm_warns_fits_before_their_time_is_up(rule):
     extra = profile("slurm")["set-resources"][rule]["slurm_extra"]
     (option,) = shlex.split(extra)

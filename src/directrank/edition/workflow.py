@@ -39,7 +39,7 @@ FOLDERS: Mapping[papers.Kind, str] = {
 }
 
 #: The priority of preparing data, for which most jobs wait, of long fits, and of products.
-PREPARING, LONG, DRAWING = 3, 2, 1
+PREPARING, GPU, LONG, DRAWING = 4, 3, 2, 1
 
 
 @dataclass(frozen=True)
@@ -238,15 +238,19 @@ class Workflow:
     def fit_rules(self) -> dict[str, tuple[str, int]]:
         """Rules that train batches: the batches of each, as a regular expression, and its priority.
 
-        A run that is longer than a batch should be starts before what needs no data.
+        A run that is longer than a batch should be starts before what needs no data. What is
+        trained on a GPU comes first, so that a GPU never waits for a core.
         """
         if not self.files_are_shared:  # an alternation of all runs would be slow
             return {"fit": (r"[a-z][a-z0-9_]*(-f\d+)?-[a-z0-9_]+-[0-9a-f]{8}", 0)}
-        names = {
-            long: [name for name, item in self.batches.items() if item.is_long == long]
-            for long in (False, True)
-        }
-        return {"fit": (choice(names[False]), 0), "fit_long": (choice(names[True]), LONG)}
+        names: dict[str, list[str]] = {"fit": [], "fit_long": [], "fit_gpu": []}
+        for name, item in self.batches.items():
+            on_gpu = gpus(self.study, item.runs[0])
+            names["fit_gpu" if on_gpu else "fit_long" if item.is_long else "fit"].append(name)
+        if not names["fit_gpu"]:
+            del names["fit_gpu"]
+        priorities = {"fit": 0, "fit_long": LONG, "fit_gpu": GPU}
+        return {rule: (choice(some), priorities[rule]) for rule, some in names.items()}
 
     def batch(self, wildcards: Any) -> RunBatch:
         """The batch of a job; ConfigError if the edition has no such batch."""
