@@ -60,12 +60,15 @@ def test_the_committed_levels_are_what_the_standard_promises() -> None:
     levels = pd.read_csv(ROOT / "benchmarks/results/evidence_level.csv")
     assert set(levels["collection"]) == {"msrd", "ohsumed", "mq2008", "clueweb09"}
     msrd = levels[levels["collection"] == "msrd"]
-    assert set(msrd["trainings"]) == {3, 5}
+    assert set(msrd["trainings"]) == {1, 3, 5}
     assert {1, 45, 7381} <= set(msrd["tests"])
     noise = 2 * levels["standard_error"]
     single, family = levels["test"] == "one test", levels["test"] == "family, Holm"
     assert (levels["rejected"] - noise)[single | family].max() <= 0.06
-    assert (levels["rejected"] + noise)[single & (levels["collection"] == "msrd")].min() >= 0.04
+    repeated = levels["trainings"] > 1
+    assert (levels["rejected"] + noise)[single & repeated].min() >= 0.04
+    # The page says why those of methods that were trained once are lower.
+    assert (levels["rejected"] + noise)[single & ~repeated].min() >= 0.03
 
 
 def test_the_page_has_the_committed_table() -> None:

@@ -9,6 +9,7 @@ from directrank.stats.clusters import clustered_mean
 from directrank.stats.intervals import mean_interval
 from directrank.stats.two_way import (
     Crossed,
+    difference_between_folds,
     difference_over_queries_and_starts,
     over_queries_and_starts,
 )
@@ -189,3 +190,28 @@ def test_a_group_in_two_folds_is_one_group_with_two_trainings() -> None:
     )
     assert found.error == pytest.approx(again.error)
     assert found.error >= clustered_mean((a - b).mean(axis=0), groups).error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_training", [0.0, 0.1, 0.5])
+def test_one_training_on_each_of_five_folds_keeps_the_level(by_training: float) -> None:
+    stream, found, alone, studies = np.random.default_rng(5), 0, 0, 2000
+    sizes = np.random.default_rng(2).integers(1, 12, 60)
+    for _ in range(studies):
+        a, b, groups, folds = five_folds(stream, 1, by_training, sizes)
+        found += difference_between_folds(a, b, groups, folds).p_differs() < 0.05
+        alone += clustered_mean((a - b)[0], groups).p_differs() < 0.05
+    assert 0.035 <= found / studies <= 0.065
+    if by_training == 0.5:
+        assert alone / studies > 0.3  # over queries alone
+
+
+def test_folds_that_share_groups_or_are_two_say_nothing() -> None:
+    a, b = np.random.default_rng(1).normal(size=(2, 1, 12))
+    folds, groups = np.repeat([1, 2, 3], 4), np.arange(12) // 2
+    assert difference_between_folds(a, b, groups, folds).error > 0
+    assert np.isnan(difference_between_folds(a, b, np.zeros(12), folds).error)
+    assert np.isnan(difference_between_folds(a, b, None, np.minimum(folds, 2)).error)
+    assert difference_between_folds(a, b, None, np.minimum(folds, 2)).mean == pytest.approx(
+        float((a - b).mean())
+    )

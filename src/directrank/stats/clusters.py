@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from directrank.stats.estimates import Estimate
-from directrank.stats.tests import paired_randomisation
 
 
 def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
@@ -52,29 +51,6 @@ def clustered_mean(values: np.ndarray, groups: np.ndarray) -> Estimate:
     spread = np.array([distances @ distances])
     (freedom,) = freedom_of_clusters(size.astype(float), sums[:, None], spread)
     return Estimate(mean, error, float(freedom), n)
-
-
-def group_sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """The sum of each group's values, in the order of the groups' numbers or names."""
-    _, group = np.unique(np.asarray(groups), return_inverse=True)
-    return np.bincount(group, weights=np.asarray(values, np.float64))
-
-
-def flips_by_group(
-    differences: np.ndarray,
-    groups: np.ndarray | None,
-    generator: np.random.Generator,
-    n_resamples: int,
-) -> float:
-    """p of the paired randomisation test, the signs of a group's differences flipped together.
-
-    Args:
-        differences: ``[n]``, of paired values.
-        groups: ``[n]``; None if all are independent.
-        generator, n_resamples: see :func:`directrank.stats.tests.paired_randomisation`.
-    """
-    flipped = differences if groups is None else group_sums(differences, groups)
-    return paired_randomisation(flipped, np.zeros(len(flipped)), generator, n_resamples).p_value
 
 
 def freedom_of_clusters(

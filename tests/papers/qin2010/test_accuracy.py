@@ -15,7 +15,8 @@ from directrank.papers.qin2010.claims import claim_map_ratios
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.judging import judge
 from directrank.papers.shared.verdicts import INCONCLUSIVE, OTHER, SUPPORTED, UNMEASURED
-from directrank.stats.tests import holm, wilcoxon
+from directrank.stats.tests import holm
+from directrank.stats.two_way import difference_between_folds
 from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
 
 SHIFTS = {"ndcg@1": -0.15, "ndcg@3": -0.2, "ndcg@5": -0.21, "ndcg@10": -0.22, "ndcg": 0.0}
@@ -138,38 +139,29 @@ def test_baselines_stand_beside_letors_values(compared: Mapping[str, Any]) -> No
     assert "ApproxNDCG" not in set(data["method"])
 
 
-def test_every_pair_is_tested_once_with_both_tests(compared: Mapping[str, Any]) -> None:
+def test_every_pair_is_tested_once_for_other_queries_and_trainings(
+    compared: Mapping[str, Any], tmp_path: Path
+) -> None:
     data, text = compared["statistics"]
     pairs = data[data["other"].notna()]
     for _, group in pairs.groupby("metric"):
         assert len(group) == 10  # of 5 methods
-        for test in ("randomisation", "wilcoxon"):
-            expected = holm(group[f"p_{test}"])
-            assert group[f"holm_{test}"].to_numpy() == pytest.approx(expected, rel=1e-4)
+        assert group["p_holm"].to_numpy() == pytest.approx(holm(group["p_value"]), rel=1e-4)
     row = pairs.set_index(["metric", "method", "other"]).loc[("MAP", "ListNet", "ApproxNDCG")]
     assert row["difference"] == pytest.approx(-0.05, abs=0.02)
-    assert row["p_wilcoxon"] < 1e-6
+    # Trained once on each of five folds: the folds' differences have the error.
+    runs_of(tmp_path, {"ApproxNDCG": 0.66, "Ranking SVM": 0.66, "ListNet": 0.61})
+    frames = []
+    for number in (2, 0):
+        files = [tmp_path / f"m-{number}-f{fold}" / "per_query.parquet" for fold in range(1, 6)]
+        rows = pd.concat(pd.read_parquet(file).assign(fold=n) for n, file in enumerate(files))
+        frames.append(rows[rows["split"] == "test"].set_index(["fold", "query_id"])["ap"].fillna(0))
+    folds = frames[0].index.get_level_values("fold")
+    expected = difference_between_folds(*(row.to_numpy()[None] for row in frames), None, folds)
+    assert row["p_value"] == pytest.approx(expected.p_differs(), rel=1e-4)
     section = text[text.index("## Pairs that differ in MAP") :]
-    line = r"^\| ApproxNDCG +\| +ListNet \| +\+0\.0\d\d \| +< 0\.001 \| +< 0\.001 \|$"
+    line = r"^\| ApproxNDCG +\| +ListNet \| +\+0\.0\d\d \| +(< )?0\.0\d\d \|$"
     assert re.search(line, section, re.MULTILINE)
-
-
-def test_wilcoxon_of_the_table_is_that_of_the_pooled_queries(
-    compared: Mapping[str, Any], tmp_path: Path
-) -> None:
-    data, _ = compared["statistics"]
-    runs = tmp_path / "runs"
-    runs_of(runs, {"ApproxNDCG": 0.66, "Ranking SVM": 0.66})
-    values = [
-        pd.concat(
-            frame.loc[frame["split"] == "test"].set_index("query_id")["ap"]
-            for fold in range(1, 6)
-            for frame in [pd.read_parquet(runs / f"m-{number}-f{fold}" / "per_query.parquet")]
-        )
-        for number in (1, 0)
-    ]
-    row = data.set_index(["metric", "method", "other"]).loc[("MAP", "Ranking SVM", "ApproxNDCG")]
-    assert row["p_wilcoxon"] == pytest.approx(wilcoxon(*values).p_value, rel=1e-4)
 
 
 def test_later_methods_are_tested_against_approx_ndcg(compared: Mapping[str, Any]) -> None:
@@ -177,7 +169,7 @@ def test_later_methods_are_tested_against_approx_ndcg(compared: Mapping[str, Any
     assert list(data["method"].unique()) == ["ApproxNDCG", "LambdaMART", "NeuralNDCG (two layers)"]
     cell = data.set_index(["method", "metric", "discount"])
     best = cell.loc[("NeuralNDCG (two layers)", "NDCG@n", "letor")]
-    assert best["p_holm"] < 0.001 < cell.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"]
+    assert best["p_holm"] < 0.05 < cell.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"]
     assert best["gain_over_approxndcg"] == pytest.approx(0.04, abs=0.02)
     assert re.search(r"^\| NeuralNDCG \(two layers\) .*\* ±", text, re.MULTILINE)
 

@@ -80,7 +80,7 @@ def test_published_values_stand_under_the_discount_they_were_measured_with(built
 
 def test_clearly_worse_method_is_marked_and_a_close_one_is_not(built: Path) -> None:
     data = cells(built)
-    assert data.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"] < 0.001
+    assert data.loc[("LambdaMART", "NDCG@n", "letor"), "p_holm"] < 0.01
     assert data.loc[("ListNet", "NDCG@n", "letor"), "p_holm"] > 0.05
     assert np.isnan(data.loc[("ApproxNDCG", "NDCG@n", "letor"), "p_value"])
     lines = (built / "table4.md").read_text(encoding="utf-8").splitlines()

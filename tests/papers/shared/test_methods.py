@@ -13,11 +13,12 @@ from directrank.papers.shared.evidence import Dataset, PlannedRun
 from directrank.papers.shared.methods import (
     Method,
     by_method,
-    paired_test,
+    compared,
+    how_tested,
     paired_values,
     signed_rank_p,
 )
-from directrank.stats.intervals import mean_interval
+from directrank.stats.two_way import difference_over_queries_and_starts
 from directrank.study.results import load_run
 from directrank.system.errors import DataError
 from papers_synthetic import make_run
@@ -98,29 +99,51 @@ def test_methods_of_an_order_come_first(tmp_path: Path) -> None:
     assert methods["x"].label == "x, linear"
 
 
-def test_a_paired_test_is_of_the_mean_difference() -> None:
-    generator = np.random.default_rng(3)
-    a = pd.Series(generator.normal(0.2, 0.1, 50))
-    b = pd.Series(generator.normal(0.1, 0.1, 50))
-    test = paired_test(a, b, ("test",), resamples=999)
-    assert test.difference == mean_interval(a - b)
-    assert test.p_value == 1 / 1000
+def trained(folder: Path, name: str, folds: int, trials: int, level: float) -> Method:
+    """A method with runs on the first folds."""
+    runs = []
+    for fold in range(1, folds + 1):
+        run = f"{name}-f{fold}"
+        make_run(
+            folder, run, {"ndcg@5": level}, fold=fold, trials=trials, first_query=100 * fold
+        )  # fmt: skip
+        result = load_run(folder / run)
+        runs.append(PlannedRun({"method": name, "fold": fold}, OHSUMED, result))
+    return Method(name, runs, "exclude")
 
 
-def test_a_paired_test_of_grouped_queries_flips_signs_group_by_group() -> None:
-    generator = np.random.default_rng(3)
-    groups = np.repeat(np.arange(10), 20)
-    shared = np.repeat(generator.normal(0.0, 0.1, 10), 20)  # a group's queries differ alike
-    a = pd.Series(0.5 + shared + generator.normal(0.0, 0.01, 200))
-    b = pd.Series(np.full(200, 0.5))
-    alone = paired_test(a, b, ("test",), resamples=999)
-    grouped = paired_test(a, b, ("test",), groups=groups, resamples=999)
-    assert grouped.difference.mean == pytest.approx(alone.difference.mean)
-    assert grouped.difference.half_width > 3 * alone.difference.half_width
-    assert grouped.p_value > alone.p_value
-    own = paired_test(a, b, ("test",), groups=np.arange(200), resamples=999)
-    assert own.p_value == alone.p_value
-    assert own.difference.half_width == pytest.approx(alone.difference.half_width)
+def test_methods_with_several_trials_are_compared_by_queries_and_trainings(tmp_path: Path) -> None:
+    a, b = (trained(tmp_path, name, 3, 2, level) for name, level in (("a", 0.5), ("b", 0.7)))
+    values = [method.trial_values("ndcg@5").dropna() for method in (a, b)]
+    folds = values[0].index.get_level_values("fold").to_numpy()
+    expected = difference_over_queries_and_starts(
+        *(frame.to_numpy().T for frame in values), None, folds
+    )
+    assert compared(a, b, "ndcg@5") == expected
+
+
+def test_of_methods_with_one_trial_the_folds_tell_what_trainings_matter(tmp_path: Path) -> None:
+    a, b = (trained(tmp_path, name, 3, 1, level) for name, level in (("a", 0.5), ("b", 0.7)))
+    estimate = compared(a, b, "ndcg@5")
+    assert estimate.freedom == 2
+    gaps = [
+        float((x - y).mean())
+        for x, y in (
+            (a.query_values("ndcg@5").xs(fold, level="fold"),
+             b.query_values("ndcg@5").xs(fold, level="fold"))
+            for fold in (1, 2, 3)
+        )
+    ]  # fmt: skip
+    assert estimate.mean == pytest.approx(np.mean(gaps))  # the folds have as many queries
+    assert estimate.error == pytest.approx(np.std(gaps, ddof=1) / 3**0.5)
+    assert "over the folds" in how_tested([a, b])
+
+
+def test_two_folds_with_one_trial_say_nothing_of_other_trainings(tmp_path: Path) -> None:
+    a, b = (trained(tmp_path, name, 2, trials, 0.5) for name, trials in (("a", 1), ("b", 3)))
+    assert np.isnan(compared(a, b, "ndcg@5").error)
+    assert np.isnan(compared(a, b, "ndcg@5").p_differs())
+    assert "not of methods that were trained once" in how_tested([a, b])
 
 
 def test_wilcoxons_test_gives_way_to_one_by_group() -> None:

@@ -22,10 +22,10 @@ from directrank.papers.qin2010.comparisons import (
     TABLE4_METRICS,
     against_own,
     estimates,
-    folds_mean,
     letor_value,
     methods_of,
     scale_caption,
+    significant,
     table4_order,
     with_both_discounts,
 )
@@ -35,14 +35,13 @@ from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, LOST, differen
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
 from directrank.papers.shared.format import listed, p_value, share
 from directrank.papers.shared.leads import lead, near_print
-from directrank.papers.shared.methods import Method, by_method, paired_values
+from directrank.papers.shared.methods import Method, by_method, compared
 from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
 from directrank.papers.shared.tables import Layout, Section, in_front
-from directrank.stats.tests import holm, paired_randomisation, wilcoxon
+from directrank.stats.tests import holm_of_known
 from directrank.system.errors import DataError
-from directrank.system.seeds import numpy_stream
 
 TABLE4 = MethodsTable(
     first="Method",
@@ -52,7 +51,7 @@ TABLE4 = MethodsTable(
         *("published", *DIFFERENCES, "gain_of_approxndcg", "gain_half_width"),
         *("p_value", "p_holm", "status"),
     ),
-    measure=against_own("gain_of_approxndcg", own_first=True),
+    measure=against_own("gain_of_approxndcg", "gain_half_width", own_first=True),
     beside={"paper": in_print(4)},
     by_metric=True,
 )
@@ -68,15 +67,10 @@ def table4(evidence: Evidence) -> TableResult:
     data["status"] = np.where(data["mean"].notna(), "run", "not run here")
     first = next(iter(methods.values()))
     caption = (
-        f"Ranking accuracy: NDCG on the test sets, {folds_mean(first)} ± the half width of the "
-        f"95% t interval over the {len(first.query_values('ndcg/letor'))} pooled test queries (so "
-        "it holds for other queries, not for other random starts). Queries without a relevant "
-        "document count as 0. “paper” is the value printed in the paper or on the LETOR 3.0 site; "
-        "a dash means that it could not be recovered. "
-        f"{'' if of_other_data(data) else f'{BRACKETS}. '}"
-        f"* marks methods that differ from {OWN} (paired randomisation test over the queries, "
-        f"p < {SIGNIFICANT} after Holm's correction within the column; intervals are not "
-        "corrected). "
+        f"Ranking accuracy: NDCG on the test sets, {scale_caption(methods)} “paper” is the value "
+        "printed in the paper or on the LETOR 3.0 site; a dash means that it could not be "
+        f"recovered. {'' if of_other_data(data) else f'{BRACKETS}. '}"
+        f"* marks methods that differ from {OWN} ({significant(methods)}). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = [
@@ -257,14 +251,11 @@ MEANS = MethodsTable(
 )
 
 #: Headings of the list of pairs.
-PAIR_COLUMNS = ("Better", "Worse", "difference", "p, randomisation", "p, Wilcoxon")
-
-#: Sign patterns per pair; there are some hundred pairs.
-RESAMPLES = 20_000
+PAIR_COLUMNS = ("Better", "Worse", "difference", "p, Holm")
 
 
 def statistics(evidence: Evidence) -> TableResult:
-    """Every pair of methods on OHSUMED: randomisation test and Wilcoxon's, Holm-corrected."""
+    """Every pair of methods on OHSUMED, tested and corrected by Holm's method."""
     order = table4_order(evidence)
     methods = methods_of(evidence, "ohsumed_methods", "ohsumed_map_methods", order=order)
     if len(methods) < 2:
@@ -283,60 +274,49 @@ def statistics(evidence: Evidence) -> TableResult:
     data = data.astype({"folds": "Int64", "queries": "Int64"})
     caption = (
         f"All methods against each other: NDCG with LETOR's discount, {scale_caption(methods)} "
-        "The lower part has the pairs that differ with p < "
-        f"{SIGNIFICANT} in the paired randomisation test or in Wilcoxon's signed-rank test, both "
-        "over the pooled queries and after Holm's correction over all pairs of the metric; every "
-        "pair is in the CSV file. "
+        f"The lower part has the pairs that differ ({significant(methods, 'over all pairs')}); "
+        "every pair is in the CSV file. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     return TableResult(data, Layout(_pairs_lead(data), caption, MEANS.columns, sections))
 
 
 def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:
-    """One row per pair of methods, tested over the pooled queries."""
-    values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
+    """One row per pair of methods, tested for other queries and other trainings."""
     rows = []
     for a, b in itertools.combinations(methods, 2):
-        generator = numpy_stream("qin2010", "statistics", a, b, metric)
-        flips = paired_randomisation(values[a], values[b], generator, RESAMPLES)
-        ranks = wilcoxon(values[a], values[b])
+        gap = compared(methods[a], methods[b], metric)
         rows.append(
             {
                 "method": a,
                 "other": b,
-                "difference": flips.difference,
-                "effect_size": flips.effect,
-                "queries": flips.n_a,
-                "p_randomisation": flips.p_value,
-                "p_wilcoxon": ranks.p_value,
+                "difference": gap.mean,
+                "difference_half_width": gap.interval().half_width,
+                "queries": gap.n,
+                "p_value": gap.p_differs(),
             }
         )
     frame = pd.DataFrame(rows)
-    for test in ("randomisation", "wilcoxon"):
-        frame[f"holm_{test}"] = holm(frame[f"p_{test}"])
-    return frame
+    return frame.assign(p_holm=holm_of_known(frame["p_value"]))
 
 
 def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
-    """The pairs of a metric that either test tells apart, the largest difference first."""
-    smallest = frame[["holm_randomisation", "holm_wilcoxon"]].min(axis=1)
-    told = frame[smallest < SIGNIFICANT].sort_values("difference", key=lambda d: -d.abs())
+    """The pairs of a metric that differ, the largest difference first."""
+    told = frame[frame["p_holm"] < SIGNIFICANT].sort_values("difference", key=lambda d: -d.abs())
     lines = []
     for row in told.itertuples():
         better, worse = (row.method, row.other) if row.difference > 0 else (row.other, row.method)
-        tests = (p_value(row.holm_randomisation, 3), p_value(row.holm_wilcoxon, 3))
-        lines.append([better, worse, difference(abs(row.difference)), *tests])
+        lines.append([better, worse, difference(abs(row.difference)), p_value(row.p_holm, 3)])
     return lines
 
 
 def _pairs_lead(data: pd.DataFrame) -> str:
-    """How many pairs of all metrics the tests tell apart."""
-    pairs = data[data["other"].notna()]
-    told = pairs[["holm_randomisation", "holm_wilcoxon"]] < SIGNIFICANT
-    return lead(
-        f"{share(int(told.all(axis=1).sum()), len(pairs))} differences in {listed([*COMPARED])} "
-        f"are significant in both tests, {int(told.any(axis=1).sum())} in either"
-    )
+    """How many pairs of all metrics differ."""
+    tested = data["p_holm"].dropna()
+    if tested.empty:
+        return ""
+    sure = share(int((tested < SIGNIFICANT).sum()), len(tested))
+    return lead(f"{sure} differences in {listed([*COMPARED])} are significant")
 
 
 BEYOND = MethodsTable(
@@ -346,7 +326,7 @@ BEYOND = MethodsTable(
         *("edition", "dataset", "data", "method", "metric", "discount", *ESTIMATE),
         *("gain_over_approxndcg", "gain_half_width", "p_value", "p_holm"),
     ),
-    measure=against_own("gain_over_approxndcg", own_first=False),
+    measure=against_own("gain_over_approxndcg", "gain_half_width", own_first=False),
     by_metric=True,
 )
 
@@ -367,8 +347,7 @@ def beyond(evidence: Evidence) -> TableResult:
     caption = (
         f"Later methods on the folds of Table 4: NDCG with LETOR's discount, "
         f"{scale_caption(methods)} {_trials(methods)} * marks methods that differ from the "
-        f"linear {OWN} of the paper (paired randomisation test over the queries, p < "
-        f"{SIGNIFICANT} after Holm's correction within the column; intervals are not corrected). "
+        f"linear {OWN} of the paper ({significant(methods)}). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
     tested = letor["p_holm"].dropna()
@@ -467,7 +446,7 @@ PANELS = (
         row="method",
         cell=("paper_dataset", "method", "metric"),
         frame="paper_dataset",
-        bars="95% intervals over queries",
+        bars="95% intervals",
     ),
     Panel(
         title="Table 4, OHSUMED",
@@ -476,7 +455,7 @@ PANELS = (
         row="method",
         cell=("method", "metric"),
         frame="metric",
-        bars="95% intervals over queries",
+        bars="95% intervals",
         where=lambda rows: rows["discount"] == "letor",
     ),
     Panel(
@@ -486,7 +465,7 @@ PANELS = (
         row="method",
         cell=("method", "metric"),
         frame="metric",
-        bars="95% intervals over queries",
+        bars="95% intervals",
         where=not_in_table4,
     ),
 )

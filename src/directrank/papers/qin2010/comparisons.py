@@ -11,15 +11,15 @@ import pandas as pd
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.methods import (
     Method,
-    Paired,
     by_method,
-    paired_groups,
-    paired_test,
-    paired_values,
+    compared,
+    how_tested,
+    interval_of_means,
+    mean_estimate,
 )
 from directrank.papers.shared.methods_table import Measure, MethodsTable, Row
 from directrank.stats.intervals import mean_interval
-from directrank.stats.tests import holm
+from directrank.stats.tests import holm_of_known
 
 OWN = "ApproxNDCG"
 
@@ -67,17 +67,6 @@ def table4_order(evidence: Evidence) -> list[str]:
     return list(evidence.published("qin2010_table4")["Algorithm"])
 
 
-def compare(a: Method, b: Method, metric: str) -> Paired:
-    """Compare ``a`` with ``b`` in ``metric``, paired by query over the test sets of all folds.
-
-    Raises:
-        DataError: the two were not evaluated on the same queries.
-    """
-    of_a, of_b = paired_values([a, b], metric)
-    stream = ("qin2010", "table4", a.name, b.name, metric)
-    return paired_test(of_a, of_b, stream, groups=paired_groups([a, b], of_a))
-
-
 def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
     """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN if it is lost."""
     site = evidence.published("letor3_baselines")
@@ -100,35 +89,48 @@ def scale_caption(methods: Mapping[str, Method]) -> str:
     """The part of a caption that defines the means and intervals of a table of methods."""
     first = next(iter(methods.values()))
     return (
-        f"{folds_mean(first)}, ± the half width of the 95% t interval over the "
-        f"{len(first.query_values(AP))} test queries; queries "
-        "without a relevant document count as 0."
+        f"{folds_mean(first)} over {len(first.query_groups())} test queries, "
+        f"± {interval_of_means([*methods.values()])}; queries without a relevant document count "
+        "as 0."
+    )
+
+
+def significant(methods: Mapping[str, Method], family: str = "within the column") -> str:
+    """A phrase that says when two methods differ, and among how many tests."""
+    return (
+        f"{how_tested([*methods.values()])}; p < {SIGNIFICANT} after Holm's correction {family}, "
+        "while intervals are not corrected"
     )
 
 
 def estimates(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
-    """The mean of the fold means, averaged over trials, with its intervals and sample sizes."""
+    """The mean of the fold means, averaged over trials, with its intervals and sample sizes.
+
+    The interval holds for other queries, or groups of related ones, and for other trainings, if
+    there are several; that over trials for other trainings only.
+    """
     rows = {}
     for name, method in methods.items():
+        estimate = mean_estimate(method, metric)
         over_trials = mean_interval(method.trial_means(metric))
-        over_queries = mean_interval(method.query_values(metric))
         rows[name] = {
             "mean": over_trials.mean,
-            "half_width": over_queries.half_width,
+            "half_width": estimate.interval().half_width,
             "half_width_over_trials": over_trials.half_width,
             "trials": over_trials.n,
             "folds": len(method.runs),
-            "queries": over_queries.n,
+            "queries": estimate.n,
         }
     return rows
 
 
-def against_own(gain: str, *, own_first: bool) -> Measure:
+def against_own(gain: str, half_width: str, *, own_first: bool) -> Measure:
     """What is measured of methods that are tested against :data:`OWN`, if that was run.
 
     Args:
-        gain: the column of the difference, which has the columns ``gain_half_width``, ``p_value``
-            and ``p_holm`` beside it; the latter gives the asterisk.
+        gain: the column of the difference, which has ``p_value`` and ``p_holm`` beside it; the
+            latter gives the asterisk.
+        half_width: the column of half the width of its interval.
         own_first: whether the difference is that of OWN from a method, or the reverse.
     """
 
@@ -137,13 +139,14 @@ def against_own(gain: str, *, own_first: bool) -> Measure:
         others = [name for name in methods if name != OWN and OWN in methods]
         for name in others:
             first, second = (OWN, name) if own_first else (name, OWN)
-            paired = compare(methods[first], methods[second], metric)
+            difference = compared(methods[first], methods[second], metric)
             rows[name] |= {
-                gain: paired.difference.mean,
-                "gain_half_width": paired.difference.half_width,
-                "p_value": paired.p_value,
+                gain: difference.mean,
+                half_width: difference.interval().half_width,
+                "p_value": difference.p_differs(),
             }
-        corrected = holm([rows[name]["p_value"] for name in others]) if others else ()
+        # A difference whose error is unknown is not tested.
+        corrected = holm_of_known([rows[name]["p_value"] for name in others])
         for name, p_holm in zip(others, corrected, strict=True):
             rows[name] |= {"p_holm": p_holm, "star": p_holm < SIGNIFICANT}
         return rows

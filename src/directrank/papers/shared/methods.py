@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,15 +11,18 @@ import pandas as pd
 from directrank import learners
 from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
 from directrank.papers.shared.format import count
-from directrank.stats.clusters import clustered_mean, flips_by_group
+from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate
-from directrank.stats.intervals import Interval, mean_interval
+from directrank.stats.intervals import mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import wilcoxon
-from directrank.stats.two_way import difference_over_queries_and_starts
+from directrank.stats.two_way import (
+    difference_between_folds,
+    difference_over_queries_and_starts,
+    over_queries_and_starts,
+)
 from directrank.study.specification import candidates
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.seeds import numpy_stream
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,11 @@ class Method:
             for spec in specs
             for learner in [learners.get(spec["learner"])]
         )
+
+    @property
+    def repeated(self) -> bool:
+        """Whether its runs show how much another training would differ."""
+        return self.n_trials > 1 or self.deterministic
 
     def query_groups(self, split: str = "test") -> pd.Series:
         """The group of every query of all folds; by fold and query id."""
@@ -235,34 +242,58 @@ def groups_of(method: Method, queries: pd.MultiIndex, split: str = "test") -> np
     return None if groups.is_unique else groups.to_numpy()
 
 
+def mean_estimate(method: Method, metric: str, split: str = "test") -> Estimate:
+    """The mean for other queries, or groups of related ones, and other trainings.
+
+    That of a method that was trained once is for other queries only.
+    """
+    (values,), queries = paired_trainings([method], metric, split)
+    folds = queries.get_level_values("fold").to_numpy()
+    return over_queries_and_starts(values, groups_of(method, queries, split), folds)
+
+
+def interval_of_means(methods: Sequence[Method]) -> str:
+    """A phrase that defines the intervals of :func:`mean_estimate`."""
+    trials = [method.n_trials for method in methods]
+    queries = "queries" if methods[0].query_groups().is_unique else "groups of related queries"
+    trainings = " and other trainings" if min(trials) > 1 else ""
+    if min(trials) == 1 < max(trials):
+        trainings = " and, of methods with several trials, other trainings"
+    return f"the half width of the 95% t interval for other {queries}{trainings}"
+
+
+def how_tested(methods: Sequence[Method]) -> str:
+    """A phrase that defines the test of :func:`compared`."""
+    if all(method.repeated for method in methods):
+        once = ""
+    elif len(methods[0].runs) < 3:
+        once = ", not of methods that were trained once"
+    else:
+        once = ", over the folds if a method was trained once on each"
+    return f"t test for other queries and other trainings{once}"
+
+
 def compared(a: Method, b: Method, metric: str, split: str = "test") -> Estimate:
     """The mean of ``a`` minus that of ``b``, for other queries and other trainings.
 
-    This is the study's standard of evidence; see :mod:`directrank.stats.two_way`. A single training
-    says nothing of others, unless nothing of it is random: then the error is NaN.
+    This is the study's standard of evidence; see :mod:`directrank.stats.two_way`. If a method was
+    trained once, and something of it is random, the folds tell how much trainings matter; the error
+    is NaN if there are fewer than three.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
     (of_a, of_b), queries = paired_trainings([a, b], metric, split)
-    estimate = difference_over_queries_and_starts(
-        of_a, of_b, groups_of(a, queries, split), queries.get_level_values("fold").to_numpy()
-    )
-    known = all(method.n_trials > 1 or method.deterministic for method in (a, b))
-    return estimate if known else replace(estimate, error=math.nan, freedom=1.0)
+    folds = queries.get_level_values("fold").to_numpy()
+    repeated = a.repeated and b.repeated
+    test = difference_over_queries_and_starts if repeated else difference_between_folds
+    return test(of_a, of_b, groups_of(a, queries, split), folds)
 
 
 def over_trials(values: np.ndarray) -> dict[str, float]:
     """The columns of a mean over trials: ``mean``, ``half_width`` (95 % t interval), ``trials``."""
     estimate = mean_interval(values)
     return {"mean": estimate.mean, "half_width": estimate.half_width, "trials": estimate.n}
-
-
-def mean_over_queries(values: pd.Series, groups: np.ndarray | None) -> Interval:
-    """The mean of query values with its 95 % t interval, by group if there are groups."""
-    if groups is None:
-        return mean_interval(values.to_numpy())
-    return clustered_mean(values.to_numpy(), groups).interval()
 
 
 def signed_rank_p(a: pd.Series, b: pd.Series, groups: np.ndarray | None) -> float:
@@ -286,37 +317,3 @@ def groups_sentence(methods: Sequence[Method]) -> str:
         "not independent, so intervals and tests are computed over groups, and a t test of the "
         "mean difference replaces Wilcoxon's test. "
     )
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Values of two methods on the same queries, the first minus the second.
-
-    Attributes:
-        difference: the mean difference with its 95 % interval.
-        p_value: that of the paired randomisation test.
-    """
-
-    difference: Interval
-    p_value: float
-
-
-def paired_test(
-    a: pd.Series,
-    b: pd.Series,
-    stream: tuple[str | int, ...],
-    *,
-    groups: np.ndarray | None = None,
-    resamples: int = 100_000,
-) -> Paired:
-    """Compare ``a`` with ``b``, values in the same order of queries; see :func:`paired_values`.
-
-    Args:
-        a, b: the values.
-        stream: names of the test's random stream: the paper, what is compared, the methods.
-        groups: groups of queries whose signs are flipped together; None if queries are independent.
-        resamples: the number of sign patterns that the test draws.
-    """
-    differences = a - b
-    p_value = flips_by_group(differences.to_numpy(), groups, numpy_stream(*stream), resamples)
-    return Paired(mean_over_queries(differences, groups), p_value)

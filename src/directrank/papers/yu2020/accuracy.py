@@ -1,7 +1,8 @@
 """Yu (2020): Tables 4 to 7, nERR, the choice of the architecture, the released code, and OHSUMED.
 
 An asterisk is the paper's: Wilcoxon's signed-rank test over the pooled test queries of all folds,
-p < 0.01 against the best method of the column.
+p < 0.01 against the best method of the column. It says nothing of other trainings, so that what the
+study concludes rests on ``p_holm`` beside it, which does.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from directrank.papers.shared.leads import lead, near_print, training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
+    compared,
     groups_sentence,
-    mean_over_queries,
+    how_tested,
+    interval_of_means,
+    mean_estimate,
     paired_groups,
     paired_values,
     signed_rank_p,
@@ -45,10 +49,14 @@ from directrank.papers.yu2020.grid import (
     reported,
     select,
 )
+from directrank.stats.tests import holm_of_known
 from directrank.system.errors import DataError
 
 #: Below this p value a method gets the paper's asterisk.
 SIGNIFICANT = 0.01
+
+#: Below this p value, corrected, two methods or settings differ.
+DIFFERS = 0.05
 
 NDCG = {f"nDCG@{k}": f"ndcg@{k}" for k in CUTOFFS}
 #: MAP@k as the released code computes it, which the printed values agree with.
@@ -59,31 +67,38 @@ NERR = {f"nERR@{k}": f"nerr@{k}" for k in CUTOFFS}
 
 
 def against_best(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
-    """The mean of the folds' means, with its 95 % t interval over the pooled queries, and p of
-    Wilcoxon's test against the best method; other readings of a configuration cannot be the best.
+    """The mean of the folds' means with its 95 % interval, and two tests against the best method:
+    Wilcoxon's, and the study's after Holm's correction. Other readings of a configuration cannot be
+    the best.
     """
     means = {name: method.mean(metric) for name, method in methods.items()}
     values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
     groups = paired_groups([*methods.values()], next(iter(values.values())))
     best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
+    gaps = {name: compared(methods[best], methods[name], metric) for name in means}
+    tests = [math.nan if name == best else gap.p_differs() for name, gap in gaps.items()]
+    p_holm = dict(zip(gaps, holm_of_known(tests), strict=True))
     rows = {}
     for name, own in values.items():
         p_value = math.nan if name == best else signed_rank_p(own, values[best], groups)
         rows[name] = {
             "mean": means[name],
-            "half_width": mean_over_queries(own, groups).half_width,
+            "half_width": mean_estimate(methods[name], metric).interval().half_width,
             "queries": len(own),
             "folds": len(methods[name].runs),
             "architecture": methods[name].variant,
             "best": name == best,
             "p_value": p_value,
             "star": int(p_value < SIGNIFICANT),
+            "p_holm": p_holm[name],
         }
     return rows
 
 
 #: What is measured, in the order of the CSV files.
-MEASURED = ("metric", "mean", "half_width", "queries", "folds", "best", "p_value", "star")
+MEASURED = (
+    *("metric", "mean", "half_width", "queries", "folds", "best", "p_value", "star", "p_holm"),
+)
 
 WITH_NERR = MethodsTable(
     first="Method",
@@ -130,11 +145,10 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
     data = EVERY_METRIC.rows(evidence, ours, _published(evidence, number), order=methods)
     data = data[data["mean"].notna() | ~data["metric"].isin([*MAP_TEXT])]
     caption = (
-        f"{_grid_caption(everything, cells)} Values are means of the fold means ± the half width "
-        "of the 95% t interval over the test queries. “paper” is the printed value; a dash means "
-        "that the paper has no such row. The best value of a column among the table's methods is "
-        "bold; an asterisk marks p < 0.01 against it in Wilcoxon's signed-rank test over the "
-        "pooled test queries. "
+        f"{_grid_caption(everything, cells)} Values are means of the fold means "
+        f"± {interval_of_means(cells)}. “paper” is the printed value; a dash means that the paper "
+        "has no such row. The best value of a column among the table's methods is bold. "
+        f"{_tests_sentence(cells)}"
         f"{f'{BRACKETS}. ' if (data['data'] == 'real').any() else ''}"
         "MAP@k is what the released code computes, which divides by the sum of the k largest "
         "graded labels and is not a mean of average precisions; AP@k is that of the text "
@@ -152,10 +166,25 @@ def methods_table(evidence: Evidence, number: int) -> TableResult:
 
 def _best_method(data: pd.DataFrame, number: int) -> str:
     """The best method of the table in nDCG@10, and from how many it differs significantly."""
-    rows = data[(data["metric"] == "nDCG@10") & data["method"].isin(TABLES[number])]
-    rows = rows[rows["mean"].notna()]
-    told = f"{share(int(rows['star'].sum()), len(rows) - 1)} others differ from it with p < 0.01"
-    return IN_NDCG.extremes(rows, "nDCG@10") + (f"; {told}" if len(rows) > 1 else "")
+    return _ahead(IN_NDCG, data[data["method"].isin(TABLES[number])])
+
+
+def _ahead(table: MethodsTable, data: pd.DataFrame) -> str:
+    """The best method in nDCG@10, and how many others it is significantly ahead of."""
+    rows = data[(data["metric"] == "nDCG@10") & data["mean"].notna()]
+    tested = rows["p_holm"].dropna()
+    told = f"{share(int((tested < DIFFERS).sum()), len(tested))} others differ from it"
+    return table.extremes(rows, "nDCG@10") + (f"; {told} significantly" if len(tested) else "")
+
+
+def _tests_sentence(cells: Sequence[Method]) -> str:
+    """What the asterisk and the sentence above a table rest on, with a space after it."""
+    return (
+        "An asterisk is the paper's: p < 0.01 against the best in Wilcoxon's signed-rank test over "
+        "the pooled test queries, which says nothing of other trainings. A significant difference "
+        f"is one in a {how_tested(cells)} (p < {DIFFERS} after Holm's correction within the "
+        "column; p_holm in the CSV file). "
+    )
 
 
 def table_nerr(evidence: Evidence) -> TableResult:
@@ -167,10 +196,9 @@ def table_nerr(evidence: Evidence) -> TableResult:
     caption = (
         "nERR@k with the largest label of each query as the top of the scale, beside nDCG@10. The "
         "paper says that both agree, but prints no nERR. "
-        f"{_grid_caption(everything, cells)} Values are means of the fold means ± the half width "
-        "of the 95% t interval over the test queries. The best value of a column is bold; an "
-        "asterisk marks p < 0.01 against it in Wilcoxon's signed-rank test over the pooled test "
-        "queries. "
+        f"{_grid_caption(everything, cells)} Values are means of the fold means "
+        f"± {interval_of_means(cells)}. The best value of a column is bold. "
+        f"{_tests_sentence(cells)}"
         f"{groups_sentence(cells)}{evidence.sources(runs_of(cells))}"
     )
     sections = [
@@ -314,10 +342,6 @@ def runs_of(cells: Sequence[Method]) -> list[PlannedRun]:
     return [run for cell in cells for run in cell.runs]
 
 
-#: p below which a setting makes a difference.
-DIFFERS = 0.05
-
-
 def table_ablation(evidence: Evidence) -> TableResult:
     """AP-type3 with what the released code adds to the text taken away, and other steps."""
     cells = by_method(evidence.runs("web30k_ablation"), "exclude", setting="setting")
@@ -326,17 +350,15 @@ def table_ablation(evidence: Evidence) -> TableResult:
     rows, times = [], []
     for name, cell in cells.items():
         for heading, metric in metrics.items():
-            values, reference = paired_values([cell, base], metric)
-            groups = paired_groups([cell], values)
-            p = signed_rank_p(values, reference, groups) if cell is not base else 1.0
+            gap = compared(cell, base, metric)
             rows.append(
                 {
                     "setting": name,
                     "metric": heading,
                     "mean": cell.mean(metric),
                     "difference": cell.mean(metric) - base.mean(metric),
-                    "p_value": p,
-                    "queries": len(values),
+                    "p_value": gap.p_differs() if cell is not base else math.nan,
+                    "queries": gap.n,
                     "folds": len(cell.runs),
                     "batch_queries": cell.runs[0].result.spec["training"]["batch_queries"],
                 }
@@ -344,6 +366,11 @@ def table_ablation(evidence: Evidence) -> TableResult:
         seconds = pd.concat([run.result.history["seconds"] for run in cell.runs])
         times.append({"setting": name, "seconds_per_epoch": float(seconds.mean())})
     data = in_front(pd.DataFrame(rows), evidence.about(base.dataset))
+    data.insert(
+        data.columns.get_loc("p_value") + 1,
+        "p_holm",
+        data.groupby("metric")["p_value"].transform(holm_of_known),
+    )
     duration = {row["setting"]: row["seconds_per_epoch"] for row in times}
     lines = []
     for name, part in data.groupby("setting", sort=False):
@@ -354,19 +381,19 @@ def table_ablation(evidence: Evidence) -> TableResult:
                 str(name),
                 *(measured(mean) for mean in part["mean"]),
                 "" if is_base else signed(at_five["difference"]),
-                "" if is_base else p_value(at_five["p_value"], 3),
+                "" if is_base else p_value(at_five["p_holm"], 3),
                 f"{duration[name]:.2f}",
             ]
         )
     caption = (
         "AP-type3 in R4.L without what only the released code has (normalisation of the output, a "
         "decreasing learning rate, dropout), and with several queries per step, which have their "
-        "own statistics or share them. The difference in nDCG@5 is that from the first row, with "
-        "Wilcoxon's p, not corrected for the number of settings. Seconds per epoch are those of "
-        "the machine that ran it, without monitoring. "
+        "own statistics or share them. The difference in nDCG@5 is that from the first row, with p "
+        f"of a {how_tested([*cells.values()])}, after Holm's correction for the number of "
+        "settings. Seconds per epoch are those of the machine that ran it, without monitoring. "
         f"{groups_sentence(list(cells.values()))}{evidence.sources(runs_of(list(cells.values())))}"
     )
-    columns = ["Setting", *metrics, "difference", "p", "s / epoch"]
+    columns = ["Setting", *metrics, "difference", "p, Holm", "s / epoch"]
     layout = Layout(_ablation_lead(data, base.name), caption, columns, [Section("", lines)])
     return TableResult(data, layout, pd.DataFrame(times))
 
@@ -376,12 +403,12 @@ def _ablation_lead(data: pd.DataFrame, base: str) -> str:
     others = data[(data["metric"] == "nDCG@5") & (data["setting"] != base)]
     if others.empty:
         return f"Only “{base}” was run."
-    sure = int((others["p_value"] < DIFFERS).sum())
+    tested = others["p_holm"].dropna()
+    sure = share(int((tested < DIFFERS).sum()), len(tested))
     most = others.loc[others["difference"].abs().idxmax()]
     return lead(
-        f"{share(sure, len(others))} settings differ from “{base}” in nDCG@5 with p < "
-        f"{DIFFERS} (uncorrected); the largest difference is {signed(most['difference'])} "
-        f"({most['setting']})"
+        f"{sure} settings differ significantly from “{base}” in nDCG@5" if len(tested) else "",
+        f"the largest difference is {signed(most['difference'])} ({most['setting']})",
     )
 
 
@@ -420,17 +447,12 @@ def table_ohsumed(evidence: Evidence) -> TableResult:
     caption = (
         "The paper's methods on OHSUMED, which it does not use, in each fold with the "
         "architecture, width and learning rate that have the best validation nDCG@5. Values are "
-        "means of the fold means ± the half width of the 95% t interval over the test queries. "
-        "The best value of a column is bold; an asterisk marks p < 0.01 against it in Wilcoxon's "
-        f"signed-rank test over the pooled test queries. "
+        f"means of the fold means ± {interval_of_means(cells)}. The best value of a column is "
+        f"bold. {_tests_sentence(cells)}"
         f"{_trials_sentence(cells)}{groups_sentence(cells)}{training_sentence(runs_of(cells))} "
         f"{evidence.sources(runs_of(cells), 'test sets')}"
     )
-    at_ten = data[data["metric"] == "nDCG@10"]
-    starred = share(int(at_ten["star"].sum()), len(at_ten) - 1)
-    best = ON_OHSUMED.extremes(data, "nDCG@10")
-    start = lead(f"{best}; {starred} others differ from it with p < 0.01")
-    return ON_OHSUMED.result(data, start, caption, sections)
+    return ON_OHSUMED.result(data, lead(_ahead(ON_OHSUMED, data)), caption, sections)
 
 
 def _trials_sentence(cells: Sequence[Method]) -> str:
@@ -506,7 +528,7 @@ PANELS = (
             row="method",
             cell=("method", "metric"),
             frame="metric",
-            bars="95% intervals over queries",
+            bars="95% intervals",
             where=partial(_rows_of, prefix=f"{name}@"),
         )
         for name in ("nDCG", "MAP")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
+from matplotlib.ticker import MaxNLocator
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
@@ -320,6 +321,7 @@ def ties(evidence: Evidence) -> FigureResult:
             label = OUTPUTS[architecture] if ax is axes[0] else None
             ax.plot(100 * part[column], places, label=label, **look)
         ax.set_xlabel(title)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=4))  # more ticks of small effects collide
     axes[0].set_yticks(range(len(methods)), methods)
     axes[0].invert_yaxis()
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
