@@ -25,7 +25,7 @@ Values = Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TwoSidedTest:
     """The outcome of a two-sided test of a against b.
 
     Attributes:
@@ -49,7 +49,7 @@ class Comparison:
     n_b: int
 
 
-def welch(a: Values, b: Values) -> Comparison:
+def welch(a: Values, b: Values) -> TwoSidedTest:
     """Welch's t test of two independent samples with unequal variances (e.g. means of trials).
 
     Args:
@@ -75,14 +75,14 @@ def welch(a: Values, b: Values) -> Comparison:
     else:
         result = scipy.stats.ttest_ind(a, b, equal_var=False)
         statistic, p_value = float(result.statistic), float(result.pvalue)
-    return Comparison(
+    return TwoSidedTest(
         "welch", difference, statistic, p_value, hedges_g(a, b), "hedges_g", len(a), len(b)
     )
 
 
 def paired_randomisation(
     a: Values, b: Values, generator: np.random.Generator, n_resamples: int = 100_000
-) -> Comparison:
+) -> TwoSidedTest:
     """Fisher's paired randomisation (sign-flip) test of the mean difference.
 
     Under the null hypothesis the two values of a query are exchangeable, so each difference has a
@@ -121,7 +121,7 @@ def paired_randomisation(
         extreme = _extreme_flips(nonzero, threshold, generator, n_resamples)
         p_value = (1 + extreme) / (1 + n_resamples)
     difference = float(differences.mean())
-    return Comparison(
+    return TwoSidedTest(
         "paired_randomisation",
         difference,
         difference,
@@ -133,7 +133,7 @@ def paired_randomisation(
     )
 
 
-def wilcoxon(a: Values, b: Values) -> Comparison:
+def wilcoxon(a: Values, b: Values) -> TwoSidedTest:
     """Wilcoxon's signed-rank test of paired values, zero differences dropped (Yu2020, p < 0.01).
 
     Args:
@@ -158,7 +158,7 @@ def wilcoxon(a: Values, b: Values) -> Comparison:
         statistic, p_value = float(result.statistic), float(result.pvalue)
     else:
         statistic, p_value = 0.0, 1.0
-    return Comparison(
+    return TwoSidedTest(
         "wilcoxon",
         float((a - b).mean()),
         statistic,

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from directrank.papers.shared.tables import Layout, Section, escape, latex, markdown, markdown_rows
+from directrank.papers.shared.tables import (
+    Section,
+    TableLayout,
+    escape,
+    latex,
+    markdown,
+    markdown_rows,
+)
 
-LAYOUT = Layout(
+LAYOUT = TableLayout(
     lead="GBM is ahead by 8 points.",
     caption="Shares of 5% & more.",
     columns=("Method", "NDCG@1", "paper"),
@@ -59,7 +66,7 @@ def test_latex_rows_have_one_cell_per_column() -> None:
 
 
 def test_section_may_have_headings_of_its_own() -> None:
-    layout = Layout(
+    layout = TableLayout(
         "Lead.",
         "Caption.",
         ("a", "b"),

@@ -28,7 +28,7 @@ from directrank.papers.shared.format import p_value
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
+from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
 from directrank.stats.estimates import of_difference
 from directrank.stats.tests import holm
 from directrank.study.specification import value_at
@@ -122,7 +122,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         f"of the results. Edition {evidence.edition}."
     )
     data = pd.DataFrame(rows)
-    layout = Layout(start, caption, [*LAMBDAS], sections_of(data, LAMBDAS))
+    layout = TableLayout(start, caption, [*LAMBDAS], sections_of(data, LAMBDAS))
     return TableResult(data.drop(columns=["difference_half_width", "chosen"]), layout)
 
 
@@ -178,7 +178,7 @@ def table_recipe(evidence: Evidence) -> TableResult:
         "gives only a random cubic polynomial, 50 dimensions and five labels. "
         f"{protocol(every[:1])} Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(start, caption, columns, [Section("", lines)]))
+    return TableResult(data, TableLayout(start, caption, columns, [Section("", lines)]))
 
 
 def _vali(curve: Method) -> float:
@@ -251,7 +251,7 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
     data = pd.DataFrame(rows)
     parts = sections_of(data, BATCHING, "net")
     sections = [replace(part, title=f"{SPEED_NETS[part.title]} nets") for part in parts]
-    return TableResult(data, Layout(lead(*on_test), caption, [*BATCHING], sections))
+    return TableResult(data, TableLayout(lead(*on_test), caption, [*BATCHING], sections))
 
 
 def best_so_far(method: Method) -> np.ndarray:

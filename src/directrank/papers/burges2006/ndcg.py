@@ -22,7 +22,7 @@ from directrank.papers.shared.format import p_value, share, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method, paired_groups, paired_values
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.estimates import Estimate
 from directrank.stats.tests import holm
 from directrank.stats.two_way import (
@@ -217,7 +217,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
         f"{_origin(curves)}Edition {evidence.edition}."
     )
     data = pd.DataFrame([*rows, *differences])
-    layout = Layout(_lead(differences), text, columns, [Section("", lines)])
+    layout = TableLayout(_lead(differences), text, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 

@@ -27,7 +27,7 @@ from directrank.papers.shared.format import count
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -277,7 +277,7 @@ def table_figure1(evidence: Evidence) -> TableResult:
         Section("Times as fast as V1", _factor_lines(by_length), ["Documents per query", *forms]),
     ]
     start = lead(_values_lead("slope", rows[:factors], 3))
-    return _table(rows, Layout(start, caption, COLUMNS, sections))
+    return _table(rows, TableLayout(start, caption, COLUMNS, sections))
 
 
 def table_speed(evidence: Evidence, experiment: str) -> TableResult:
@@ -304,10 +304,10 @@ def table_speed(evidence: Evidence, experiment: str) -> TableResult:
     )
     sections = [Section("", [_line(row, 2) for row in rows])]
     start = lead(_values_lead("speed-up over V1", rows, 2))
-    return _table(rows, Layout(start, caption, COLUMNS, sections))
+    return _table(rows, TableLayout(start, caption, COLUMNS, sections))
 
 
-def _table(rows: Sequence[Mapping[str, Any]], layout: Layout) -> TableResult:
+def _table(rows: Sequence[Mapping[str, Any]], layout: TableLayout) -> TableResult:
     """A table of measured values; those stay apart from what does not change from run to run."""
     measured = add_differences(pd.DataFrame(rows), value="value", error=math.nan)
     measured["status"] = measured["published"].notna().map({True: "compared", False: "ours"})

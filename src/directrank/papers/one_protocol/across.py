@@ -33,7 +33,7 @@ from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import counted, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.decisions import TURNED, WORDS
 from directrank.system.errors import DataError
 
@@ -165,7 +165,7 @@ def table(evidence: Evidence) -> TableResult:
         f"highest mean, and {len(together.candidates)} of {len(together.ranked)} methods may be "
         "the best",
     )
-    layout = Layout(start, caption, columns, [Section("", lines)])
+    layout = TableLayout(start, caption, columns, [Section("", lines)])
     data = pd.DataFrame(rows).astype({"first_place": "Int64", "last_place": "Int64"})
     return TableResult(data, layout)
 

@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Part:
+class Versus:
     """The pairs of methods that a claim compares: each of ``better`` with each of ``worse``.
 
     Attributes:
@@ -78,7 +78,7 @@ class Reading:
         missing: the parts of the statement that the comparison lacks.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[Versus]
     missing: Sequence[str] = ()
 
 
@@ -87,32 +87,32 @@ _TYPE1 = ("twin Precision type 1", "twin AP type 1", "twin nERR@10 type 1")
 
 #: Claim → its reading.
 READINGS: Mapping[str, Reading] = {
-    "C02": Reading([Part(["LambdaMART"], ["ApproxNDCG"], ["tower"])]),
-    "C03": Reading([Part(["ApproxNDCG"], ["ListMLE", "RankNet"], ["tower"])]),
+    "C02": Reading([Versus(["LambdaMART"], ["ApproxNDCG"], ["tower"])]),
+    "C03": Reading([Versus(["ApproxNDCG"], ["ListMLE", "RankNet"], ["tower"])]),
     "C08": Reading(
-        [Part(["ApproxNDCG"], ["SoftRank", "ListNet"], ["linear"])],
+        [Versus(["ApproxNDCG"], ["SoftRank", "ListNet"], ["linear"])],
         ["AdaRank.NDCG", "Ranking SVM"],
     ),
-    "C11": Reading([Part(["LambdaMART"], _BASELINES, ["tower"])]),
-    "C12": Reading([Part(["LambdaMART", *_BASELINES[1:]], ["ListMLE"], ["tower"])]),
-    "C13": Reading([Part(["ApproxNDCG"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
-    "C14": Reading([Part(["twin NDCG type 1"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
+    "C11": Reading([Versus(["LambdaMART"], _BASELINES, ["tower"])]),
+    "C12": Reading([Versus(["LambdaMART", *_BASELINES[1:]], ["ListMLE"], ["tower"])]),
+    "C13": Reading([Versus(["ApproxNDCG"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
+    "C14": Reading([Versus(["twin NDCG type 1"], ["ListMLE", "ListNet", "WassRank"], ["tower"])]),
     "C15": Reading(
         [
             *(
-                Part([f"twin {name} type 2"], [f"twin {name} type 1"], ["tower"])
+                Versus([f"twin {name} type 2"], [f"twin {name} type 1"], ["tower"])
                 for name in ("Precision", "AP", "nERR@10")
             ),
             *(
-                Part([f"twin {name} type 3"], [f"twin {name} type 1"], ["tower"])
+                Versus([f"twin {name} type 3"], [f"twin {name} type 1"], ["tower"])
                 for name in ("Precision", "AP", "NDCG", "nERR@10")
             ),
         ]
     ),
     "C16": Reading(
         [
-            Part(["twin AP type 3", "twin NDCG type 3"], ["ApproxNDCG"], ["tower"]),
-            Part(
+            Versus(["twin AP type 3", "twin NDCG type 3"], ["ApproxNDCG"], ["tower"]),
+            Versus(
                 ["LambdaMART"],
                 ["twin AP type 3", "twin NDCG type 3"],
                 ["tower"],
@@ -120,27 +120,27 @@ READINGS: Mapping[str, Reading] = {
             ),
         ]
     ),
-    "C19": Reading([Part(["NeuralNDCG", "NeuralNDCGᵀ"], ["ApproxNDCG"], ["context"])]),
+    "C19": Reading([Versus(["NeuralNDCG", "NeuralNDCGᵀ"], ["ApproxNDCG"], ["context"])]),
     "C20": Reading(
         [
-            Part(
+            Versus(
                 [("NeuralNDCG", "NeuralNDCGᵀ")],
                 ["LambdaRank", "ListNet", "ListMLE", "RankNet", "RMSE", "ApproxNDCG"],
                 ["context"],
             )
         ]
     ),
-    "C23": Reading([Part(["LambdaRank"], ["RankNet"], ["linear", "tower"])]),
+    "C23": Reading([Versus(["LambdaRank"], ["RankNet"], ["linear", "tower"])]),
     "D09": Reading(
-        [Part(["ListMLE"], ["ListNet", "ApproxNDCG", "WassRank"], ["tower"], MORE, ["MAP"])]
+        [Versus(["ListMLE"], ["ListNet", "ApproxNDCG", "WassRank"], ["tower"], MORE, ["MAP"])]
     ),
-    "D10": Reading([Part(["ListNet", "ApproxNDCG", "WassRank"], _TYPE1, ["tower"])]),
-    "D13": Reading([Part(["NeuralNDCG"], ["LambdaRank"], ["context"], SAME)]),
+    "D10": Reading([Versus(["ListNet", "ApproxNDCG", "WassRank"], _TYPE1, ["tower"])]),
+    "D13": Reading([Versus(["NeuralNDCG"], ["LambdaRank"], ["context"], SAME)]),
     "D21": Reading(
         [
-            Part(["twin NDCG type 1"], ["twin Precision type 1", "twin AP type 1"], ["tower"]),
+            Versus(["twin NDCG type 1"], ["twin Precision type 1", "twin AP type 1"], ["tower"]),
             *(
-                Part(
+                Versus(
                     [f"twin Precision type {kind}", f"twin AP type {kind}"],
                     [f"twin NDCG type {kind}"],
                     ["tower"],
@@ -149,7 +149,7 @@ READINGS: Mapping[str, Reading] = {
             ),
         ]
     ),
-    "D22": Reading([Part(["twin NDCG type 1"], ["ApproxNDCG"], ["tower"], SAME)]),
+    "D22": Reading([Versus(["twin NDCG type 1"], ["ApproxNDCG"], ["tower"], SAME)]),
 }
 
 

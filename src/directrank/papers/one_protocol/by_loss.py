@@ -17,8 +17,8 @@ import pandas as pd
 
 from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison, among
-from directrank.papers.one_protocol.part import Part
 from directrank.papers.one_protocol.published import read
+from directrank.papers.one_protocol.subset import Subset
 from directrank.stats.decisions import (
     BETTER,
     EQUIVALENT,
@@ -33,7 +33,7 @@ from directrank.system.errors import DataError
 
 
 @dataclass(frozen=True)
-class Losses(Part):
+class Losses(Subset):
     """The losses that were run with every scorer on one collection; trees are left out."""
 
     @cached_property

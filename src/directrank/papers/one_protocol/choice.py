@@ -18,8 +18,8 @@ import pandas as pd
 from directrank.papers.one_protocol.advice import Advice, Field, Standing, advise
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
-from directrank.papers.one_protocol.part import Trees
 from directrank.papers.one_protocol.settings import movements
+from directrank.papers.one_protocol.subset import Trees
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.
 BENCHMARK = Path(__file__).resolve().parents[4] / "benchmarks/results/losses.csv"

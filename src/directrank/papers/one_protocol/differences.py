@@ -17,7 +17,7 @@ from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 from directrank.stats.decisions import BETTER, EQUIVALENT, INCONCLUSIVE, TURNED, in_words
 from directrank.stats.estimates import Estimate
 
@@ -61,8 +61,12 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     )
     columns = ["Better", "Worse", "difference in NDCG@10", "p", "verdict"]
     lines = [_line(row, margin) for row in clearest.itertuples()] or [["none", *[""] * 4]]
-    layout = Layout(
-        _told(data, sure, margin), caption, columns, [Section("", lines)], [_settled(study, data)]
+    layout = TableLayout(
+        _differences_sentence(data, sure, margin),
+        caption,
+        columns,
+        [Section("", lines)],
+        [_known_sentence(study, data)],
     )
     return TableResult(data, layout)
 
@@ -77,7 +81,7 @@ def _line(row: Any, margin: float) -> list[str]:
     return [better, worse, gap, p_value(row.p_corrected, 3), said]
 
 
-def _told(data: pd.DataFrame, sure: pd.DataFrame, margin: float) -> str:
+def _differences_sentence(data: pd.DataFrame, sure: pd.DataFrame, margin: float) -> str:
     """How many pairs differ, and by how much."""
     within = int((sure["scorer"] == sure["other_scorer"]).sum())
     beyond = int((sure["size"] == "more than the margin").sum())
@@ -90,7 +94,7 @@ def _told(data: pd.DataFrame, sure: pd.DataFrame, margin: float) -> str:
     )
 
 
-def _settled(study: Comparison, data: pd.DataFrame) -> str:
+def _known_sentence(study: Comparison, data: pd.DataFrame) -> str:
     """Of how many pairs something is known: that they differ, or that they do not matter."""
     counts = data["verdict"].value_counts()
     differ = int(sum(counts.get(word, 0) for word in TURNED))

@@ -20,7 +20,7 @@ from directrank.papers.shared.format import count, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.decisions import ranked_pairs
 
 #: What only methods that are ranked have, besides their places.
@@ -70,11 +70,11 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     parts = (("", ~is_control), (TITLES[CONTROLS], is_control))
     sections = [Section(title, _lines(data, chosen, list(tasks))) for title, chosen in parts]
     start = lead(
-        _apart("with all features", easy),
-        _apart(f"without {missing}", hard),
-        *_reached(data, list(tasks)),
+        _spread_sentence("with all features", easy),
+        _spread_sentence(f"without {missing}", hard),
+        *_control_sentences(data, list(tasks)),
     )
-    return TableResult(data, Layout(start, caption, columns, sections))
+    return TableResult(data, TableLayout(start, caption, columns, sections))
 
 
 def _study(evidence: Evidence, runs: Sequence[PlannedRun]) -> Protocol:
@@ -117,7 +117,7 @@ def _of_controls(easy: Protocol) -> str:
     return f"With all features the controls are {measured(easy.distance)} apart. "
 
 
-def _apart(task: str, study: Protocol) -> str:
+def _spread_sentence(task: str, study: Protocol) -> str:
     """How far the methods of a task are apart, and how many pairs of them differ."""
     differ = ranked_pairs(study.verdicts)
     width = float(np.ptp(study.over_folds(PRIMARY)))
@@ -127,7 +127,7 @@ def _apart(task: str, study: Protocol) -> str:
     )
 
 
-def _reached(data: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
+def _control_sentences(data: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     """What the methods that learn nothing reach on either task."""
     means: Mapping[tuple[str, str], float] = data.set_index(["method", "features"])[
         "mean"

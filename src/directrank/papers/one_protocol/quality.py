@@ -25,7 +25,7 @@ from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.decisions import BETTER, WORSE, ranked_pairs
 
 #: Of a group of losses, so many are named.
@@ -62,7 +62,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
     means = study.over_folds(PRIMARY)
     start = _winner(study, means, study.ranked.tolist(), "all methods")
     notes = _sentences(study, data, means)
-    return TableResult(data, Layout(start, caption, columns, sections, notes))
+    return TableResult(data, TableLayout(start, caption, columns, sections, notes))
 
 
 def _rows(study: Comparison) -> list[dict[str, Any]]:
@@ -295,7 +295,7 @@ def table_empty(evidence: Evidence, dataset: str) -> TableResult:
         f"XGBoost); here these are {empty} of {queries} queries. “place” is that among all "
         f"methods. {study.scale()}"
     )
-    layout = Layout(_order(study, means, empty), caption, columns, sections)
+    layout = TableLayout(_order(study, means, empty), caption, columns, sections)
     return TableResult(pd.DataFrame(rows), layout)
 
 

@@ -20,7 +20,7 @@ from directrank.papers.shared.format import listed, number
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 
 #: What the learners call a learning rate.
 RATES = ("lr", "learning_rate")
@@ -55,7 +55,7 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
         "Method", "setting", "NDCG@10 by value", "range", "range, rate", "rates", "inside",
         "at limit",
     ]  # fmt: skip
-    layout = Layout(_lead(moved), caption, columns, sections)
+    layout = TableLayout(_lead(moved), caption, columns, sections)
     return TableResult(in_front(data, study.about), layout)
 
 

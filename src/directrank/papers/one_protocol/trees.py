@@ -27,7 +27,7 @@ from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import p_value
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 
 
 def table(evidence: Evidence, dataset: str) -> TableResult:
@@ -77,7 +77,7 @@ def table(evidence: Evidence, dataset: str) -> TableResult:
         f"a separate file. {where_timed(study.methods)}"
         f"Queries without a relevant document are left out. {study.scale()}"
     )
-    layout = Layout(
+    layout = TableLayout(
         in_words([*answers.values()], study.size, study.margin), caption, columns, sections
     )
     return TableResult(data, layout, in_front(times, study.about))

@@ -24,7 +24,7 @@ from directrank.papers.one_protocol.questions import QUESTIONS, Question
 from directrank.papers.shared.cells import NOT_RUN, measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.estimates import Estimate, of_mean
 
 #: In the place of a collection's title where a number is over all of them.
@@ -65,7 +65,7 @@ def table(evidence: Evidence) -> TableResult:
     )
     data = _data(evidence, studies, answers, overall, means)
     return TableResult(
-        data, Layout(over_collections(answers, overall, margin), caption, columns, sections)
+        data, TableLayout(over_collections(answers, overall, margin), caption, columns, sections)
     )
 
 

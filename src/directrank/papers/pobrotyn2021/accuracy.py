@@ -30,7 +30,7 @@ from directrank.papers.shared.methods_table import (
 )
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture, rows_where
-from directrank.papers.shared.tables import Cells, Layout, sections_of
+from directrank.papers.shared.tables import Cells, TableLayout, sections_of
 from directrank.system.errors import DataError
 
 #: Experiment → the data set's name in the paper and in its published table.
@@ -248,7 +248,7 @@ def table_time(evidence: Evidence) -> TableResult:
         f"{' '.join(sentences)} Edition {evidence.edition}."
     )
     data = pd.concat(entries, ignore_index=True)
-    layout = Layout(lead(*slowest), caption, [*TIME], sections)
+    layout = TableLayout(lead(*slowest), caption, [*TIME], sections)
     return TableResult(data, layout, pd.concat(times, ignore_index=True))
 
 

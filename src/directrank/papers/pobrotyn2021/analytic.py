@@ -20,7 +20,7 @@ from directrank.papers.shared.findings import MORE, Claimed, Finding, Outcome, c
 from directrank.papers.shared.format import headings, listed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 from directrank.relaxations.neural_sort import sorting_matrix
 
 #: Rounds of Sinkhorn scaling at most, and when it stops (footnote 2).
@@ -262,7 +262,9 @@ def table1(evidence: Evidence) -> TableResult:
         "limit τ → 0" if tau is None else f"τ = {tau:g}" for tau in TABLE1_ROWS.values()
     )
     columns = headings("Place", temperatures, "paper")
-    layout = Layout(_table1_lead(data), caption, columns, [Section("", lines)], _table1_notes(data))
+    layout = TableLayout(
+        _table1_lead(data), caption, columns, [Section("", lines)], _table1_notes(data)
+    )
     return TableResult(data, layout)
 
 

@@ -27,7 +27,7 @@ from directrank.papers.shared.format import headings, minus, number, share, sign
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, over_trials
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
+from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 
@@ -97,7 +97,7 @@ def table_selection(evidence: Evidence) -> TableResult:
     )
     data = pd.DataFrame(entries)
     sections = sections_of(data, SELECTION, "loss")
-    return TableResult(data, Layout(lead(*promises), caption, [*SELECTION], sections))
+    return TableResult(data, TableLayout(lead(*promises), caption, [*SELECTION], sections))
 
 
 def _levels(row: str, vali: np.ndarray, test: np.ndarray) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def table_transpose(evidence: Evidence, pairs: str, rows: str | None) -> TableRe
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
     sections = sections_of(data, TRANSPOSE)
-    return TableResult(data, Layout(_transpose_lead(data), caption, [*TRANSPOSE], sections))
+    return TableResult(data, TableLayout(_transpose_lead(data), caption, [*TRANSPOSE], sections))
 
 
 def _row_differences(evidence: Evidence, experiment: str) -> list[dict[str, Any]]:
@@ -317,7 +317,7 @@ def table_sinkhorn(evidence: Evidence, pairs: str) -> TableResult:
         "an interval that excludes zero" + (f": {'; '.join(parts)}" if parts else "")
     )
     sections = sections_of(data, SINKHORN, "loss")
-    return TableResult(data, Layout(start, caption, [*SINKHORN], sections))
+    return TableResult(data, TableLayout(start, caption, [*SINKHORN], sections))
 
 
 def _rounds(count: int) -> str:
@@ -392,7 +392,7 @@ def table_network(evidence: Evidence) -> TableResult:
         Section("", lines),
         Section("Variance of the means", parts, VARIANCE_COLUMNS),
     ]
-    return TableResult(data, Layout(_network_lead(data), caption, columns, sections))
+    return TableResult(data, TableLayout(_network_lead(data), caption, columns, sections))
 
 
 def _network_lead(data: pd.DataFrame) -> str:

@@ -39,7 +39,7 @@ from directrank.papers.shared.methods import Method, by_method, compared
 from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 from directrank.stats.tests import holm_of_known
 from directrank.system.errors import DataError
 
@@ -278,7 +278,7 @@ def statistics(evidence: Evidence) -> TableResult:
         "every pair is in the CSV file. "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    return TableResult(data, Layout(_pairs_lead(data), caption, MEANS.columns, sections))
+    return TableResult(data, TableLayout(_pairs_lead(data), caption, MEANS.columns, sections))
 
 
 def _pairs(methods: Mapping[str, Method], metric: str) -> pd.DataFrame:

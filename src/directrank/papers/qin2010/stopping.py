@@ -16,7 +16,7 @@ from directrank.papers.shared.format import count, listed, number, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Cells, Layout, sections_of
+from directrank.papers.shared.tables import Cells, TableLayout, sections_of
 from directrank.system.errors import DataError
 
 #: The learner that is Algorithm 1 with its stopping rule.
@@ -230,7 +230,7 @@ def stopping(evidence: Evidence) -> TableResult:
         f"{ending_sentence(first.runs)}{evidence.sources(first.runs, 'test sets')}"
     )
     sections = sections_of(data, STOPPING, "method")
-    return TableResult(data, Layout(_lead(data), caption, [*STOPPING], sections))
+    return TableResult(data, TableLayout(_lead(data), caption, [*STOPPING], sections))
 
 
 def _lead(data: pd.DataFrame) -> str:

@@ -23,7 +23,7 @@ from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import share, signed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 from directrank.relaxations.sigmoid import SigmoidRanking
 
 #: Table 1's steepness and the smallest gap between its scores (eq. 21). The scores themselves are
@@ -129,7 +129,7 @@ def table1(evidence: Evidence) -> TableResult:
         Section("Section 4", bounds, ["Number", "paper", "here", "difference"]),
     ]
     data = data.drop(columns="title")
-    return TableResult(data, Layout(_lead(data), caption, columns, sections))
+    return TableResult(data, TableLayout(_lead(data), caption, columns, sections))
 
 
 def _lead(data: pd.DataFrame) -> str:

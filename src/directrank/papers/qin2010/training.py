@@ -23,7 +23,7 @@ from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Cells, Layout, Section, sections_of
+from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
 from directrank.stats.intervals import mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
@@ -243,7 +243,7 @@ def table5(evidence: Evidence, experiment: str) -> TableResult:
     )
     notes = [] if softrank is None else [_softrank_note(evidence, softrank)]
     names = ["Steepness", *(f"K = {k}" for k in columns)]
-    layout = Layout(_table5_lead(of_end, about), caption, names, sections, notes)
+    layout = TableLayout(_table5_lead(of_end, about), caption, names, sections, notes)
     return TableResult(data, layout)
 
 
@@ -403,7 +403,7 @@ def table6(evidence: Evidence) -> TableResult:
         f"{first.dataset.title} ({first.dataset.kind} data). Edition {evidence.edition}."
     )
     sections = sections_of(measured_times, TABLE6)
-    layout = Layout(_table6_lead(times), caption, [*TABLE6], sections)
+    layout = TableLayout(_table6_lead(times), caption, [*TABLE6], sections)
     return TableResult(pd.DataFrame(rows), layout, measured_times)
 
 

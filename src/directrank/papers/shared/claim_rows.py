@@ -14,11 +14,11 @@ from directrank.system.schema import check, package_schema, read_yaml, suggest
 #: The folder of the papers' packages.
 PAPERS = Path(__file__).parents[1]
 
-Comparison = Mapping[str, Any]
+ComparisonRow = Mapping[str, Any]
 """The keys of ``comparison`` in ``schemas/claims.schema.yaml``, which explains them."""
 
 
-def titles_of(comparison: Comparison) -> dict[str, list[str]]:
+def titles_of(comparison: ComparisonRow) -> dict[str, list[str]]:
     """The experiments of each data set, by the title that the paper gives it.
 
     The title is empty if the claim is about a single data set.
@@ -28,7 +28,7 @@ def titles_of(comparison: Comparison) -> dict[str, list[str]]:
     return {title: [some] if isinstance(some, str) else some for title, some in by_title.items()}
 
 
-def functions_of(comparison: Comparison) -> list[str]:
+def functions_of(comparison: ComparisonRow) -> list[str]:
     """The functions of the paper's package that a comparison names."""
     named = [comparison.get("test"), comparison.get("methods")]
     spare = comparison.get("instead") or {}
@@ -64,7 +64,7 @@ class Claim:
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    compares: Comparison | None = None
+    compares: ComparisonRow | None = None
     function: str = ""
 
     @property
@@ -109,7 +109,7 @@ def read_rows(path: str | Path) -> dict[str, Claim]:
     return claims
 
 
-def _whole(comparison: Comparison, where: str) -> Comparison:
+def _whole(comparison: ComparisonRow, where: str) -> ComparisonRow:
     """A comparison; raises ConfigError if a key is missing, or its pairs name what it lacks."""
     required = {
         "required": ["runs", "empty", "metrics", "unit", "pairs"],

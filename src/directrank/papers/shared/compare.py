@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from directrank.papers.shared.claim_rows import Comparison, titles_of
+from directrank.papers.shared.claim_rows import ComparisonRow, titles_of
 from directrank.papers.shared.evidence import Evidence, has_runs
 from directrank.papers.shared.findings import (
     MORE,
@@ -33,7 +33,7 @@ _KINDS = {"more": MORE, "same": SAME, "not more": NOT_MORE}
 
 
 def compare(
-    paper: str, comparison: Comparison, evidence: Sequence[Evidence | None]
+    paper: str, comparison: ComparisonRow, evidence: Sequence[Evidence | None]
 ) -> Outcome | None:
     """Test a claim that compares methods.
 
@@ -74,7 +74,7 @@ def compare(
 
 
 def _methods(
-    paper: str, comparison: Comparison, evidence: Sequence[Evidence | None]
+    paper: str, comparison: ComparisonRow, evidence: Sequence[Evidence | None]
 ) -> dict[str, Mapping[str, Method]]:
     """The methods that were run on each data set, by its title and by their names."""
     return {
@@ -91,7 +91,7 @@ def _methods(
 
 
 def _methods_in(
-    paper: str, comparison: Comparison, evidence: Evidence, experiments: Sequence[str]
+    paper: str, comparison: ComparisonRow, evidence: Evidence, experiments: Sequence[str]
 ) -> Mapping[str, Method]:
     if comparison.get("methods"):
         return call(paper, comparison["methods"], evidence, *experiments)
@@ -101,7 +101,7 @@ def _methods_in(
 
 
 def _pair(
-    paper: str, comparison: Comparison, pair: Mapping[str, Any], title: str, known: Mapping
+    paper: str, comparison: ComparisonRow, pair: Mapping[str, Any], title: str, known: Mapping
 ) -> tuple[list[Finding], list[str]]:
     """The findings about each of the first methods of ``pair`` and each of the second, in each
     metric, and the pairs that were not run."""
@@ -154,7 +154,7 @@ def _best(methods: Sequence[Method], metric: Any) -> Method:
 
 
 def _tests(
-    paper: str, comparison: Comparison, a: Method, b: Method, metric: Any
+    paper: str, comparison: ComparisonRow, a: Method, b: Method, metric: Any
 ) -> Sequence[Measurement]:
     split = comparison.get("split", "test")
     if "test" in comparison:

@@ -20,7 +20,7 @@ from directrank.papers.shared.evidence import Dataset, Evidence, heading_of
 from directrank.papers.shared.format import count, headings, listed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 
 #: What is prepared of a data set.
 OWN, STANDIN = "the paper's own data", "a generated stand-in"
@@ -75,7 +75,7 @@ def table(
     start = lead(*_prepared(prepared), met(data))
     caption = f"{caption} Edition {evidence.edition}."
     titles = headings("Data set", columns.values(), "paper")
-    return TableResult(data, Layout(start, caption, titles, [Section("", lines)]))
+    return TableResult(data, TableLayout(start, caption, titles, [Section("", lines)]))
 
 
 def _prepared(datasets: Mapping[str, Dataset | None]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from directrank.papers.shared.format import DIGITS, headings, spread
 from directrank.papers.shared.leads import extremes
 from directrank.papers.shared.methods import Method, over_trials
 from directrank.papers.shared.product import TableResult
-from directrank.papers.shared.tables import Layout, Section
+from directrank.papers.shared.tables import Section, TableLayout
 
 Row = dict[str, Any]
 
@@ -211,10 +211,10 @@ class MethodsTable:
         notes: Sequence[str] = (),
     ) -> TableResult:
         """The table of rows ``data``; the rest is as for
-        :class:`directrank.papers.shared.tables.Layout`.
+        :class:`directrank.papers.shared.tables.TableLayout`.
         """
         counts = {column: "Int64" for column in COUNTS if column in self.csv}
-        layout = Layout(start, caption, self.columns, sections, notes)
+        layout = TableLayout(start, caption, self.columns, sections, notes)
         return TableResult(data[list(self.csv)].astype(counts), layout)
 
 

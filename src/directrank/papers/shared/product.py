@@ -95,7 +95,7 @@ class TableResult:
     """
 
     data: pd.DataFrame
-    layout: tables.Layout
+    layout: tables.TableLayout
     times: pd.DataFrame | None = None
 
 
@@ -320,7 +320,7 @@ def _placeholder(item: Product, why: str) -> FigureResult | TableResult:
     data = pd.DataFrame({"left_out": [said]})
     if item.kind == "table":
         rows = [tables.Section("", [["left out", why]])]
-        return TableResult(data, tables.Layout(said, "", ["Table", "Reason"], rows), data)
+        return TableResult(data, tables.TableLayout(said, "", ["Table", "Reason"], rows), data)
     figure, axes = import_module(RENDERING).new_figure(height=0.6)
     axes.axis("off")
     axes.text(0.5, 0.5, said, ha="center", va="center", wrap=True)

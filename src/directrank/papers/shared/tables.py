@@ -72,7 +72,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """A table as a reader sees it.
 
     All text is plain; the only mark-up is ``<sub>…</sub>`` and ``**…**`` (bold).
@@ -121,7 +121,7 @@ def in_front(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
     return data.assign(**columns)[[*columns, *own]]
 
 
-def markdown(layout: Layout, title: str) -> str:
+def markdown(layout: TableLayout, title: str) -> str:
     """``layout`` as a Markdown page with the heading ``title``.
 
     What it says comes first, then the table, then how it is read.
@@ -158,7 +158,7 @@ def markdown_rows(
     return lines
 
 
-def latex(layout: Layout, label: str) -> str:
+def latex(layout: TableLayout, label: str) -> str:
     r"""``layout`` as a LaTeX ``table*`` labelled ``tab:<label>``; it needs the package booktabs."""
     headings = [section.columns or layout.columns for section in layout.sections]
     width = max(len(columns) for columns in headings)

@@ -34,7 +34,7 @@ from directrank.papers.shared.methods import (
 from directrank.papers.shared.methods_table import MethodsTable, Row, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
-from directrank.papers.shared.tables import Layout, Section, in_front
+from directrank.papers.shared.tables import Section, TableLayout, in_front
 from directrank.papers.yu2020.grid import (
     CUTOFFS,
     GRID,
@@ -268,7 +268,7 @@ def table_selection(evidence: Evidence) -> TableResult:
     )
     columns = ["Method", "by validation", "nDCG@5", "by test", "nDCG@5", "as printed", "nDCG@5"]
     columns.append("gain")
-    layout = Layout(_selection_lead(data, test), caption, columns, [Section("", lines)])
+    layout = TableLayout(_selection_lead(data, test), caption, columns, [Section("", lines)])
     return TableResult(data, layout)
 
 
@@ -394,7 +394,7 @@ def table_ablation(evidence: Evidence) -> TableResult:
         f"{groups_sentence(list(cells.values()))}{evidence.sources(runs_of(list(cells.values())))}"
     )
     columns = ["Setting", *metrics, "difference", "p, Holm", "s / epoch"]
-    layout = Layout(_ablation_lead(data, base.name), caption, columns, [Section("", lines)])
+    layout = TableLayout(_ablation_lead(data, base.name), caption, columns, [Section("", lines)])
     return TableResult(data, layout, pd.DataFrame(times))
 
 

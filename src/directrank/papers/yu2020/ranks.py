@@ -39,7 +39,7 @@ from directrank.papers.shared.findings import (
 from directrank.papers.shared.format import count, headings, signed
 from directrank.papers.shared.leads import lead, met
 from directrank.papers.shared.product import FigureResult, TableResult
-from directrank.papers.shared.tables import Cells, Layout, Section, in_front, sections_of
+from directrank.papers.shared.tables import Cells, Section, TableLayout, in_front, sections_of
 from directrank.papers.yu2020.accuracy import TABLE1_ROWS
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
@@ -286,7 +286,7 @@ def table1(evidence: Evidence) -> TableResult:
         f"The values are analytic. Edition {evidence.edition}."
     )
     columns = ["Quantity", *(str(number) for number in range(1, len(places) + 1)), "paper"]
-    return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
+    return TableResult(data, TableLayout(lead(met(data)), caption, columns, [Section("", lines)]))
 
 
 TABLE2: Cells = {
@@ -334,7 +334,7 @@ def table2(evidence: Evidence) -> TableResult:
         "Scores are artificial, as in the paper; nothing is trained. "
         f"Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(lead(met(data)), caption, [*TABLE2], sections))
+    return TableResult(data, TableLayout(lead(met(data)), caption, [*TABLE2], sections))
 
 
 def _about(evidence: Evidence, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -392,7 +392,7 @@ def table3(evidence: Evidence) -> TableResult:
         "Scores are artificial, as in the paper, and nothing is trained. "
         f"Edition {evidence.edition}."
     )
-    return TableResult(data, Layout(lead(met(data)), caption, columns, [Section("", lines)]))
+    return TableResult(data, TableLayout(lead(met(data)), caption, columns, [Section("", lines)]))
 
 
 def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome:

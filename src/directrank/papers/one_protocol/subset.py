@@ -14,8 +14,8 @@ from directrank.papers.shared.evidence import Dataset
 
 
 @dataclass(frozen=True)
-class Part(Comparison):
-    """What a part has in common with the comparison that it is taken from.
+class Subset(Comparison):
+    """What a subset has in common with the comparison that it is taken from.
 
     Attributes:
         every: all methods.
@@ -63,7 +63,7 @@ class Part(Comparison):
 
 
 @dataclass(frozen=True)
-class Trees(Part):
+class Trees(Subset):
     """The ensembles of boosted trees of a comparison."""
 
     @cached_property
