@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ def write_published(
     groups_of: int = 1,
     trials: int = 3,
     margin: float = 0.01,
-    lacks: tuple[str, str] | None = None,
+    lacks: Collection[tuple[str, str]] = (),
     trees: Sequence[str] = ("LambdaMART",),
 ) -> Path:
     """Values of each loss, whose mean is its level with every scorer, and of trees.
@@ -42,7 +42,7 @@ def write_published(
         groups_of: so many queries form a group.
         trials: trainings of each method, whose means are equal.
         margin: the smallest difference of interest.
-        lacks: a loss and a scorer with which it was not run.
+        lacks: losses and the scorers with which they were not run.
         trees: the ensembles.
     """
     rng = np.random.default_rng(7)
@@ -53,7 +53,7 @@ def write_published(
 
     of_query = spread_out(0.1)
     of_losses = [loss for loss in levels if loss not in trees]
-    methods = [(loss, one) for one in SCORERS for loss in of_losses if (loss, one) != lacks]
+    methods = [(loss, one) for one in SCORERS for loss in of_losses if (loss, one) not in lacks]
     methods += [(name, "trees") for name in trees]
     frames = []
     for method, scorer in methods:

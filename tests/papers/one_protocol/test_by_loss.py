@@ -42,11 +42,20 @@ def test_a_losss_value_of_a_query_is_the_mean_over_scorers(tmp_path: Path) -> No
 
 
 def test_a_loss_that_lacks_a_scorer_is_left_out(tmp_path: Path) -> None:
-    path = write_published(tmp_path, "ohsumed", LEVELS, lacks=("ListNet", "context-aware"))
+    path = write_published(tmp_path, "ohsumed", LEVELS, lacks=[("ListNet", "context-aware")])
     assert read_losses(path).labels == ["RankNet", "LambdaRank", "RMSE"]
     alone = write_published(tmp_path, "mq2008", {"RankNet": 0.5})
     with pytest.raises(DataError, match="fewer than two losses"):
         read_losses(alone)
+
+
+def test_a_scorer_that_few_losses_were_run_with_does_not_leave_the_others_out(
+    tmp_path: Path,
+) -> None:
+    few = [(loss, "context-aware") for loss in ("RankNet", "LambdaRank", "ListNet")]
+    losses = read_losses(write_published(tmp_path, "msrd", LEVELS, lacks=few))
+    assert losses.labels == list(LEVELS)
+    assert losses.scorers == ["linear", "network"]
 
 
 def test_what_is_said_of_a_loss_is_the_decision_of_each_pair(tmp_path: Path) -> None:

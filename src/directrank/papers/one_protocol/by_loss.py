@@ -34,12 +34,12 @@ from directrank.system.errors import DataError
 
 @dataclass(frozen=True)
 class Losses(Subset):
-    """The losses that were run with every scorer on one collection; trees are left out."""
+    """The losses that were run with each of :attr:`scorers` on one collection, without trees."""
 
     @cached_property
     def names(self) -> pd.DataFrame:
         """A row per loss; the column ``scorer`` names all of them."""
-        scorers = ", ".join(self._scorers)
+        scorers = ", ".join(self.scorers)
         return pd.DataFrame({"method": list(self._places), "scorer": scorers})
 
     @cached_property
@@ -48,7 +48,7 @@ class Losses(Subset):
         return list(self._places)
 
     def measured(self, metric: str) -> Sequence[np.ndarray]:
-        """See :meth:`Comparison.measured`; a training is one of every scorer."""
+        """See :meth:`Comparison.measured`; a training is one of each scorer."""
         of_methods = self.every.trainings(metric)
         return [
             np.mean([of_methods[place][:fewest] for place in places], axis=0)
@@ -79,29 +79,32 @@ class Losses(Subset):
         return said
 
     @cached_property
-    def _scorers(self) -> list[str]:
-        known = set(self.every.names["scorer"])
-        return [SCORERS[scorer] for scorer in NEURAL if SCORERS[scorer] in known]
+    def scorers(self) -> list[str]:
+        """The scorers, without those that fewer than half as many losses were run with as with
+        another, which would leave only these losses."""
+        counts = self.every.names.groupby("scorer").size()
+        run = {SCORERS[scorer]: counts.get(SCORERS[scorer], 0) for scorer in NEURAL}
+        return [scorer for scorer, losses in run.items() if 2 * losses >= max(1, *run.values())]
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
         """Loss → the positions of its methods."""
         names = self.every.names
-        neural = names[names["scorer"].isin(self._scorers)]
+        neural = names[names["scorer"].isin(self.scorers)]
         places = {str(name): list(own.index) for name, own in neural.groupby("method", sort=False)}
-        return {name: own for name, own in places.items() if len(own) == len(self._scorers)}
+        return {name: own for name, own in places.items() if len(own) == len(self.scorers)}
 
 
 def read_losses(path: str | Path) -> Losses:
     """The losses of a file of published values.
 
     Raises:
-        DataError: fewer than two losses were run with every scorer.
+        DataError: fewer than two losses were run with the same scorers.
     """
     losses = Losses(read(path))
     if len(losses.labels) < 2:
         raise DataError(
-            "fewer than two losses were run with every scorer",
+            "fewer than two losses were run with the same scorers",
             "name a file of the comparison under one protocol",
             file=Path(path),
         )

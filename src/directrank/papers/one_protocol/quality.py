@@ -177,9 +177,12 @@ def _losses(study: Comparison) -> str:
     """The losses over all scorers that each of them was run with."""
     losses = Losses(study)
     if len(losses.labels) < 2:
-        return "**Which loss, whatever the scorer?** Too few losses were run with every scorer."
-    scorers = [scorer for scorer in NEURAL if study.of(scorer)]
-    over = f"Averaged over {len(scorers)} scorers" if len(scorers) > 1 else "With one scorer"
+        return "**Which loss, whatever the scorer?** Too few losses were run with the same scorers."
+    over = f"Averaged over {len(losses.scorers)} scorers"
+    if len(losses.scorers) < len([scorer for scorer in NEURAL if study.of(scorer)]):
+        over += f", which most losses were run with ({listed(losses.scorers)})"
+    if len(losses.scorers) == 1:
+        over = "With one scorer"
     verdicts, best = losses.verdicts, losses.may_be_best
     order = np.argsort(-losses.means.to_numpy(), kind="stable")
     ranked = ranked_pairs(verdicts)
