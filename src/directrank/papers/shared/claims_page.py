@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value
 from directrank.papers.shared.tables import markdown_rows
@@ -20,6 +21,7 @@ from directrank.papers.shared.verdicts import (
     VERDICTS,
     tally,
 )
+from directrank.stats.estimates import TIE
 from directrank.system.io import write_text
 from directrank.system.marked import write_part
 
@@ -35,19 +37,21 @@ def markdown(claims: pd.DataFrame) -> str:
     """
     overall = claims[claims["comparison"] == OVERALL]
     lines = ["# The papers' claims", "", *in_short(claims), *_how_to_read()]
-    columns = ["claim", "statement", "verdict here", "the printed numbers"]
+    columns = ["claim", "in words", "verdict here", "the printed numbers"]
     for paper in dict.fromkeys(overall["paper"]):
         own = overall[overall["paper"] == paper]
         rows = [
-            [row.claim, row.statement, in_cell(row), _text(row.printed_numbers)]
+            [_link(row), _name(row), in_cell(row), _text(row.printed_numbers)]
             for row in own.sort_values("verdict", key=_place, kind="stable").itertuples()
         ]
         lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
     lines += ["## The comparisons behind the verdicts", ""]
     for row in overall[overall["verdict"] != UNMEASURED].itertuples():
         part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != OVERALL)]
-        lines += [f"### {row.claim}: {row.statement}", ""]
-        lines += [f"{in_cell(row)} ({row.paper}, {row.where}). {_text(row.remark)}".rstrip(), ""]
+        # The heading is the code alone, so that a link to the claim is short and stays.
+        lines += [f"### {row.claim}", "", f"{_name(row)}.", ""]
+        lines += [f"The statement: {row.statement} ({row.paper}, {row.where}).", ""]
+        lines += [f"{in_cell(row)}. {_text(row.remark)}".rstrip(), ""]
         lines += [*_details(part), ""]
     absent = overall[overall["verdict"] == UNMEASURED]
     if len(absent):
@@ -56,6 +60,18 @@ def markdown(claims: pd.DataFrame) -> str:
             text = f"- {row.claim} ({row.paper}, {row.where}): {row.statement}. {_text(row.remark)}"
             lines.append(text.rstrip())
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _name(row: Any) -> str:
+    """A claim in a few words, or else its statement."""
+    known = claims_of(row.paper).get(row.claim)
+    return known.name if known and known.name else str(row.statement)
+
+
+def _link(row: Any) -> str:
+    """The code of a claim, with a link to what is behind its verdict."""
+    known = row.verdict != UNMEASURED
+    return f"[{row.claim}](#{row.claim.lower()})" if known else str(row.claim)
 
 
 def write_page(claims: pd.DataFrame, path: str | Path) -> None:
@@ -155,7 +171,7 @@ def _details(part: pd.DataFrame) -> list[str]:
                 row.comparison,
                 row.dataset,
                 row.claimed,
-                minus(f"{row.effect:+.4g} {_text(row.unit)}".strip()),
+                minus(f"{_rounded(row.effect):+.4g} {_text(row.unit)}".strip()),
                 "" if math.isnan(row.low) else minus(f"{row.low:.4g} to {row.high:.4g}"),
                 p_value(row.p_range if of_range else row.p_value),
                 p_value(row.p_range_holm if of_range else row.p_holm),
@@ -166,6 +182,11 @@ def _details(part: pd.DataFrame) -> list[str]:
     how = dict.fromkeys(zip(part["sample"], part["test"], strict=True))
     note = " ".join(f"{sample}: {test}." for sample, test in how)
     return [*markdown_rows(columns, rows, left=3), "", note]
+
+
+def _rounded(effect: float) -> float:
+    """The effect, or 0 if it is a rounding error."""
+    return 0.0 if abs(effect) < TIE else effect
 
 
 def _text(value: Any) -> str:
