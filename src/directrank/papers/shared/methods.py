@@ -267,7 +267,7 @@ def how_tested(methods: Sequence[Method]) -> str:
     if all(method.repeated for method in methods):
         once = ""
     elif len(methods[0].runs) < 3:
-        once = ", not of methods that were trained once"
+        once = ", which methods that were trained once lack"
     else:
         once = ", over the folds if a method was trained once on each"
     return f"t test for other queries and other trainings{once}"
