@@ -87,3 +87,4 @@ def test_lead_counts_printed_numbers_that_are_met() -> None:
 
 def test_lead_leaves_out_what_has_nothing_to_say() -> None:
     assert leads.lead("on A x is ahead", "", "none differ") == "On A x is ahead. None differ."
+    assert leads.lead("nDCG-type3 is ahead") == "nDCG-type3 is ahead."

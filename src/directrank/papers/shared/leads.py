@@ -66,7 +66,13 @@ def met(data: pd.DataFrame) -> str:
 
 def lead(*parts: str) -> str:
     """Parts that say something, as sentences."""
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+    return " ".join(f"{_capitalised(part)}." for part in parts if part)
+
+
+def _capitalised(sentence: str) -> str:
+    """With a capital, unless it begins with a name such as nDCG."""
+    is_name = any(letter.isupper() for letter in sentence.split(" ")[0][1:])
+    return sentence if is_name else sentence[:1].upper() + sentence[1:]
 
 
 def training_sentence(runs: Sequence[PlannedRun]) -> str:
