@@ -36,6 +36,8 @@ CASES = [
     (({"name": "precision", "k": 5}, {"name": "neural_sort", "iterations": 0}), {}),
     ("ranknet", {}),
     ("ranknet", {"k": 5, "sigma": 0.7, "pair_reduction": "mean"}),
+    ("pairwise_hinge", {}),
+    ("pairwise_hinge", {"margin": 0.3}),
     ("lambdarank", {}),
     ("lambdarank", {"k": 5, "sigma": 2.3, "gain": "burges2006"}),
     ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),

@@ -49,6 +49,8 @@ CASES = [
     ("approx_precision", {"k": 4, "beta": 3.0}),
     ("ranknet", {}),
     ("ranknet", {"k": 7, "sigma": 3.0, "pair_reduction": "mean"}),
+    ("pairwise_hinge", {}),
+    ("pairwise_hinge", {"margin": 0.3}),
     ("lambdarank", {}),
     ("lambdarank", {"k": 5, "sigma": 2.0}),
     ("lambdarank", {"k": 5, "cutoff": "either", "gain": "linear"}),

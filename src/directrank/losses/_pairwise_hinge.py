@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
 from directrank.lists.inputs import checked
 from directrank.lists.pairs import both, differences
+from directrank.losses._needs import needs
 
 
 @ranking_loss
+@needs(flat=True)
+@accelerated
 def pairwise_hinge(
     scores: Tensor,
     labels: Tensor,

@@ -11,6 +11,7 @@ from torch.nn.functional import logsigmoid
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import GAIN, gains, ratio
 from directrank.lists.inputs import checked
+from directrank.relaxations.real_valued import soft_counts
 
 
 @ranking_loss
@@ -50,6 +51,10 @@ def psl(
     scores, labels, mask = checked(scores, labels, mask)
     weights = gains(labels, gain)
     share = ratio(weights, weights.sum(1, keepdim=True))
+    if tau == 1.0:
+        # The sum over j is 2 r_i - 1, so that no pair is kept in memory.
+        costs = torch.log1p(2 * soft_counts(2 * scores, weights != 0, mask))
+        return (share * costs).sum(1)
     lead = scores.unsqueeze(1) - scores.unsqueeze(2)
     # log(1 + tanh(x)), which does not vanish where tanh rounds to -1.
     logits = (math.log(2) + logsigmoid(2 * lead)) / tau

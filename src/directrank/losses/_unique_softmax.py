@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import GAIN, gains
 from directrank.lists.inputs import checked
-from directrank.lists.pairs import differences, itself
 
 
 @ranking_loss
@@ -43,12 +43,14 @@ def unique_softmax(
     tensor([3.2847, 0.4076])
     """
     scores, labels, mask = checked(scores, labels, mask)
-    rivals = (differences(labels) > 0) | itself(scores.shape[1], scores.device)
-    logits = scores.unsqueeze(1).masked_fill(
-        ~(rivals & mask.unsqueeze(1)), torch.finfo(scores.dtype).min
-    )
-    costs = logits.logsumexp(2) - scores
     weights = gains(labels, gain)
     if document_weights is not None:
         weights = weights * document_weights
-    return (weights * costs).masked_fill(~mask, 0.0).sum(1)
+    # By rising label, those that are no documents last: the rivals of a document are the first
+    # ones, whose sum of exponentials is a cumulative one.
+    rising, order = labels.masked_fill(~mask, torch.inf).sort(1)
+    rivals = torch.searchsorted(rising, rising)
+    own = scores.gather(1, order)
+    sums = own.logcumsumexp(1).gather(1, (rivals - 1).clamp_min(0))
+    costs = softplus(sums - own, threshold=40).masked_fill(rivals == 0, 0.0)
+    return (weights.gather(1, order) * costs).masked_fill(~mask.gather(1, order), 0.0).sum(1)
