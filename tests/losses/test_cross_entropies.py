@@ -133,3 +133,13 @@ def test_without_levels_ordinal_regression_says_what_it_needs():
     scores = torch.zeros(1, 2)
     with pytest.raises(ArgumentError, match="number of levels"):
         losses.ordinal(scores, scores, levels=None)
+
+
+@pytest.mark.parametrize("name", ["pairwise_hinge", "unique_softmax", "psl"])
+def test_memory_does_not_grow_with_pairs(name):
+    B, L = 8, 1200
+    scores, labels, mask = random_lists(B, L, dtype=torch.float32)
+    scores.requires_grad_()
+    with torch.profiler.profile(profile_memory=True) as profile:
+        losses.get(name)(scores, labels, mask).sum().backward()
+    assert max(event.cpu_memory_usage for event in profile.events()) < 50 * 4 * B * L

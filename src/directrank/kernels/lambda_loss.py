@@ -26,6 +26,8 @@ from directrank.lists.sorting import descending_order
 
 LN2 = math.log(2.0)
 
+SCHEMES = ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp", "ndcg_loss2_at_k")
+
 
 def lambda_loss(
     scores: Tensor,
@@ -39,7 +41,7 @@ def lambda_loss(
     gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambda_loss`."""
-    if scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp"):
+    if scheme not in SCHEMES:
         return NotImplemented
     batch = Batch(scores, labels, mask)
     mask = torch.ones_like(batch.scores, dtype=torch.bool) if mask is None else mask
@@ -53,9 +55,10 @@ def lambda_loss(
         *(batch.flat(values) for values in (batch.scores, gains(batch.labels, gain))),
         batch.places(order),
         float(sigma),
-        L if k is None else k,
+        L if k is None or scheme == "ndcg_loss2_at_k" else k,
+        L if k is None or scheme != "ndcg_loss2_at_k" else k,
         scheme == "ndcg_loss1",
-        float(scheme != "ndcg_loss2"),
+        float(scheme in ("ndcg_loss1", "ndcg_loss2pp")),
         float(mu) if scheme == "ndcg_loss2pp" else 1.0,
         discounts.astype(gradient.dtype),
         discount_sums("log2", L, k),
@@ -76,6 +79,7 @@ def _lambda_loss(
     order,
     sigma,
     cut,
+    near,
     by_document,
     rho,
     mu,
@@ -88,14 +92,19 @@ def _lambda_loss(
 
     ``order [N]`` counts from each list's first document. ``by_document`` selects NDCG-Loss1;
     otherwise the weight of a pair is ``rho`` times the change of NDCG by a swap plus ``mu`` times
-    δ. ``discounts [L + 1]`` are those of the ranks, and ``cumulative [L + 1]`` their sums up to the
-    cut-off of NDCG.
+    δ, which is divided by one minus the discount of the rank behind if that is beyond ``near``.
+    Documents beyond rank ``cut`` are left out. ``discounts [L + 1]`` are those of the ranks, and
+    ``cumulative [L + 1]`` their sums up to the cut-off of NDCG.
     """
     L = lengths[begin:end].max()
     room = np.empty((7, room_for(L)), scores.dtype)
     mantissa, power, scaled, push, gain, discount, delta = (
         room[0], room[1], room[2], room[3], room[4], room[5], room[6],
     )  # fmt: skip
+    more = np.ones((2, room_for(L)), scores.dtype)
+    beyond, far = more[0], more[1]
+    for r in range(near, L):
+        beyond[r] = 1 / (1 - discounts[r]) if r > 0 else 1
     # δ of documents that are one or more ranks apart.
     delta[:] = 0
     for r in range(L):
@@ -132,15 +141,27 @@ def _lambda_loss(
         else:
             gain[n:] = least  # documents that fill the list up push no document in front
             discount[n:] = 0
+            far[:] = delta
             for i in range(n - 1):
+                if near < n:
+                    _farther(delta, beyond, i + 1, n, far)
                 cost, force = _of_swaps(
-                    mantissa, power, scaled, gain, discount, delta, rho, i, n, push
+                    mantissa, power, scaled, gain, discount, far, rho, i, n, push
                 )
                 total += cost
                 push[i] -= force
         value[b] = total / LN2
         for i in range(n):
             gradient[first + place[i]] = sigma / LN2 * push[i]
+
+
+@inlined
+def _farther(delta, beyond, first, n, far):
+    """``far``: δ of a document and those from ``first`` on, times what ranks beyond the cut-off
+    make of it."""
+    for j in range(n - first):
+        far[j] = delta[j] * beyond[first + j]
+    far[n - first : whole_vectors(n - first)] = 0
 
 
 @inlined

@@ -76,7 +76,7 @@ def lambda_loss(
     gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambda_loss`."""
-    if scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp"):
+    if scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp", "ndcg_loss2_at_k"):
         return NotImplemented
     lists = DeviceLists(scores, labels, mask)
     values, ranks, best = _ranked(lists, gain, k)
@@ -166,7 +166,7 @@ def _costs(
         rank_j = j
         if ranks is not None:
             rank_j = tl.load(ranks + begin + j, mask=other, other=1)
-        if k is not None:
+        if k is not None and WEIGHT != "ndcg_loss2_at_k":
             both &= ((rank <= k) | (rank_j <= k)) if EITHER else ((rank <= k) & (rank_j <= k))
         lead = slope * (s - s_j)
         e = tl.exp(-tl.abs(lead))
@@ -188,8 +188,12 @@ def _costs(
                 else:
                     steps = tl.maximum(tl.abs(rank - rank_j), 1).to(dtype)
                     delta = discount(steps, False) - discount(steps + 1.0, False)
-                    if WEIGHT == "ndcg_loss2":
+                    if WEIGHT == "ndcg_loss2" or WEIGHT == "ndcg_loss2_at_k":
                         weight *= delta
+                        if WEIGHT == "ndcg_loss2_at_k" and k is not None:
+                            last = tl.maximum(rank, rank_j)
+                            beyond = 1.0 - discount(tl.maximum(last, 2).to(dtype), False)
+                            weight = tl.where(last > k, weight / beyond, weight)
                     else:
                         weight *= apart + delta_weight * delta
             ahead = tl.where(both & (g > g_j), weight, 0.0)
