@@ -46,7 +46,8 @@ def test_planning_the_demo_imports_no_pytorch():
         "from studies import study_of, workflow_of\n"
         "study = study_of('demo')\n"
         "workflow = workflow_of(study)\n"
-        "workflow.batch_texts()\n"
+        "from types import SimpleNamespace\n"
+        "for batch in workflow.batches: workflow.batch_texts(SimpleNamespace(batch=batch))\n"
         "for part in workflow.parts.values(): workflow.part_code(part)\n"
         "print('torch' in sys.modules, 'lightgbm' in sys.modules, len(study.runs))"
     )

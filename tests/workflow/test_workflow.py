@@ -70,7 +70,9 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in output_of(process)
 
 
-def test_a_finished_folder_that_is_moved_with_its_clone_has_nothing_to_do(finished, tmp_path):
+def test_a_finished_folder_that_is_moved_with_its_clone_has_to_do_what_changes_there(
+    finished, tmp_path
+):
     clone, folder = tmp_path / "clone", tmp_path / "elsewhere"
     unneeded = shutil.ignore_patterns("__pycache__", "raw", "prepared")
     for part in ("src", "workflow", "config", "data", "paper_tables/published"):
@@ -85,6 +87,10 @@ def test_a_finished_folder_that_is_moved_with_its_clone_has_nothing_to_do(finish
     jobs = planned(snakemake(folder, "-n", forked=False, root=clone))
     assert jobs["products_bruch2019"] == 1
     assert "fit" not in jobs
+    kernel = clone / "src/directrank/kernels/listmle.py"
+    kernel.write_text(f"{kernel.read_text()}# changed\n")
+    jobs = planned(snakemake(folder, "-n", forked=False, root=clone))
+    assert jobs["batch"] == jobs["fit"] == 1  # at once, and not the batch without ListMLE
 
 
 def test_another_number_of_cores_and_another_folder_give_a_run_the_same_bytes(finished, made_again):

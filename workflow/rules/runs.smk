@@ -1,8 +1,13 @@
-rule batches:
+# One job for each plan, which is made again if its own runs, or their code, have changed. If one job
+# wrote all of them, Snakemake would take for granted that whatever reads one of them will run, and look
+# at nothing else that has changed.
+rule batch:
     output:
-        STUDY.batch_plans(),
+        f"{RESULTS}/batches/plan/{{batch}}.json",
     log:
-        f"logs/{EDITION}/batches.log",
+        f"logs/{EDITION}/batches/{{batch}}.plan.log",
+    wildcard_constraints:
+        batch="[^/]+",
     localrule: True
     conda:
         "../../envs/study.yaml"
@@ -10,9 +15,9 @@ rule batches:
         mem_mb=200,
         runtime=5,
     params:
-        texts=lambda wildcards: STUDY.batch_texts(),
+        texts=STUDY.batch_texts,
     message:
-        "Dividing the runs into batches"
+        "Listing the runs of {wildcards.batch}"
     script:
         "../scripts/write_texts.py"
 
@@ -24,8 +29,7 @@ for _rule, (_batches, _priority) in STUDY.fit_rules().items():
         name:
             _rule
         input:
-            # Which batches are stale follows from their parameters: all plans are written together.
-            plans=ancient(f"{RESULTS}/batches/plan/{{batch}}.json"),
+            plans=f"{RESULTS}/batches/plan/{{batch}}.json",
             data=STUDY.batch_data,
         output:
             **STUDY.batch_outputs(directory),

@@ -258,13 +258,9 @@ class Workflow:
             raise ConfigError(f"edition '{self.edition}' has no batch '{wildcards.batch}'")
         return self.batches[wildcards.batch]
 
-    def batch_plans(self) -> list[str]:
-        """The files that say what each batch trains."""
-        return [f"{self.results}/batches/plan/{name}.json" for name in self.batches]
-
-    def batch_texts(self) -> list[str]:
-        """The contents of :meth:`batch_plans`."""
-        return [plan_text(map(self._planned, item.runs)) for item in self.batches.values()]
+    def batch_texts(self, wildcards: Any) -> list[str]:
+        """What says which runs a batch trains: the contents of its only file."""
+        return [plan_text(map(self._planned, self.batch(wildcards).runs))]
 
     def batch_outputs(self, directory: Callable[[str], Any]) -> dict[str, Any]:
         """The outputs of a batch: its record or, without shared files, all those of its run.
