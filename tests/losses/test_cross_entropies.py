@@ -135,7 +135,7 @@ def test_without_levels_ordinal_regression_says_what_it_needs():
         losses.ordinal(scores, scores, levels=None)
 
 
-@pytest.mark.parametrize("name", ["pairwise_hinge", "unique_softmax", "psl"])
+@pytest.mark.parametrize("name", ["pairwise_hinge", "unique_softmax", "psl", "soft_sort_ndcg"])
 def test_memory_does_not_grow_with_pairs(name):
     B, L = 8, 1200
     scores, labels, mask = random_lists(B, L, dtype=torch.float32)

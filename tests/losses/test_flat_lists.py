@@ -51,7 +51,7 @@ DRAWS = [
 PADDED = [
     "wassrank", "lambda_family", "approx_ap", "approx_precision", "poly1", "unique_softmax",
     "softmax_cross_entropy",
-    "adr_mse", "sl_at_k", "psl", "soft_sort_ndcg", "sinkhorn_ndcg",
+    "adr_mse", "sl_at_k", "psl", "sinkhorn_ndcg",
     "diff_sort_ndcg",
     *(name for name in LOSSES if name.startswith("twin")),
 ]  # fmt: skip

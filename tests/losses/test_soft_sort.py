@@ -105,3 +105,17 @@ def test_the_first_rows_of_softsort_are_those_of_the_whole_matrix():
     scores, _, mask = random_lists(6, 9, seed=7)
     shown = scores.masked_fill(~mask, 0.0)
     torch.testing.assert_close(top_rows(shown, mask, 4), top_rows(shown, mask, None)[:, :4])
+
+
+def test_documents_with_equal_scores_do_not_push_each_other_apart(monkeypatch):
+    """The kernel's passes over the sorted list take no side, as the formula does."""
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randint(0, 4, (30, 12), generator=generator).double()
+    labels = torch.randint(0, 3, (30, 12), generator=generator).double()
+    mask = torch.arange(12) < torch.randint(1, 13, (30, 1), generator=generator)
+    for options in ({}, {"k": 3, "tau": 0.4}):
+        found = value_and_gradient(losses.soft_sort_ndcg, scores, labels, mask, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr("directrank.kernels.dispatch.KERNELS", {})
+            expected = value_and_gradient(losses.soft_sort_ndcg, scores, labels, mask, **options)
+        torch.testing.assert_close(found, expected)

@@ -59,6 +59,7 @@ _CPU: dict[Key, str] = {
             ("_ndcg:ndcg_of", "rank_binomial:rank_binomial"): "kernels.softrank:ndcg",
             ("_ndcg:ndcg_of", "sigmoid:sigmoid"): "kernels.sigmoid:ndcg",
             ("_ndcg:ndcg_of", "smooth_i:smooth_i"): "kernels.smooth_i:ndcg",
+            ("_ndcg:ndcg_of", "soft_sort:soft_sort"): "kernels.soft_sort:ndcg",
             ("_ndcg:ndcg_of", "twin:twin"): "kernels.twin:ndcg",
             ("_precision:precision_of", "twin:twin"): "kernels.twin:precision",
         }
