@@ -759,7 +759,7 @@ def blackbox_ndcg(
 
 
 @ranking_loss
-@needs(per_list=("tau",), flat=True)
+@needs(per_list=("tau",))
 def soft_sort_ndcg(
     scores: Tensor,
     labels: Tensor,
