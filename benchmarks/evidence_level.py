@@ -104,8 +104,10 @@ def found(
     if len(values[0]) > 1:
         p_values = Crossed(values, groups, folds).differences(*places)["p_value"].to_numpy()
     else:
-        gaps = [(values[a], values[b]) for a, b in zip(*places, strict=True)]
-        tests = [difference_between_folds(a, b, groups, folds) for a, b in gaps]
+        tests = [
+            difference_between_folds(values[a], values[b], groups, folds)
+            for a, b in zip(*places, strict=True)
+        ]
         p_values = np.array([test.p_differs() for test in tests])
     gaps = values[0].mean(axis=0) - values[1].mean(axis=0)
     independent = len(np.unique(groups)) == len(groups)

@@ -26,8 +26,6 @@ from directrank.lists.sorting import descending_order
 
 LN2 = math.log(2.0)
 
-SCHEMES = ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp", "ndcg_loss2_at_k")
-
 
 def lambda_loss(
     scores: Tensor,
@@ -41,7 +39,8 @@ def lambda_loss(
     gain: str,
 ) -> Tensor:
     """See :func:`directrank.losses.lambda_loss`."""
-    if scheme not in SCHEMES:
+    at_cutoff = scheme == "ndcg_loss2_at_k"
+    if not at_cutoff and scheme not in ("ndcg_loss1", "ndcg_loss2", "ndcg_loss2pp"):
         return NotImplemented
     batch = Batch(scores, labels, mask)
     mask = torch.ones_like(batch.scores, dtype=torch.bool) if mask is None else mask
@@ -55,8 +54,8 @@ def lambda_loss(
         *(batch.flat(values) for values in (batch.scores, gains(batch.labels, gain))),
         batch.places(order),
         float(sigma),
-        L if k is None or scheme == "ndcg_loss2_at_k" else k,
-        L if k is None or scheme != "ndcg_loss2_at_k" else k,
+        L if k is None or at_cutoff else k,
+        L if k is None or not at_cutoff else k,
         scheme == "ndcg_loss1",
         float(scheme in ("ndcg_loss1", "ndcg_loss2pp")),
         float(mu) if scheme == "ndcg_loss2pp" else 1.0,

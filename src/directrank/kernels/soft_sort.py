@@ -73,10 +73,11 @@ def _ndcg(begin, end, starts, lengths, scores, gains, order, discounts, tau, val
         for p in range(n):
             of_sums[p] = 0
             if p < len(discounts):
-                of_sums[p] = discounts[p] / (ones_ahead[p] + ones_behind[p] - 1)
+                ones = ones_ahead[p] + ones_behind[p] - 1
+                of_sums[p] = discounts[p] / ones
                 values[p] = of_sums[p] * (ahead[p] + behind[p] - g[place[p]])
                 value[b] += values[p]
-                values[p] /= ones_ahead[p] + ones_behind[p] - 1
+                values[p] /= ones
             else:
                 values[p] = 0
         from_sums, from_ones = 0.0, 0.0

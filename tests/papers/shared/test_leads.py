@@ -88,3 +88,9 @@ def test_lead_counts_printed_numbers_that_are_met() -> None:
 def test_lead_leaves_out_what_has_nothing_to_say() -> None:
     assert leads.lead("on A x is ahead", "", "none differ") == "On A x is ahead. None differ."
     assert leads.lead("nDCG-type3 is ahead") == "nDCG-type3 is ahead."
+
+
+def test_only_differences_that_were_tested_are_counted() -> None:
+    p_values = pd.Series([0.001, 0.2, float("nan")])
+    assert leads.significant_share(p_values, 0.05, "others differ") == "1 of the 2 others differ"
+    assert leads.significant_share(p_values[2:], 0.05, "others differ") == ""

@@ -33,8 +33,8 @@ from directrank.papers.qin2010.stopping import ending_sentence, how_trained
 from directrank.papers.shared import datasets
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, LOST, difference, of_other_data
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.format import listed, p_value, share
-from directrank.papers.shared.leads import lead, near_print
+from directrank.papers.shared.format import listed, p_value
+from directrank.papers.shared.leads import lead, near_print, significant_share
 from directrank.papers.shared.methods import Method, by_method, compared
 from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
@@ -83,11 +83,9 @@ def table4(evidence: Evidence) -> TableResult:
 def _table4_lead(data: pd.DataFrame) -> str:
     """Which method is ahead in NDCG@n, how many differ from the paper's own, and the distance."""
     letor = data[(data["discount"] == "letor") & (data["status"] == "run")]
-    tested = letor["p_holm"].dropna()
-    sure = int((tested < SIGNIFICANT).sum())
     return lead(
         TABLE4.extremes(letor, "NDCG@n"),
-        f"{share(sure, len(tested))} differences from {OWN} are significant" if len(tested) else "",
+        significant_share(letor["p_holm"], SIGNIFICANT, f"differences from {OWN} are significant"),
         near_print(letor),
     )
 
@@ -312,11 +310,8 @@ def _pair_lines(frame: pd.DataFrame) -> list[list[str]]:
 
 def _pairs_lead(data: pd.DataFrame) -> str:
     """How many pairs of all metrics differ."""
-    tested = data["p_holm"].dropna()
-    if tested.empty:
-        return ""
-    sure = share(int((tested < SIGNIFICANT).sum()), len(tested))
-    return lead(f"{sure} differences in {listed([*COMPARED])} are significant")
+    what = f"differences in {listed([*COMPARED])} are significant"
+    return lead(significant_share(data["p_holm"], SIGNIFICANT, what))
 
 
 BEYOND = MethodsTable(
@@ -350,11 +345,8 @@ def beyond(evidence: Evidence) -> TableResult:
         f"linear {OWN} of the paper ({significant(methods)}). "
         f"{how_trained(methods)}{evidence.sources(first.runs, 'test sets')}"
     )
-    tested = letor["p_holm"].dropna()
-    sure = int((tested < SIGNIFICANT).sum())
-    start = lead(
-        f"{share(sure, len(tested))} differences of later methods from {OWN} are significant"
-    )
+    what = f"differences of later methods from {OWN} are significant"
+    start = lead(significant_share(letor["p_holm"], SIGNIFICANT, what))
     return BEYOND.result(data, start, caption, [BEYOND.section(letor)])
 
 

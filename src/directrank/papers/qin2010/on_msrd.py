@@ -15,8 +15,8 @@ from directrank.papers.qin2010.comparisons import (
 )
 from directrank.papers.qin2010.stopping import how_trained
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import share, spread
-from directrank.papers.shared.leads import lead
+from directrank.papers.shared.format import spread
+from directrank.papers.shared.leads import lead, significant_share
 from directrank.papers.shared.methods import interval_of_means
 from directrank.papers.shared.methods_table import MethodsTable
 from directrank.papers.shared.product import TableResult
@@ -48,12 +48,7 @@ def table_msrd(evidence: Evidence) -> TableResult:
         f"marks methods that differ from {OWN} ({significant(methods)}). "
         f"{how_trained(methods)}{evidence.sources(every, 'test sets')}"
     )
-    tested = data.loc[data["metric"] == "NDCG@10", "p_holm"].dropna()
-    start = lead(
-        ON_MSRD.extremes(data, "NDCG@10"),
-        f"{share(int((tested < SIGNIFICANT).sum()), len(tested))} differences from {OWN} in "
-        "NDCG@10 are significant"
-        if len(tested)
-        else "",
-    )
+    at_ten = data.loc[data["metric"] == "NDCG@10", "p_holm"]
+    what = f"differences from {OWN} in NDCG@10 are significant"
+    start = lead(ON_MSRD.extremes(data, "NDCG@10"), significant_share(at_ten, SIGNIFICANT, what))
     return ON_MSRD.result(data, start, caption, [ON_MSRD.section(data)])

@@ -69,6 +69,22 @@ def lead(*parts: str) -> str:
     return " ".join(f"{_capitalised(part)}." for part in parts if part)
 
 
+def significant_share(p_values: pd.Series, level: float, of: str) -> str:
+    """How many differences are significant, as in ``2 of the 4 differences are significant``.
+
+    Args:
+        p_values: corrected; those that are NaN were not tested.
+        level: a difference is significant below it.
+        of: what stands between the number and the end of the sentence: what differs, and the verb.
+
+    Returns:
+        Empty if nothing was tested.
+    """
+    tested = p_values.dropna()
+    sure = share(int((tested < level).sum()), len(tested)) if len(tested) else ""
+    return f"{sure} {of}" if sure else ""
+
+
 def _capitalised(sentence: str) -> str:
     """With a capital, unless it begins with a name such as nDCG."""
     is_name = any(letter.isupper() for letter in sentence.split(" ")[0][1:])

@@ -18,7 +18,7 @@ from scipy import stats
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, UNPRINTED, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun
 from directrank.papers.shared.format import number, p_value, share, signed, spread
-from directrank.papers.shared.leads import lead, near_print, training_sentence
+from directrank.papers.shared.leads import lead, near_print, significant_share, training_sentence
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -172,9 +172,8 @@ def _best_method(data: pd.DataFrame, number: int) -> str:
 def _ahead(table: MethodsTable, data: pd.DataFrame) -> str:
     """The best method in nDCG@10, and how many others it is significantly ahead of."""
     rows = data[(data["metric"] == "nDCG@10") & data["mean"].notna()]
-    tested = rows["p_holm"].dropna()
-    told = f"{share(int((tested < DIFFERS).sum()), len(tested))} others differ from it"
-    return table.extremes(rows, "nDCG@10") + (f"; {told} significantly" if len(tested) else "")
+    told = significant_share(rows["p_holm"], DIFFERS, "others differ from it significantly")
+    return "; ".join(filter(None, (table.extremes(rows, "nDCG@10"), told)))
 
 
 def _tests_sentence(cells: Sequence[Method]) -> str:
@@ -403,11 +402,10 @@ def _ablation_lead(data: pd.DataFrame, base: str) -> str:
     others = data[(data["metric"] == "nDCG@5") & (data["setting"] != base)]
     if others.empty:
         return f"Only “{base}” was run."
-    tested = others["p_holm"].dropna()
-    sure = share(int((tested < DIFFERS).sum()), len(tested))
+    what = f"settings differ significantly from “{base}” in nDCG@5"
     most = others.loc[others["difference"].abs().idxmax()]
     return lead(
-        f"{sure} settings differ significantly from “{base}” in nDCG@5" if len(tested) else "",
+        significant_share(others["p_holm"], DIFFERS, what),
         f"the largest difference is {signed(most['difference'])} ({most['setting']})",
     )
 
