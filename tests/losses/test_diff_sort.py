@@ -108,6 +108,25 @@ def test_weights_that_go_back_give_what_probabilities_give(metric):
     torch.testing.assert_close(value, expected)
 
 
+def test_with_the_odd_even_network_the_loss_is_diff_ndcg_of_preference_optimisation():
+    """The values of ``SimpleDiffNDCGLoss`` of Zhou et al. (2024), whose loss is 1 - NDCG; they add
+    1e-10 to the best DCG."""
+    scores = torch.tensor([[1.4, 0.9, 0.5, 0.2, -0.1, -0.6]], dtype=torch.float64)
+    labels = torch.tensor([[1.0, 2.0, 0.0, 3.0, 1.0, 0.0]], dtype=torch.float64)
+    value = losses.diff_sort_ndcg(scores.requires_grad_(), labels, network="odd_even")
+    (gradient,) = torch.autograd.grad(value.sum(), scores)
+    assert 1 + value.item() == pytest.approx(0.345051874424283, abs=1e-10)
+    recorded = [
+        0.0228622491966,
+        -0.0315966578057,
+        0.0477267453439,
+        -0.0522841923760,
+        0.0113779082863,
+        0.0019139473549,
+    ]
+    assert gradient[0].tolist() == pytest.approx(recorded, abs=1e-9)
+
+
 def test_an_unknown_network_or_distribution_is_refused():
     scores = torch.zeros(1, 3)
     for options in ({"network": "bubble"}, {"distribution": "normal"}):
