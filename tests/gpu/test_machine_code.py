@@ -71,7 +71,9 @@ def usage(code, folder):
 
 
 @pytest.mark.parametrize(
-    ("flat", "architecture"), zip((False, True), ARCHITECTURES, strict=True), ids=["padded", "flat"]
+    ("flat", "architecture"),
+    [*zip((False, True), ARCHITECTURES, strict=True)],
+    ids=["padded", "flat"],
 )
 @pytest.mark.parametrize(("name", "options"), CASES, ids=shown)
 def test_a_kernel_compiles_and_spills_nothing(name, options, flat, architecture, runs, tmp_path):

@@ -115,6 +115,7 @@ _CUDA: dict[Key, str] = {
             ("_ndcg:ndcg_of", "rank_binomial:rank_binomial"): "kernels.gpu.softrank:ndcg",
             ("_ndcg:ndcg_of", "smooth_i:smooth_i"): "kernels.gpu.smooth_i:ndcg",
             ("_ndcg:ndcg_of", "sigmoid:sigmoid"): "kernels.gpu.sigmoid:ndcg",
+            ("_ndcg:ndcg_of", "soft_sort:soft_sort"): "kernels.gpu.soft_sort:ndcg",
             ("_ndcg:ndcg_of", "twin:twin"): "kernels.gpu.twin:ndcg",
             ("_precision:precision_of", "sigmoid:sigmoid"): "kernels.gpu.sigmoid:precision",
             ("_precision:precision_of", "twin:twin"): "kernels.gpu.twin:precision",

@@ -854,9 +854,9 @@ def diff_sort_ndcg(
     """NDCG of a differentiable sorting network's matrix (Petersen et al., 2021 and 2022).
 
     ``-(1/maxDCG@k) Σ_i G(y_i) Σ_{r≤k} P_ir D(r)``, P the network's doubly stochastic matrix, per
-    query. See :func:`directrank.relaxations.diff_sort.diff_sort`. With the network ``odd_even`` and an
-    even number of documents in falling order of their scores, this is diffNDCG minus one (Zhou et
-    al., 2024, arXiv 2410.18127).
+    query. See :func:`directrank.relaxations.diff_sort.diff_sort`. With the network ``odd_even`` and
+    an even number of documents in falling order of their scores, this is diffNDCG minus one (Zhou
+    et al., 2024, arXiv 2410.18127).
 
     Args:
         scores: ``[B, L]``.
