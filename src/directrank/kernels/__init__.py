@@ -52,6 +52,7 @@ _CPU: dict[Key, str] = {
             ): "kernels.twin:average_precision",
             ("_err:nerr_of", "twin:twin"): "kernels.twin:nerr",
             ("_ndcg:ndcg_of", "blackbox:blackbox"): "kernels.blackbox:ndcg",
+            ("_ndcg:ndcg_of", "diff_sort:diff_sort"): "kernels.diff_sort:ndcg",
             ("_ndcg:ndcg_of", "fast_soft_rank:fast_soft_rank"): "kernels.soft_ndcg:fast_soft_ndcg",
             ("_ndcg:ndcg_of", "lapsum:lapsum"): "kernels.soft_ndcg:lapsum_ndcg",
             ("_ndcg:ndcg_of", "neural_sort:neural_sort"): "kernels.neural_sort:ndcg",
