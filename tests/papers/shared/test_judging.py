@@ -146,10 +146,16 @@ def test_no_pair_is_equivalent_in_one_place_and_contradicted_in_another() -> Non
 
 
 def test_what_demo_c04_and_d13_once_said_holds_is_left_open() -> None:
-    """Intervals of −3.4 to 9.9 and of 0.07 to 3.12, in per cent, do not show that two are alike."""
+    """Intervals of −3.4 to 9.9 and of 0.07 to 3.12, in per cent, do not show that two are alike,
+    nor that they differ by more than 1."""
     wide = finding(SAME, (3.27, 3.4), scale=100)
-    clear = finding(SAME, (1.6, 0.78), scale=100)
-    assert verdict(wide) == INCONCLUSIVE
+    some = finding(SAME, (1.6, 0.78), scale=100)
+    assert verdict(wide) == verdict(some) == INCONCLUSIVE
+    assert decided(some)[0].outcome == "not decided"
+
+
+def test_what_is_called_the_same_is_contradicted_by_a_difference_of_more_than_the_margin() -> None:
+    clear = finding(SAME, (3.0, 0.78), scale=100)
     assert verdict(clear) == CONTRADICTED
     assert decided(clear)[0].outcome == "different"
 

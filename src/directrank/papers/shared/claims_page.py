@@ -147,9 +147,9 @@ def _how_to_read() -> list[str]:
         "",
         "A difference counts if p < 0.05 after Holm's correction over the tests of the claim. "
         "“The same” is tested by two one-sided tests: *equivalent* if the difference is smaller "
-        "than the edition's margin, *different* if this is not shown and it differs from zero, "
-        "and otherwise *not decided*. “The best” must be above every competitor. A number in a "
-        "statement stands for a range, given by its rounding or a stated tolerance, in which the "
+        "than the edition's margin, *different* if it is shown to be larger, and otherwise *not "
+        "decided*. “The best” must be above every competitor. A number in a statement stands for a "
+        "range, given by its rounding or a stated tolerance, in which the "
         "effect must lie. If there are two tests, one over random starts and one over queries, "
         "both must agree. *Detectable* is the smallest difference, or the smallest margin, that "
         "these data would have shown with a probability of 80 % after the correction.",

@@ -104,10 +104,10 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
     margins = [margin * finding.scale for finding in findings]
     near, beyond = (
         [
-            test(finding, each) if finding.claimed.kind == "more" else math.nan
+            test(finding, each) if finding.claimed.kind in kinds else math.nan
             for finding, each in zip(findings, margins, strict=True)
         ]
-        for test in (_p_near, _p_beyond)
+        for test, kinds in ((_p_near, ("more",)), (_p_beyond, ("more", "same")))
     )
     # A difference can be seen or missed in error, and each kind of error is kept below the level.
     differs_holm, within_holm, near_holm, beyond_holm = (
@@ -181,13 +181,16 @@ def _decide(
     """The verdict on a comparison, and its result in words.
 
     What is claimed to be more and is less, but by less than the margin, is the same in practice: no
-    contradiction.
+    contradiction. What is claimed to be the same is contradicted by a difference that is shown to
+    be larger than the margin, not by one that may be smaller.
     """
     if finding.claimed.kind == "same":
         # Lakens (2017): a significant difference that is smaller than the margin is equivalent.
         if p_range_holm < LEVEL:
             return SUPPORTED, "equivalent"
-        return (CONTRADICTED, "different") if p_holm < LEVEL else (INCONCLUSIVE, "not decided")
+        if size == MORE_THAN:
+            return CONTRADICTED, "different"
+        return INCONCLUSIVE, "not decided"
     points = _points(finding, bounds)
     if math.isnan(p_holm):
         return INCONCLUSIVE, f"{_side(finding, bounds)}, not tested"

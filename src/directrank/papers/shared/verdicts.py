@@ -29,7 +29,7 @@ MEANING = {
     INCONCLUSIVE: (
         "no part was contradicted, but some part has the opposite direction, is a tie (also one "
         "within the margin), has too few values for a test, was not run, or states an equality "
-        "for which neither equivalence nor a difference was shown"
+        "for which neither equivalence nor a difference larger than the margin was shown"
     ),
     UNMEASURED: "no part of it was run",
 }
