@@ -8,10 +8,6 @@ made again.
 AWAITED = (
     "figures/real/bruch2019/summary",
     "paper_tables/real/bruch2019/table1",
-    "figures/real/yu2020/figure2",
-    *(f"figures/real/yu2020/{name}" for name in ("inconsistency", "difficulty", "ties")),
-    *(f"paper_tables/real/yu2020/table{end}" for end in (4, 5, 6, 7, "_nerr", "_selection")),
-    "paper_tables/real/pobrotyn2021/table3",
 )
 
 #: Committed products that are planned no longer.

@@ -187,13 +187,15 @@ def _losses(study: Comparison) -> str:
     order = np.argsort(-losses.means.to_numpy(), kind="stable")
     ranked = ranked_pairs(verdicts)
     behind = [losses.labels[number] for number in order if not best[number]]
-    named = listed(behind[:NAMED]) if len(behind) <= NAMED else f"{', '.join(behind[-NAMED:])}, …"
-    return (
+    text = (
         f"**Which loss, whatever the scorer?** {over}, {ranked} of {len(losses.pairs)} pairs of "
         f"{len(verdicts)} losses differ significantly and by more than the controls "
         f"({measured(losses.distance)}), and {int(best.sum())} losses may be the best"
-        + (f"; not {named}." if behind else ".")
     )
+    if not behind:
+        return f"{text}."
+    named = listed(behind) if len(behind) <= NAMED else f"{', '.join(behind[-NAMED:])}, …"
+    return f"{text}; not {named}."
 
 
 def _scorers(study: Comparison) -> str:
