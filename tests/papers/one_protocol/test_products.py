@@ -108,6 +108,8 @@ def test_every_loss_meets_every_scorer_with_as_many_configurations():
         # All of the study's losses; these two are families that others are members of.
         every = set(losses.REGISTRY) - {"composed", "lambda_family"}
         assert len(every) >= 16
+        if dataset == "ohsumed":  # too long with every loss
+            assert len(every) > len(neural.pop(f"{dataset}_context")) > 8
         assert set(map(frozenset, neural.values())) == {frozenset(every)}
 
 
