@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from directrank import losses
-from directrank.relaxations.diff_sort import compare, diff_sort, mixed, sorting_network
+from directrank.lists.sorting_networks import sorting_network
+from directrank.relaxations.diff_sort import compare, diff_sort, mixed
 from directrank.system.errors import ArgumentError
 from losses_cases import random_lists
 

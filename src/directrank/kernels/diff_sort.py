@@ -18,7 +18,7 @@ from directrank.kernels.ndcg import in_distribution, top_discounts
 from directrank.kernels.soft_ranks import sorted_lists
 from directrank.lists.flat import Lists
 from directrank.lists.inputs import one_of
-from directrank.relaxations.diff_sort import NETWORKS, STAYS, sorting_network
+from directrank.lists.sorting_networks import DISTRIBUTIONS, NETWORKS, sorting_network
 
 #: The work of a comparison in pairs of documents.
 WORK = 8
@@ -38,7 +38,7 @@ def ndcg(
 ) -> Tensor:
     """Minus NDCG under a sorting network; see :func:`directrank.losses.diff_sort_ndcg`."""
     one_of(network, NETWORKS, "sorting network")
-    one_of(distribution, tuple(STAYS), "distribution")
+    one_of(distribution, DISTRIBUTIONS, "distribution")
 
     def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
         lengths, which = np.unique(batch.lengths, return_inverse=True)
