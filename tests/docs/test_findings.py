@@ -670,6 +670,8 @@ def findings_on_yu2020() -> Iterator[str]:
     ):
         assert pair in remarks[code]
         assert effects[code] < 0
+    assert "of the validation set" in claims.loc["D11", "test"]
+    yield "On the validation set nDCG falls while the nDCG twin of type 3 rises in training"
     yield f"WassRank is the worst baseline in nDCG, by {-effects['C12']:.3f} in nDCG@20"
     yield f"where LambdaMART is ahead by {-effects['D09']:.3f} (D09)"
     agreement = claims.loc["D23"]
