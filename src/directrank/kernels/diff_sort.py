@@ -42,49 +42,37 @@ def ndcg(
 
     def own(batch: Batch, mask: Lists) -> tuple[int, Any]:
         lengths, which = np.unique(batch.lengths, return_inverse=True)
-        each = [_comparisons(network, n) for n in lengths.tolist()]
-        ends = np.cumsum([0, *(pairs.shape[1] for pairs in each)])
-        first, second = np.concatenate([np.empty((2, 0), np.int32), *each], axis=1)
-        work = WORK * int(np.diff(ends)[which].sum())
-        order, discounts = (
-            sorted_lists(batch, batch.scores, mask),
-            top_discounts(batch, discount, k),
-        )
+        nets = [_comparisons(network, n) for n in lengths.tolist()]
+        ends = np.cumsum([0, *map(len, nets)])
+        pairs = np.concatenate([_comparisons(network, 0), *nets])
         spans = ends[which], ends[which + 1]
-        return work, (
-            order,
-            discounts,
-            *spans,
-            first,
-            second,
-            float(alpha),
-            distribution == "cauchy",
-        )
+        order, weights = sorted_lists(batch, batch.scores, mask), top_discounts(batch, discount, k)
+        work = WORK * int((spans[1] - spans[0]).sum())
+        return work, (order, weights, *spans, pairs, float(alpha), distribution == "cauchy")
 
     return in_distribution(_ndcg, scores, labels, mask, k, gain, discount, own)
 
 
 @lru_cache(maxsize=1024)
 def _comparisons(network: str, n: int) -> np.ndarray:
-    """The places that a network for n values compares, one comparison after the other, ``[2, C]``.
+    """The places that a network for n values compares, one comparison after the other, ``[C, 2]``.
 
     Those of a layer have no place in common, so that their order does not matter.
     """
-    layers = sorting_network(network, n)
-    pairs = [np.array(layer, dtype=np.int32).reshape(2, -1) for layer in layers]
-    return np.concatenate([np.empty((2, 0), np.int32), *pairs], axis=1)
+    pairs = [pair for layer in sorting_network(network, n) for pair in zip(*layer, strict=True)]
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
 
 
 @compiled
 def _ndcg(
-    begin, end, starts, lengths, scores, gains, order, discounts, net, net_end, first, second,
-    alpha, cauchy, value, gradient,
+    begin, end, starts, lengths, scores, gains, order, discounts, net, net_end, pairs, alpha,
+    cauchy, value, gradient,
 ):  # fmt: skip
     """``Σ_r D(r) (P^T gains)_r`` ``[B]`` and its gradient ``[N]``.
 
     ``order [N]`` counts from each list's first document; ``discounts [R]`` are those of the ranks
-    up to the cut-off; a list has the comparisons from ``net`` to ``net_end`` ``[B]`` of all,
-    ``first [C]`` and ``second [C]``.
+    up to the cut-off; a list has the comparisons from ``net`` to ``net_end`` ``[B]`` of all
+    ``pairs [C, 2]``.
     """
     longest, most = 1, 1
     for b in range(begin, end):
@@ -102,7 +90,7 @@ def _ndcg(
             s[p] = scores[start + order[start + p]]
             g[p] = gains[start + order[start + p]]
         for c in range(net[b], net_end[b]):
-            i, j, at = first[c], second[c], c - net[b]
+            i, j, at = pairs[c, 0], pairs[c, 1], c - net[b]
             lead, difference = s[i] - s[j], g[i] - g[j]
             if cauchy:
                 stays = np.arctan(alpha * lead) / np.pi + 0.5
@@ -117,7 +105,7 @@ def _ndcg(
             value[b] += of_g[p] * g[p]
         # Back through the comparisons, with the derivatives by their results.
         for c in range(net_end[b] - 1, net[b] - 1, -1):
-            i, j, at = first[c], second[c], c - net[b]
+            i, j, at = pairs[c, 0], pairs[c, 1], c - net[b]
             lead, difference, stays = leads[at], differences[at], parts[at]
             if cauchy:
                 slope = 1 / (np.pi * (1 + alpha * lead * (alpha * lead)))

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from directrank.lists.conventions import ranks_of
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order, inverse
-from directrank.lists.sorting_networks import NETWORKS, Layer, sorting_network
+from directrank.lists.sorting_networks import DISTRIBUTIONS, NETWORKS, Layer, sorting_network
 from directrank.relaxations.distribution import RankDistribution
 from directrank.relaxations.protocol import no_cutoff
 
@@ -58,7 +58,7 @@ def diff_sort(
         ArgumentError: a name is unknown.
     """
     one_of(network, NETWORKS, "sorting network")
-    one_of(distribution, tuple(STAYS), "distribution")
+    one_of(distribution, DISTRIBUTIONS, "distribution")
     return NetworkRanking(scores, mask, alpha, network, STAYS[distribution])
 
 

@@ -372,8 +372,6 @@ CLAIMED: dict[str, tuple[str, dict[str, Any]]] = {
     "PairLogit": ("catboost", CATBOOST | {"objective": "PairLogit"}),
 }  # fmt: skip
 
-#: What has been added since the committed results of the edition `real` were made.
-ADDED = {"LambdaMART half of queries", "CatBoost LambdaMART", "PairLogit"}
 
 #: What takes too long for many queries.
 SLOW = {"YetiRankPairwise", "CatBoost StochasticRank"}
@@ -417,7 +415,7 @@ def test_the_configurations_are_run_on_all_four_collections_of_real(real: Study)
         specs = planned(real, collection)
         on_all_queries = collection == "msrd"
         every = set(LIBRARIES) if on_all_queries else set(CLAIMED) - {"YetiRankPairwise"}
-        assert set(specs) == (every - ADDED if on_all_queries else every)
+        assert set(specs) == every
         check(specs, SMALL, large=False)
         assert {spec["trials"] for spec in specs.values()} == {5 if on_all_queries else 3}
     assert ("one_protocol", "table_collections_trees") in real.products

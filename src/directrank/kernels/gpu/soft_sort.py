@@ -55,8 +55,9 @@ def ndcg(
 
 @triton.jit
 def _nearness(mask, scores, gains, begin, first, n, v, temperature):
-    """The places ``j`` from ``first`` on, their gains, ``[1, STEP]``, their scores over tau minus
-    those of the tile's documents, and the exponentials of the distances, ``[TILE, STEP]``."""
+    """The places ``j`` from ``first`` on, whether they hold real documents, and their gains,
+    ``[1, STEP]``; their scores over tau minus those of the tile's documents, and the exponentials
+    of the distances, ``[TILE, STEP]``."""
     j, other = other_documents(mask, begin, first, n)
     lead = tl.load(scores + begin + j, mask=other, other=0.0) / temperature - v
     g = tl.load(gains + begin + j, mask=other, other=0.0)

@@ -149,10 +149,10 @@ def _how_to_read() -> list[str]:
         "“The same” is tested by two one-sided tests: *equivalent* if the difference is smaller "
         "than the edition's margin, *different* if it is shown to be larger, and otherwise *not "
         "decided*. “The best” must be above every competitor. A number in a statement stands for a "
-        "range, given by its rounding or a stated tolerance, in which the "
-        "effect must lie. If there are two tests, one over random starts and one over queries, "
-        "both must agree. *Detectable* is the smallest difference, or the smallest margin, that "
-        "these data would have shown with a probability of 80 % after the correction.",
+        "range, given by its rounding or a stated tolerance, in which the effect must lie. If "
+        "there are two tests, one over random starts and one over queries, both must agree. "
+        "*Detectable* is the smallest difference, or the smallest margin, that these data would "
+        "have shown with a probability of 80 % after the correction.",
         "",
         f"A verdict applies only to the data in its cell. {STANDIN} C01 to C23 are the claims with "
         "which the study began; D01 and later ones are further claims of the papers.",
