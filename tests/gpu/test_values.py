@@ -130,13 +130,15 @@ def test_a_hyper_parameter_may_differ_from_list_to_list(name, parameter, on_gpu,
     assert_close(found, expected, 1e-11)
 
 
-@pytest.mark.parametrize("name", ["blackbox_ndcg", "fast_soft_ndcg", "lapsum_ndcg", "pl_rank"])
-def test_a_score_that_is_nan_makes_the_gradient_of_its_list_nan_and_of_no_other(name, on_gpu):
+@pytest.mark.parametrize(("name", "options"), CASES, ids=shown)
+def test_a_score_that_is_nan_makes_value_and_gradient_of_its_list_nan(name, options, on_gpu):
     scores, labels, _ = lists_with_ties(20)
     scores = scores.nan_to_num()
     labels[:] = torch.arange(20) % 3
     scores[3, 5] = torch.nan
     with examined_before():  # as on a GPU, where the values are not examined
-        _, gradient = on_gpu(value_and_gradient, name, scores, labels)
-    spoiled = gradient.isnan().any(1)
-    assert spoiled.tolist() == [i == 3 for i in range(len(scores))]
+        value, gradient = on_gpu(value_and_gradient, name, scores, labels, **options)
+    spoiled = [i == 3 for i in range(len(scores))]
+    assert value.isnan().tolist() == spoiled
+    if name != "pairwise_hinge":  # whose slope is a sign
+        assert gradient.isnan().any(1).tolist() == spoiled

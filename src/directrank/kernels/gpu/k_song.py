@@ -12,6 +12,7 @@ from directrank.kernels.gpu.lists import (
     DeviceLists,
     add_up,
     bounds,
+    not_finite,
     number_of,
     other_documents,
     own_documents,
@@ -95,7 +96,7 @@ def _dcg(
         threshold, is_cut = total(ends, tiles, TILES), number_of(mask, begin, n) > k
         g *= tl.where(is_cut, sigmoid(steep * (s - threshold)), 1.0)
     weight, slope = discount_at(hinge, None, None, False)
-    add_up(value, tiles, scale * (g * weight))
+    add_up(value, tiles, scale * (g * weight + not_finite(real, s)))
     if gradient is not None:
         slope *= g
         push = tl.zeros([TILE], s.dtype)

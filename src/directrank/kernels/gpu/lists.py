@@ -183,6 +183,12 @@ def other_documents(mask, begin, first, n):
 
 
 @triton.jit
+def not_finite(real, values):
+    """0 for each real value, NaN where it is NaN or infinite: to be added to what forgets it."""
+    return tl.where(real, values - values, 0.0)
+
+
+@triton.jit
 def reach(n):
     """The number of places that a tile is compared with: all of its list, none if it is empty."""
     return tl.where(tl.program_id(1) * TILE < n, n, 0)

@@ -16,6 +16,7 @@ from directrank.kernels.gpu.lists import (
     DeviceLists,
     are_real,
     bounds,
+    not_finite,
     other_documents,
     own_documents,
     reach,
@@ -44,7 +45,9 @@ def mean_dcg(
     places = drawn_places(lists, generator, samples, noise, rest)
     dcg, value = lists.per_list(samples * tiles), lists.per_list()
     N = lists.scores.numel()
-    lists.run(_following, samples * tiles, values, places, k, tiles, N, following, dcg)
+    lists.run(
+        _following, samples * tiles, lists.scores, values, places, k, tiles, N, following, dcg
+    )
     gradient = lists.per_document() if lists.gradient_needed else None
     lists.run(_estimate, 1 if gradient is None else tiles, lists.scores, values, places, k,
               samples, tiles, N, best, dcg, rest, following, value, gradient,
@@ -54,7 +57,7 @@ def mean_dcg(
 
 
 @triton.jit
-def _following(spans, mask, L, gains, places, k, tiles, N, following, dcg):
+def _following(spans, mask, L, scores, gains, places, k, tiles, N, following, dcg):
     """The DCG from each document's rank on, ``[S, N]``, and a tile's part of the whole DCG,
     ``[B, S · tiles]``."""
     begin, n, _ = bounds(spans, mask, L)
@@ -63,6 +66,7 @@ def _following(spans, mask, L, gains, places, k, tiles, N, following, dcg):
     i = (tile * TILE + tl.arange(0, TILE))[:, None]
     real = are_real(mask, begin, i, n)
     place = tl.load(places + own + i, mask=real, other=1)
+    s = tl.load(scores + begin + i, mask=real, other=0.0)
     g = tl.load(gains + begin + i, mask=real, other=0.0)
     later = tl.zeros([TILE], g.dtype)
     for first in range(0, tl.where(tile * TILE < n, n, 0), STEP):
@@ -74,7 +78,7 @@ def _following(spans, mask, L, gains, places, k, tiles, N, following, dcg):
     tl.store(following + own + i, later[:, None], mask=real)
     reward = tl.where(real, g * discount_of_place(place, k, g.dtype, False), 0.0)
     part = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
-    tl.store(dcg + part, tl.sum(tl.sum(reward, 1), 0))
+    tl.store(dcg + part, tl.sum(tl.sum(reward + not_finite(real, s), 1), 0))
 
 
 @triton.jit

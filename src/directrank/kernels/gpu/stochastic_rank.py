@@ -16,6 +16,7 @@ from directrank.kernels.gpu.lists import (
     add_up,
     are_real,
     bounds,
+    not_finite,
     number_of,
     other_documents,
     own_documents,
@@ -119,7 +120,7 @@ def _ranks(
         # The mask is of the lists, so the place of the draw moves its values alone.
         rank = falling_places(mask, drawn + (here - begin), None, begin, n, i, x)
         tl.store(ranks + here + i, rank, mask=i < places)
-        sums += gained(g, rank, k, False)
+        sums += gained(g, rank, k, False) + not_finite(real, x)
     ideal = falling_places(mask, gains, None, begin, n, i, g)
     add_up(best, tiles, tl.where(real, gained(g, ideal, k, False), 0.0))
     add_up(dcg, tiles, tl.where(real, sums, 0.0))

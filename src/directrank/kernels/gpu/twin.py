@@ -23,6 +23,7 @@ from directrank.kernels.gpu.lists import (
     add_up,
     are_real,
     bounds,
+    not_finite,
     other_documents,
     own_documents,
     reach,
@@ -130,6 +131,8 @@ def twin_ranks(
 ) -> Tensor:
     """See :func:`directrank.relaxations.twin.twin_ranks`."""
     lists = DeviceLists(scores, labels, mask)
+    known = scores.detach()
+    exact = exact + torch.where(mask, known - known, 0.0)  # ranks forget what is not finite
     return _TwinRanks.apply(scores, exact, lists, TYPES[gradient], float(alpha_b))
 
 
@@ -141,7 +144,7 @@ class _TwinRanks(torch.autograd.Function):
         ctx: Any, scores: Tensor, exact: Tensor, lists: DeviceLists, kind: int, alpha: float
     ) -> Tensor:
         ctx.settings = lists, kind, alpha
-        return exact.clone()
+        return exact
 
     @staticmethod
     @once_differentiable
@@ -191,7 +194,7 @@ def _dcg(
     weight, slope = discount_at(rank, None, None, LETOR)
     ideal = falling_places(mask, gains, None, begin, n, i, g)
     add_up(best, tiles, tl.where(real, gained(g, ideal, k, LETOR), 0.0))
-    add_up(dcg, tiles, tl.where(within, g * weight, 0.0))
+    add_up(dcg, tiles, tl.where(within, g * weight, 0.0) + not_finite(real, s))
     tl.store(slopes + begin + i, tl.where(within, g * slope, 0.0), mask=i < places)
 
 
@@ -208,7 +211,7 @@ def _count(
     place, rank, within = _ranked(mask, scores, noise, begin, n, i, s, k)
     chosen = within & (y >= tl.full((), min_label, s.dtype))
     share = tl.where(chosen, place.to(s.dtype) / rank, 0.0)
-    add_up(number, tiles, share)
+    add_up(number, tiles, share + not_finite(real, s))
     tl.store(slopes + begin + i, -share / rank, mask=i < places)
     if k is None:
         add_up(best, tiles, real.to(s.dtype))
@@ -255,7 +258,7 @@ def _precisions(
     if k is not None:
         chosen &= place <= k
     share = tl.where(chosen, place.to(dtype) / rank * behind[:, None], 0.0)
-    add_up(sums, tiles, share)
+    add_up(sums, tiles, share + not_finite(real, s))
     tl.store(slopes + begin + i, -share / rank, mask=i < width)
 
 
@@ -298,7 +301,7 @@ def _cascades(
     _, rank, within = _ranked(mask, scores, noise, begin, n, i, s, k)
     term = stop * _reached(mask, scores, noise, labels, top, begin, n, i, s) / rank
     term = tl.where(within, term, 0.0)
-    add_up(sums, tiles, term)
+    add_up(sums, tiles, term + not_finite(real, s))
     tl.store(slopes + begin + i, -term / rank, mask=i < places)
     ideal, _, within = _ranked(mask, labels, None, begin, n, i, y, k)
     term = stop * _reached(mask, labels, None, labels, top, begin, n, i, y) / ideal.to(s.dtype)
