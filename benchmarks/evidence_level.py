@@ -10,6 +10,9 @@ value, so that no pair differs in truth. A study draws as many groups of queries
 has, with replacement, and trains every method anew on each fold: a training's distances from its
 method's mean, query by query, are a random combination of those of the published trainings, with
 their covariance. So groups keep their sizes and skew, and trainings their effect on every query.
+
+Where the first training of a fold chooses the configuration for all, ``OF_CHOICE`` of the variance
+of trainings is one draw for all of them (``benchmarks/choice_of_settings.py`` estimates it).
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ COLLECTIONS = ("msrd", "ohsumed", "mq2008", "clueweb09")
 #: With one, the folds tell how much trainings matter.
 TRAININGS = (1, 3, 5)
 
+#: Collections on which the first training of a fold chooses for all (`tune_in: first_trial`), and
+#: how much of the variance of trainings is that of the choice.
+ONE_CHOICE, OF_CHOICE = ("msrd",), 0.15
+
 #: Methods of a study (None for all) → the number of studies.
 STUDIES = {10: 800, None: 120}
 
@@ -60,9 +67,16 @@ class Population:
     group: np.ndarray
 
     def study(
-        self, methods: Sequence[int] | np.ndarray, trainings: int, stream: np.random.Generator
+        self,
+        methods: Sequence[int] | np.ndarray,
+        trainings: int,
+        stream: np.random.Generator,
+        shared: float = 0.0,
     ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-        """One study of some methods: their values ``[trainings, Q]``, groups and folds."""
+        """One study of some methods: their values ``[trainings, Q]``, groups and folds.
+
+        The trainings of a fold have a ``shared`` part of their variance in common.
+        """
         queries, groups = self._drawn(stream)
         fold = self.fold[queries]
         known = len(self.trainings)
@@ -73,6 +87,9 @@ class Population:
             apart = self.trainings[:, own][:, :, methods]
             # The distances of T trainings from their mean have T - 1 degrees of freedom.
             by = stream.normal(0, (known - 1) ** -0.5, (len(methods), trainings, known))
+            if shared:
+                common = stream.normal(0, (known - 1) ** -0.5, (len(methods), 1, known))
+                by = (1 - shared) ** 0.5 * by + shared**0.5 * common
             moved = np.einsum("mst,tqm->msq", by, apart, optimize=True)
             values[:, :, place] = self.methods[own][:, methods].T[:, None] + moved
         return list(values), groups, fold
@@ -120,15 +137,21 @@ def found(
 
 
 def simulated(
-    name: str, people: Population, size: int | None, trainings: int, studies: int
+    name: str,
+    people: Population,
+    size: int | None,
+    trainings: int,
+    studies: int,
+    one_choice: bool = False,
 ) -> Iterator[dict[str, object]]:
     """Rows of the table for one design."""
     stream = numpy_stream("evidence_level", name, size or 0, trainings)
+    shared = OF_CHOICE if one_choice else 0.0
     every = people.methods.shape[1]
     chosen = size or every
     results = np.array(
         [
-            found(*people.study(stream.permutation(every)[:chosen], trainings, stream))
+            found(*people.study(stream.permutation(every)[:chosen], trainings, stream, shared))
             for _ in range(studies)
         ],
         float,
@@ -146,6 +169,7 @@ def simulated(
             "queries": len(people.fold),
             "groups": int(people.group.max()) + 1,
             "trainings": trainings,
+            "one_choice": one_choice,
             "methods": chosen,
             "test": test,
             "tests": count,
@@ -167,6 +191,10 @@ def main(collections: Sequence[str]) -> None:
                     continue  # only the papers' own tables have methods that were trained once
                 rows += simulated(name, people, size, trainings, studies)
                 print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
+        if name in ONE_CHOICE:
+            for size, studies in STUDIES.items():
+                rows += simulated(name, people, size, TRAININGS[-1], studies, one_choice=True)
+                print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
     data = pd.DataFrame(rows)
     if OUT.is_file():
         old = pd.read_csv(OUT)
@@ -179,7 +207,7 @@ def main(collections: Sequence[str]) -> None:
         [
             row.collection,
             str(row.groups),
-            str(row.trainings),
+            f"{row.trainings}, one choice" if row.one_choice else str(row.trainings),
             f"{row.test}, of {row.tests} pairs"
             if row.tests > 1
             else f"{row.test}, of {row.methods} methods",

@@ -18,7 +18,12 @@ import numpy as np
 from directrank import learners
 from directrank.cost.facts import Facts
 from directrank.learners.trees.settings import most_leaves
-from directrank.study.specification import candidate_settings, candidates
+from directrank.study.specification import (
+    candidate_settings,
+    candidates,
+    n_fits,
+    trials_that_tune,
+)
 from directrank.system import schema
 from directrank.system.schema import package_schema
 
@@ -142,7 +147,8 @@ def features_of(
     values = size.features * sum(int(lengths.sum()) for lengths in size.lengths.values())
     section, settings = ("training" if "training" in spec else "model"), settings_of(spec)
     tuned = list(candidates({**spec, section: settings}))
-    count = spec["trials"] * settings.get("restarts", 1)
+    n = settings.get("restarts", 1) * n_fits(spec)
+    count = n / len(tuned)  # of each candidate, on average
     lengths = used.lengths["train"]
     if settings.get("max_documents"):
         lengths = np.minimum(lengths, settings["max_documents"])
@@ -170,17 +176,18 @@ def features_of(
         size=float(np.mean([fit.size for fit in fits])),
         step=float(np.mean([fit.step for fit in fits])),
         together=float(np.mean([fit.together for fit in fits])),
-        fits=count * len(tuned),
-        epochs=count * sum(fit.epochs for fit in fits),
+        fits=n,
+        epochs=round(count * sum(fit.epochs for fit in fits)),
         fixed=fixed,
         work=fixed + count * sum(fit.epochs * fit.epoch for fit in fits),
     )
 
 
 def models_of(spec: Mapping[str, Any]) -> int:
-    """How many networks a run trains: its trials, candidates and restarts."""
-    restarts = settings_of(spec).get("restarts", 1)
-    return int(spec["trials"]) * restarts * len(candidate_settings(spec))
+    """The most networks that a run trains at a time: trials, candidates and restarts."""
+    restarts, tuning = settings_of(spec).get("restarts", 1), trials_that_tune(spec)
+    together = max(tuning * len(candidate_settings(spec)), int(spec["trials"]) - tuning)
+    return together * restarts
 
 
 def settings_of(spec: Mapping[str, Any]) -> dict[str, Any]:

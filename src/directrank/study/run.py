@@ -31,8 +31,10 @@ from directrank.study.specification import (
     candidate_settings,
     candidates,
     lists_of,
+    n_fits,
     run_name,
     streams_of,
+    trials_that_tune,
     validate,
     with_settings,
 )
@@ -330,21 +332,24 @@ def _together(
 ) -> Generator[Request, list[Fitted], tuple[list[Trial], dict[str, Any]]]:
     """Ask for all trials and candidates of the run at once, and for more each time a grid grows.
 
+    If only the first trial tunes, the others are asked for when its choice is made.
+
     Returns:
         The trials, and of each setting that grows what the record has of its grid.
     """
     grid = Grid(spec.get("grow", {}), [])
     base = {key: spec[key] for key in ("model", "loss", "training")}
-    fitted: list[list[Fitted]] = [[] for _ in range(spec["trials"])]
-    on_vali: list[list[float]] = [[] for _ in range(spec["trials"])]
+    tuning = trials_that_tune(spec)
+    fitted: list[list[Fitted]] = [[] for _ in range(tuning)]
+    on_vali: list[list[float]] = [[] for _ in range(tuning)]
 
     def train(
         some: Sequence[Settings], part: Checkpoints
     ) -> Generator[Request, list[Fitted], None]:
-        jobs = [job(trial, progress) for trial in range(spec["trials"]) for _ in some]
-        settings = [with_settings(base, own) for _ in range(spec["trials"]) for own in some]
+        jobs = [job(trial, progress) for trial in range(tuning) for _ in some]
+        settings = [with_settings(base, own) for _ in range(tuning) for own in some]
         every = yield Request(settings, jobs, part)
-        for trial in range(spec["trials"]):
+        for trial in range(tuning):
             own = every[trial * len(some) : (trial + 1) * len(some)]
             fitted[trial] += own
             on_vali[trial] += [_vali_metric(spec, one, splits.vali) for one in own]
@@ -360,15 +365,30 @@ def _together(
             yield from train(further, checkpoints.of(f"growth-{number:02d}"))
         except NotFiniteError as error:
             grid.close(means, further, error.what)
+    tried = dict(enumerate(grid.tried))
     trials = [
-        _evaluated(spec, splits, trial, fitted[trial], on_vali[trial], grid.tried)
-        for trial in range(spec["trials"])
+        _evaluated(spec, splits, trial, fitted[trial], on_vali[trial], tried)
+        for trial in range(tuning)
     ]
+    others = range(tuning, spec["trials"])
+    if others:
+        chosen = _chosen(trials[0])
+        jobs = [job(trial, progress) for trial in others]
+        settings = [with_settings(base, tried[chosen]) for _ in others]
+        every = yield Request(settings, jobs, checkpoints.of("other-trials"))
+        for trial, fit in zip(others, every, strict=True):
+            on_vali_of_it = [_vali_metric(spec, fit, splits.vali)]
+            own = {chosen: tried[chosen]}
+            trials.append(_evaluated(spec, splits, trial, [fit], on_vali_of_it, own))
     if grid.limits:
-        for trial in trials:
-            for row, settings in zip(trial.rows, grid.tried, strict=True):
-                row["inside"] = grid.inside(settings)
+        for row in (row for trial in trials for row in trial.rows):
+            row["inside"] = grid.inside(tried[row["candidate"]])
     return trials, grid.record(means)
+
+
+def _chosen(trial: Trial) -> int:
+    """The number of the candidate that a trial chose."""
+    return next(row["candidate"] for row in trial.rows if row["selected"])
 
 
 def _trials(
@@ -381,27 +401,32 @@ def _trials(
 ) -> Iterator[Trial]:
     """Fit and evaluate every trial of the run, one candidate after the other."""
     plan = list(candidates(spec))
-    total = spec["trials"] * len(plan)
+    total, begun = n_fits(spec), 0
+    tuned = dict(enumerate(candidate_settings(spec)))
     for trial in range(spec["trials"]):
         part = f"trial-{trial:03d}"
         saved = checkpoints.load(part)
         if saved is None:
             fitted = []
-            for number, candidate in enumerate(plan):
+            for number in tuned:
 
-                def report(
-                    done: int, of: int, text: str, number: int = trial * len(plan) + number
-                ) -> None:
-                    checkpoints.end_if_asked(f"in fit {number + 1} of {total}")
-                    progress(number * of + done, total * of, text)
+                def report(done: int, of: int, text: str, before: int = begun) -> None:
+                    checkpoints.end_if_asked(f"in fit {before + 1} of {total}")
+                    progress(before * of + done, total * of, text)
 
-                fitted.append(fit(splits, candidate["model"], job(trial, report)))
+                fitted.append(fit(splits, plan[number]["model"], job(trial, report)))
+                begun += 1
             on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
-            tuned = candidate_settings(spec)
             saved = _to_saved(_evaluated(spec, splits, trial, fitted, on_vali, tuned))
             checkpoints.save(part, saved.tensors, saved.record)
             checkpoints.end_if_asked(f"after trial {trial + 1} of {spec['trials']}")
-        yield _from_saved(saved)
+        else:
+            begun += len(tuned)
+        found = _from_saved(saved)
+        yield found
+        if trial + 1 == trials_that_tune(spec):
+            chosen = _chosen(found)
+            tuned = {chosen: tuned[chosen]}
 
 
 def _evaluated(
@@ -410,23 +435,30 @@ def _evaluated(
     trial: int,
     fitted: Sequence[Fitted],
     on_vali: Sequence[float],
-    tuned: Sequence[Settings],
+    tuned: Mapping[int, Settings],
 ) -> Trial:
-    """Choose among the candidates of a trial by ``on_vali``, and evaluate the chosen one."""
+    """Choose among the candidates of a trial by ``on_vali``, and evaluate the chosen one.
+
+    Args:
+        spec, splits, trial: the run, its lists, and the number of the trial.
+        fitted, on_vali: of each candidate that the trial has.
+        tuned: number and settings of each of these.
+    """
     chosen = int(np.argmax(on_vali)) if len(fitted) > 1 else 0
     values, history, rows = {}, [], []
     for split in EVALUATED:
         lists = getattr(splits, split)
         values[split] = _metrics(fitted[chosen], lists, spec["evaluation"])
-    for number, fit in enumerate(fitted):
+    for place, (number, settings) in enumerate(tuned.items()):
+        fit = fitted[place]
         history += [{"trial": trial, "candidate": number, **row} for row in fit.history]
         rows.append(
             {
                 "trial": trial,
                 "candidate": number,
-                **tuned[number],
-                "vali_metric": on_vali[number],
-                "selected": number == chosen,
+                **settings,
+                "vali_metric": on_vali[place],
+                "selected": place == chosen,
                 **fit.info,
             }
         )

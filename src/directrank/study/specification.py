@@ -80,7 +80,18 @@ def candidates(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def without_grid(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The run's specification without what is tuned."""
-    return {key: value for key, value in spec.items() if key not in ("tune", "grow")}
+    return {key: value for key, value in spec.items() if key not in ("tune", "tune_in", "grow")}
+
+
+def trials_that_tune(spec: Mapping[str, Any]) -> int:
+    """How many trials of a run try all candidates; the others take the first one's choice."""
+    return 1 if spec.get("tune_in") == "first_trial" else int(spec["trials"])
+
+
+def n_fits(spec: Mapping[str, Any]) -> int:
+    """How many fits a run has, if its grid does not grow."""
+    tuning = trials_that_tune(spec)
+    return tuning * len(candidate_settings(spec)) + int(spec["trials"]) - tuning
 
 
 def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -100,8 +100,14 @@ class Protocol(Comparison):
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.n_folds > 1 else "test"
+        once = any(run.result.spec.get("tune_in") == "first_trial" for run in runs)
+        tuning = (
+            f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all"
+            if once
+            else f"{trials} with {budget} each, chosen by validation NDCG@10"
+        )
         sentences = [
-            f"Every method has {trials} with {budget} each, chosen by validation NDCG@10.",
+            f"Every method has {tuning}.",
             training_sentence(runs),
             self.evidence.sources(self.methods[0].runs, part),
             self.left_out,
