@@ -634,12 +634,13 @@ def findings_on_the_others() -> Iterator[str]:
     means = data.set_index(["metric", "method"])["mean"]
     leader = {metric: means[metric].idxmax() for metric in means.index.unique("metric")}
     names = {metric: name.replace("^T", "ᵀ") for metric, name in leader.items()}
-    assert names["NDCG"] == names["NDCG@5"]
     assert data["method"].nunique() == 20
     yield (
-        f"{names['NDCG@5']} has the highest mean NDCG@5 and NDCG, {names['NDCG@10']} the highest "
-        "NDCG@10"
+        f"{names['NDCG@5']} has the highest mean NDCG@5, {names['NDCG']} the highest NDCG and "
+        f"{names['NDCG@10']} the highest NDCG@10"
     )
+    below = data["p_value"].dropna() < 0.05
+    yield f"{below.sum()} of the {len(below)} differences from NeuralNDCG@max has p < 0.05"
     table = (ROOT / "paper_tables/real/pobrotyn2021/table3.md").read_text(encoding="utf-8")
     (told,) = re.findall(r"XGBoost has the highest NDCG@10, .* points behind", table)
     yield told
