@@ -65,8 +65,11 @@ def test_the_committed_picture_is_what_the_committed_claims_say(edition: str, tm
 
 
 def test_without_a_measured_claim_it_says_so(tmp_path):
-    claims = read_claims(ROOT / "paper_tables/real/claims.csv")
-    nothing = claims.assign(verdict=claims["verdict"].where(claims["verdict"] == "", UNMEASURED))
+    claims = pd.read_csv(ROOT / "paper_tables/real/claims.csv")
+    claims.assign(verdict=UNMEASURED, outcome=None).to_csv(tmp_path / "claims.csv", index=False)
+    times = pd.read_csv(ROOT / "paper_tables/real/claims_times.csv")
+    times.to_csv(tmp_path / "claims_times.csv", index=False)
+    nothing = read_claims(tmp_path / "claims.csv")
     overview.draw(nothing, tmp_path / "overview")
     assert overview.table(nothing).empty
     assert len(pd.read_csv(tmp_path / "overview.csv")) == 0

@@ -299,7 +299,8 @@ def read_claims(path: str | Path) -> pd.DataFrame:
             raise DataError(
                 "the file of claims is missing", "write it with `directrank claims`", file=file
             )
-    claims, times = pd.read_csv(path), pd.read_csv(beside)
+    claims = pd.read_csv(path, dtype={"outcome": "str"})  # also where no claim has one
+    times = pd.read_csv(beside)
     if list(claims.columns) != list(COLUMNS):
         raise DataError(
             "other code wrote these claims, and their columns differ",
