@@ -96,7 +96,8 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
         f"- {one.short}: {number(moved['moves_with_setting'])} with `{moved['setting']}`, "
         f"{number(moved['moves_with_rate'])} with the learning rate"
         for one in results.collections
-        if (moved := results.moved.loc[one.name, method])["setting"]
+        if (one.name, method) in results.moved.index
+        and (moved := results.moved.loc[one.name, method])["setting"]
     ]
     if lines:
         yield "How far validation NDCG@10 moves between the values that were tried:"
