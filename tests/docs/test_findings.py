@@ -488,7 +488,8 @@ def findings_on_one_protocol() -> Iterator[str]:
     assert len({own for name, own in combinations.items() if name != "mq2008"}) == 1
     yield (
         f"LambdaMART is significantly better or worse than none of the {combinations['ohsumed']} "
-        f"combinations of a loss and a scorer, on MQ2008 {combinations['mq2008']}, on any collection"
+        f"combinations of a loss and a scorer, on MQ2008 {combinations['mq2008']}, on any "
+        "collection"
     )
     for name in COLLECTIONS:
         read_in(name, r"network against linear: .*? on average, and better for 0 of")
