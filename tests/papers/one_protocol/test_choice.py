@@ -322,6 +322,16 @@ def test_a_section_has_how_far_the_setting_moves_validation(both: Results) -> No
     assert "How far validation" not in part(choice_page.losses_page(both), "rmse")
 
 
+def test_a_loss_that_one_collection_lacks_has_the_rows_of_the_others(tmp_path: Path) -> None:
+    on_binary = {name: value for name, value in ON_BINARY.items() if name != "NeuralNDCG"}
+    results = made(tmp_path, {"ohsumed": ON_GRADED, "msrd": on_binary})
+    text = part(choice_page.losses_page(results), "neural_ndcg")
+    assert row(text, "OHSUMED")
+    assert "| MSRD" not in text
+    assert "- OHSUMED: 0.014 with `tau`" in text
+    choice_page.page(results)
+
+
 def test_a_measured_number_has_two_digits() -> None:
     assert [losses_page.significant(value) for value in (0.0123, 1.26, 1234.5)] == [
         "0.012",
