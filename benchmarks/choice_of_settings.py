@@ -21,6 +21,7 @@ import pandas as pd
 
 from directrank import metrics
 from directrank.study.results import load_run
+from directrank.study.specification import trials_that_tune
 from directrank.system.io import write_csv
 
 OUT = Path(__file__).parent / "results/choice_of_settings.csv"
@@ -29,7 +30,7 @@ OUT = Path(__file__).parent / "results/choice_of_settings.csv"
 def pairs(folder: Path) -> Iterator[dict[str, object]]:
     """A row for each pair of a run's trials."""
     run = load_run(folder)
-    if "tune" not in run.spec or run.spec.get("tune_in") == "first_trial":
+    if "tune" not in run.spec or trials_that_tune(run.spec) < run.spec["trials"]:
         return
     chosen = run.fits[run.fits["selected"]].set_index("trial")["candidate"]
     means = run.by_split["test"].groupby("trial")[metrics.label(run.spec["selection"])].mean()

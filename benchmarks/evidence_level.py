@@ -142,7 +142,7 @@ def simulated(
     size: int | None,
     trainings: int,
     studies: int,
-    one_choice: bool = False,
+    one_choice: bool,
 ) -> Iterator[dict[str, object]]:
     """Rows of the table for one design."""
     stream = numpy_stream("evidence_level", name, size or 0, trainings)
@@ -185,15 +185,14 @@ def main(collections: Sequence[str]) -> None:
     for name in collections:
         file = ROOT / f"paper_tables/real/one_protocol/per_query_{name}.parquet"
         people = population(read(file))
-        for trainings in TRAININGS:
+        designs = [(trainings, False) for trainings in TRAININGS]
+        if name in ONE_CHOICE:
+            designs.append((TRAININGS[-1], True))
+        for trainings, one_choice in designs:
             for size, studies in STUDIES.items():
                 if trainings == 1 and size is None:
                     continue  # only the papers' own tables have methods that were trained once
-                rows += simulated(name, people, size, trainings, studies)
-                print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
-        if name in ONE_CHOICE:
-            for size, studies in STUDIES.items():
-                rows += simulated(name, people, size, TRAININGS[-1], studies, one_choice=True)
+                rows += simulated(name, people, size, trainings, studies, one_choice)
                 print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
     data = pd.DataFrame(rows)
     if OUT.is_file():

@@ -27,7 +27,7 @@ REGISTERS = 255
 
 #: Bytes of the stack that are no spill: the assembler of Triton 3.7, which comes with PyTorch 2.13,
 #: keeps one value there in kernels that use as few as 48 registers; that of Triton 3.9 does not.
-FRAME = 8
+FRAME = 8 if triton.__version__.startswith("3.7.") else 0
 
 LENGTH = 240
 

@@ -35,7 +35,7 @@ def test_on_clueweb09_resampled_a_difference_is_found_as_rarely_as_is_promised(
 ) -> None:
     file = ROOT / "paper_tables/real/one_protocol/per_query_clueweb09.parquet"
     people = script.population(read(file))
-    rows = pd.DataFrame(script.simulated("clueweb09", people, 10, trainings, 300))
+    rows = pd.DataFrame(script.simulated("clueweb09", people, 10, trainings, 300, False))
     rejected = rows.set_index("test")["rejected"]
     assert 0.03 <= rejected["one test"] <= 0.06
     assert rejected["family, Holm"] <= 0.06

@@ -21,8 +21,8 @@ from directrank.learners.trees.settings import most_leaves
 from directrank.study.specification import (
     candidate_settings,
     candidates,
+    most_fits_at_once,
     n_fits,
-    trials_that_tune,
 )
 from directrank.system import schema
 from directrank.system.schema import package_schema
@@ -185,9 +185,8 @@ def features_of(
 
 def models_of(spec: Mapping[str, Any]) -> int:
     """The most networks that a run trains at a time: trials, candidates and restarts."""
-    restarts, tuning = settings_of(spec).get("restarts", 1), trials_that_tune(spec)
-    together = max(tuning * len(candidate_settings(spec)), int(spec["trials"]) - tuning)
-    return together * restarts
+    restarts = settings_of(spec).get("restarts", 1)
+    return restarts * most_fits_at_once(spec, len(candidate_settings(spec)))
 
 
 def settings_of(spec: Mapping[str, Any]) -> dict[str, Any]:

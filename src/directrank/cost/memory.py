@@ -25,7 +25,7 @@ from directrank.cost.features import ROWS_OF_A_LEAF, layers, settings_of
 from directrank.cost.predict import recorded
 from directrank.edition.plan import Study
 from directrank.learners.trees.settings import most_leaves
-from directrank.study.specification import candidates, trials_that_tune
+from directrank.study.specification import candidates, most_fits_at_once
 from directrank.system.io import digest_of
 
 #: Bytes of a float32, and of a megabyte as :mod:`directrank.system.usage` counts it.
@@ -140,10 +140,8 @@ def _of_networks(spec: Mapping[str, Any], size: Facts) -> float:
         training = candidate["training"]
         same = {**training, "optimizer": {**training["optimizer"], "lr": None}}
         shapes.setdefault(digest_of([candidate["model"], same]), []).append(candidate)
-    tuning = trials_that_tune(spec)
-    later = spec["trials"] - tuning
     return max(
-        _of_a_stack(max(tuning * len(same), later), same[0], size) for same in shapes.values()
+        _of_a_stack(most_fits_at_once(spec, len(same)), same[0], size) for same in shapes.values()
     )
 
 

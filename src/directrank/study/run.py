@@ -377,9 +377,9 @@ def _together(
         settings = [with_settings(base, tried[chosen]) for _ in others]
         every = yield Request(settings, jobs, checkpoints.of("other-trials"))
         for trial, fit in zip(others, every, strict=True):
-            on_vali_of_it = [_vali_metric(spec, fit, splits.vali)]
-            own = {chosen: tried[chosen]}
-            trials.append(_evaluated(spec, splits, trial, [fit], on_vali_of_it, own))
+            vali = _vali_metric(spec, fit, splits.vali)
+            only = {chosen: tried[chosen]}
+            trials.append(_evaluated(spec, splits, trial, [fit], [vali], only))
     if grid.limits:
         for row in (row for trial in trials for row in trial.rows):
             row["inside"] = grid.inside(tried[row["candidate"]])
@@ -408,20 +408,18 @@ def _trials(
         saved = checkpoints.load(part)
         if saved is None:
             fitted = []
-            for number in tuned:
+            for place, number in enumerate(tuned):
 
-                def report(done: int, of: int, text: str, before: int = begun) -> None:
+                def report(done: int, of: int, text: str, before: int = begun + place) -> None:
                     checkpoints.end_if_asked(f"in fit {before + 1} of {total}")
                     progress(before * of + done, total * of, text)
 
                 fitted.append(fit(splits, plan[number]["model"], job(trial, report)))
-                begun += 1
             on_vali = [_vali_metric(spec, fit, splits.vali) for fit in fitted]
             saved = _to_saved(_evaluated(spec, splits, trial, fitted, on_vali, tuned))
             checkpoints.save(part, saved.tensors, saved.record)
             checkpoints.end_if_asked(f"after trial {trial + 1} of {spec['trials']}")
-        else:
-            begun += len(tuned)
+        begun += len(tuned)
         found = _from_saved(saved)
         yield found
         if trial + 1 == trials_that_tune(spec):

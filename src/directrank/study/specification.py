@@ -94,6 +94,15 @@ def n_fits(spec: Mapping[str, Any]) -> int:
     return tuning * len(candidate_settings(spec)) + int(spec["trials"]) - tuning
 
 
+def most_fits_at_once(spec: Mapping[str, Any], n_candidates: int) -> int:
+    """How many fits of so many candidates a run asks for at once, at most.
+
+    They are those of the trials that tune, or afterwards those of the others.
+    """
+    tuning = trials_that_tune(spec)
+    return max(tuning * n_candidates, int(spec["trials"]) - tuning)
+
+
 def candidate_settings(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tuned settings of each candidate, in the order of :func:`candidates`."""
     grid = spec.get("tune", {})

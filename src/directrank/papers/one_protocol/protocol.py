@@ -21,6 +21,7 @@ from directrank.papers.shared.methods import (
     paired_trainings,
     require_equal_folds,
 )
+from directrank.study.specification import trials_that_tune
 from directrank.system.errors import DataError
 
 
@@ -100,7 +101,7 @@ class Protocol(Comparison):
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.n_folds > 1 else "test"
-        once = any(run.result.spec.get("tune_in") == "first_trial" for run in runs)
+        once = any(trials_that_tune(run.result.spec) < run.n_trials for run in runs)
         tuning = (
             f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all"
             if once
