@@ -51,6 +51,8 @@ COLLECTIONS = {
     "msrd": "MSRD (movie search)",
 }
 SHORT = {"ohsumed": "OHSUMED", "mq2008": "MQ2008", "clueweb09": "ClueWeb09", "msrd": "MSRD"}
+#: The collections that have grids of rates that grow, later losses and controls.
+BY_THE_PRESENT_PLAN = ("mq2008",)
 
 
 @cache
@@ -354,16 +356,26 @@ def controls_of(name: str) -> str:
     return r"two methods that hardly differ is ([\d.]+) \(" + pair
 
 
+def how_trained(name: str) -> str:
+    """A collection's row of the table that says how the methods were trained."""
+    sizes = trained(name).groupby("scorer").size()
+    assert sizes["linear"] == sizes["network"]
+    queries = training_queries(name)
+    if name == "msrd":
+        (drawn,) = read_in(name, r"trained on ([\d ]+) queries of each fold, drawn at random")
+        queries = f"{drawn} of {queries}"
+    (configurations,) = read_in(name, r"trials with ([\d to]+) configurations each")
+    largest, losses = largest_rate_is_best(name)
+    rates = "the grid grows" if name in BY_THE_PRESENT_PLAN else f"{largest} of {losses}"
+    return (
+        f"| {SHORT[name]} | {queries} | {sizes['linear']} | {sizes['trees']} | {sizes.sum()} | "
+        f"{configurations} | {rates} |"
+    )
+
+
 def findings_on_mq2008() -> Iterator[str]:
     rows = protocol("mq2008").query("metric == 'NDCG@10'").set_index(["scorer", "method"])
-    sizes = {scorer: len(rows.loc[scorer]) for scorer in rows.index.unique("scorer")}
-    assert sizes["linear"] == sizes["network"]
-    yield (
-        f"{sizes['linear']} losses, those of the last years and RankNet under other seeds "
-        f"included, of which {sizes['context-aware']} have the context-aware ranker, and "
-        f"{sizes['trees']} ensembles, {possible('mq2008')[1]} methods"
-    )
-    read_in("mq2008", r"trials with 6 to \d+ configurations each")
+    yield f"{len(rows.loc['context-aware'])} of the losses have the context-aware ranker"
     last, networks = read_in("mq2008", r"(\d+) of ([\d ]+) were trained for the largest number")
     yield f"{last} of the {networks} chosen networks was still improving in its last epoch"
     single = rows.loc[("untrained", "best single feature"), "mean"]
@@ -386,20 +398,13 @@ def findings_on_one_protocol() -> Iterator[str]:
             f"{equivalent(name)} | {pairs['half_width'].median():.{digits}f} | {controls} | "
             f"{possible(name)[0]} of {possible(name)[1]} | {losses[1]} of {losses[0]} |"
         )
-    methods = {name: len(protocol(name).query("metric == 'NDCG@10'")) for name in COLLECTIONS}
+    for name in COLLECTIONS:
+        yield how_trained(name)
+        if name not in BY_THE_PRESENT_PLAN:
+            rates = protocol(name, "_settings").query("scorer != 'trees'")["learning_rate"]
+            yield f"the largest of four rates, {rates.max():.2f}, has the best value"
     (losses,) = read_in("msrd", r"pairs of (\d+) losses differ")
-    trees = len(protocol("ohsumed").query("metric == 'NDCG@10' and scorer == 'trees'"))
-    yield f"This comparison trains {losses} losses"
-    yield f"beside {trees} ensembles of boosted trees. These are {methods['ohsumed']} methods"
     (drawn,) = read_in("msrd", r"trained on ([\d ]+) queries of each fold, drawn at random")
-    yield (
-        f"there are {methods['msrd']}, and they are trained on {drawn} of the "
-        f"{training_queries('msrd')} training queries of a fold"
-    )
-    yield (
-        f"A fold has {training_queries('ohsumed')} training queries on OHSUMED, "
-        f"{training_queries('mq2008')} on MQ2008 and {training_queries('clueweb09')} on ClueWeb09"
-    )
     (groups,) = read_in("msrd", r"queries in (\d+) groups")
     (queries,) = protocol("msrd", "_pairs")["queries"].unique()
     yield f"MSRD's {count(int(queries))} test queries form {groups} groups"
@@ -409,12 +414,6 @@ def findings_on_one_protocol() -> Iterator[str]:
     yield (
         f"The largest has {count(int(sizes.max()))} queries, so that all together tell as much as "
         f"{sizes.sum() ** 2 / (sizes**2).sum():.0f} groups of equal size"
-    )
-    rates = {name: largest_rate_is_best(name) for name in COLLECTIONS}
-    yield (
-        "they end at 0.03, which has the best value on the validation set for "
-        f"{rates['ohsumed'][0]} of {rates['ohsumed'][1]} losses with a scorer on OHSUMED, "
-        f"{rates['clueweb09'][0]} on ClueWeb09 and {rates['msrd'][0]} on MSRD"
     )
     yield from findings_on_mq2008()
     primary = protocol("msrd").query("metric == 'NDCG@10'")
