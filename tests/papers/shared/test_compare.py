@@ -165,7 +165,7 @@ def test_a_row_that_is_not_valid_is_refused(tmp_path: Path, old: str, new: str, 
 def test_a_function_or_a_name_that_does_not_fit_is_said_to_be_so(tmp_path: Path) -> None:
     some = evidence(tmp_path, methods={"ListNet": 0.6, "RankNet": 0.4})
     for function in ("claims:nothing", "nowhere:test"):
-        text = f"{USUAL}      test: {function}\n"
+        text = f"{USUAL}      methods: {function}\n"
         with pytest.raises(ConfigError, match=f"'bruch2019' has no function '{function}'"):
             outcome(tmp_path, text, some)
     text = USUAL + '      name: "{:g}"\n'

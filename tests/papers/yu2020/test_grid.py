@@ -14,6 +14,7 @@ from scipy import stats
 
 from directrank.edition.plan import load
 from directrank.papers.shared.evidence import gather
+from directrank.papers.shared.findings import over_queries_and_trainings
 from directrank.papers.shared.product import build_times, products
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
@@ -22,7 +23,7 @@ from directrank.papers.shared.verdicts import (
     SUPPORTED,
     UNMEASURED,
 )
-from directrank.papers.yu2020.claims import claim_nerr, measurements
+from directrank.papers.yu2020.claims import claim_nerr
 from directrank.papers.yu2020.grid import (
     ARCHITECTURES,
     GRID,
@@ -482,7 +483,7 @@ def test_with_several_trials_a_difference_must_be_one_of_other_starts_as_well(
             reported(grid(evidence(tmp_path / folder, cells)))[name]
             for name in ("nDCG-type1", "ApproxNDCG")
         )
-        found = measurements(first, second, "ndcg@5")
+        found = over_queries_and_trainings(first, second, "ndcg@5")
         (test,) = found
         assert test.estimate.mean == pytest.approx(0.05, abs=0.01)
         assert (test.p_value < 0.01) == (folder == "steady")

@@ -1,4 +1,4 @@
-"""The test of Bruch2019's comparisons, and its claim that is no comparison of methods."""
+"""Bruch2019's claim that is no comparison of methods."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.findings import (
     MORE,
     Finding,
-    Measurement,
     Outcome,
     computed,
-    over_queries_and_trainings,
 )
-from directrank.papers.shared.methods import Method
-
-
-def measurements(a: Method, b: Method, metric: str, split: str) -> list[Measurement]:
-    """The difference of two methods, in per cent of NDCG; each has a single run."""
-    return over_queries_and_trainings(a, b, metric, split, 100)
 
 
 def claim_sigmoid(evidence: Evidence) -> Outcome:

@@ -15,6 +15,7 @@ from directrank.papers.burges2006.ndcg import (
     chosen,
     compare,
     curves_of,
+    has_single_start,
     mean_of,
     pairs,
     protocol,
@@ -30,7 +31,7 @@ from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
 from directrank.stats.estimates import of_difference
-from directrank.stats.tests import holm
+from directrank.stats.tests import holm_of_known
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -78,7 +79,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     others = [curve for curve in functions.values() if curve is not own]
     compared = {curve.name: compare(curve, own, LEVEL) for curve in others}
     p_values = {name: difference.p_differs() for name, difference in compared.items()}
-    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    corrected = dict(zip(p_values, holm_of_known(np.array([*p_values.values()])), strict=True))
     order = sorted(functions.values(), key=lambda curve: -_vali(curve))
     rows = []
     for curve in order:
@@ -111,18 +112,25 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         f"number {place} of {len(order)} on the validation set of these data, where the best is "
         f"“{order[0].name}”"
     )
+    cells, how_tested = {**LAMBDAS}, ""
+    if has_single_start(order):
+        del cells["p"]
+    else:
+        how_tested = (
+            " with an interval of the same kind, which is not corrected; p is that of the "
+            "corresponding t test, corrected over all functions (Holm)"
+        )
     caption = (
         f"Lambda functions with two-layer nets: NDCG@{LEVEL} on the validation set, by which they "
         "are ordered, and on the test set ± the half width of its 95% interval "
-        f"{sample_of(order)}. The difference is that from {own.name} on the test set with an "
-        "interval of the same kind, which is not corrected; p is that of the corresponding t test, "
-        "corrected over all functions (Holm). All functions except RankNet weight a pair by the "
-        f"change in NDCG from swapping its documents. {protocol(order)} The paper tried ten "
-        "functions, chose one on its Web validation data, which are not public, and prints none "
-        f"of the results. Edition {evidence.edition}."
+        f"{sample_of(order)}. The difference is that from {own.name} on the test set{how_tested}. "
+        "All functions except RankNet weight a pair by the change in NDCG from swapping its "
+        f"documents. {protocol(order)} The paper tried ten functions, chose one on its Web "
+        "validation data, which are not public, and prints none of the results. "
+        f"Edition {evidence.edition}."
     )
     data = pd.DataFrame(rows)
-    layout = TableLayout(start, caption, [*LAMBDAS], sections_of(data, LAMBDAS))
+    layout = TableLayout(start, caption, [*cells], sections_of(data, cells))
     return TableResult(data.drop(columns=["difference_half_width", "chosen"]), layout)
 
 
@@ -171,11 +179,16 @@ def table_recipe(evidence: Evidence) -> TableResult:
     columns = ["Reading", "net"]
     for level in RECIPE_LEVELS:
         columns += [f"RankNet @{level}", f"LambdaRank @{level}", "difference"]
+    intervals = ""
+    if not has_single_start(every):
+        intervals = (
+            f", ± the half width of its 95% interval {sample_of(every)}. The intervals are not "
+            "corrected for multiple comparisons"
+        )
     caption = (
         "Results for different readings of the recipe for the artificial data: NDCG on the test "
-        "set, and the difference, LambdaRank minus RankNet, ± the half width of its 95% interval "
-        f"{sample_of(every)}. The intervals are not corrected for multiple comparisons. The paper "
-        "gives only a random cubic polynomial, 50 dimensions and five labels. "
+        f"set, and the difference, LambdaRank minus RankNet{intervals}. The paper gives only a "
+        "random cubic polynomial, 50 dimensions and five labels. "
         f"{protocol(every[:1])} Edition {evidence.edition}."
     )
     return TableResult(data, TableLayout(start, caption, columns, [Section("", lines)]))
@@ -240,11 +253,14 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
             f"'{V1}' and '{V1_EACH}' were not both trained", f"add them to '{experiment}'"
         )
     picked = "; ".join(f"{TITLES[c.name]}{c.suffix} {chosen(c)}" for c in curves)
+    on_queries = ""
+    if not has_single_start(curves):
+        on_queries = f"The interval on the test set is one {sample_of(curves)}. "
     caption = (
         f"V1 with one update of the weights per query and with one per pair: the best NDCG@{LEVEL} "
         "on the validation set up to each epoch, as a mean over starts, and the difference, ± the "
-        "half width of its 95% interval over starts (Welch) if there are several. The interval on "
-        f"the test set is one {sample_of(curves)}. The paper found that both converge similarly. "
+        f"half width of its 95% interval over starts (Welch) if there are several. {on_queries}"
+        "The paper found that both converge similarly. "
         f"{protocol(curves, updates='')} Chosen learning rates and epochs: {picked}. "
         f"Edition {evidence.edition}."
     )

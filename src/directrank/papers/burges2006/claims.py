@@ -1,4 +1,4 @@
-"""The test of Burges2006's comparisons, and its claims that are no comparisons of methods."""
+"""Burges2006's claims that are no comparisons of methods."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import math
 
 import numpy as np
 
-from directrank.papers.burges2006.ndcg import (
-    LEVELS,
-    compare,
-    compare_leads,
-    curves_of,
-    pairs,
-)
+from directrank.papers.burges2006.ndcg import LEVELS, curves_of, ndcg, pairs
 from directrank.papers.burges2006.speed import (
     FACTORS,
     NETS,
@@ -31,25 +25,14 @@ from directrank.papers.shared.findings import (
     Finding,
     Measurement,
     Outcome,
+    over_queries_and_trainings,
     value,
 )
-from directrank.papers.shared.methods import Method
 from directrank.stats.estimates import Estimate
 
 #: The tolerance of a speed-up is a tenth of the printed one; a slope's is 0.3 around a whole
 #: number.
 FACTOR_TOLERANCE, SLOPE_TOLERANCE = 0.1, 0.3
-
-
-def measurements(a: Method, b: Method, level: int, split: str) -> list[Measurement]:
-    """The difference of two methods at a truncation level."""
-    return [_over_queries_and_starts(compare(a, b, level, split))]
-
-
-def _over_queries_and_starts(estimate: Estimate) -> Measurement:
-    sample = f"{estimate.n} queries"
-    name = "t test for other queries and other trainings"
-    return Measurement(name, sample, estimate, estimate.p_differs())
 
 
 def claim_speed(
@@ -119,6 +102,7 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
     findings = []
     for ours, theirs in pairs(curves_of(runs)):
         name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
-        test = _over_queries_and_starts(compare_leads(ours, theirs, top, bottom))
-        findings.append(Finding(name, MORE, ours.dataset, "NDCG", [test]))
+        at_top, at_bottom = ndcg(ours, top), ndcg(ours, bottom)
+        tests = over_queries_and_trainings(ours, theirs, at_top, less=at_bottom)
+        findings.append(Finding(name, MORE, ours.dataset, "NDCG", tests))
     return Outcome(findings)

@@ -1,16 +1,18 @@
 """Figures 2 and 3 of Burges2006: NDCG of RankNet and LambdaRank at truncation levels 1 to 10.
 
 Queries without a relevant document are left out of every mean. The paper draws 95 % bars without
-saying of what; here intervals and tests are over queries and starts (:mod:`.stats.two_way`), as a
-net's start makes as much difference as a method. LambdaRank is set against RankNet by a test per
-level, corrected over the ten (Holm).
+saying of what; here intervals and tests are over queries and starts
+(:func:`.shared.methods.compared`), as a net's start makes as much difference as a method.
+LambdaRank is set against RankNet by a test per level, corrected over the ten (Holm).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -20,15 +22,11 @@ from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import p_value, share, spread
 from directrank.papers.shared.leads import lead
-from directrank.papers.shared.methods import Method, by_method, paired_groups, paired_values
+from directrank.papers.shared.methods import Method, by_method, compared, mean_estimate
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.estimates import Estimate
-from directrank.stats.tests import holm
-from directrank.stats.two_way import (
-    difference_over_queries_and_starts,
-    over_queries_and_starts,
-)
+from directrank.stats.tests import holm_of_known
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 
@@ -53,17 +51,9 @@ def ndcg(curve: Method, level: int) -> str:
     return metrics.label({"name": "ndcg", "k": level, "gain": gain})
 
 
-def values_of(curve: Method, metric: str, split: str = "test") -> pd.DataFrame:
-    """``metric`` per trial (rows) and query (columns: fold and id) that has a relevant document."""
-    return curve.trial_values(metric, split).dropna().T
-
-
 def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:
     """Mean of NDCG@level, over queries and starts."""
-    values = values_of(curve, ndcg(curve, level), split)
-    groups = paired_groups([curve], values.iloc[0], split)
-    folds = values.columns.get_level_values("fold").to_numpy()
-    return over_queries_and_starts(values.to_numpy(), groups, folds)
+    return mean_estimate(curve, ndcg(curve, level), split)
 
 
 def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
@@ -92,30 +82,8 @@ def by_label(evidence: Evidence, experiment: str) -> dict[str, Method]:
 
 
 def compare(a: Method, b: Method, level: int, split: str = "test") -> Estimate:
-    """``a`` minus ``b`` at one level, over queries and starts.
-
-    Raises:
-        DataError: the two were not evaluated on the same queries.
-    """
-    return _compared(a, b, (level,), split)
-
-
-def compare_leads(a: Method, b: Method, top: int, bottom: int, split: str = "test") -> Estimate:
-    """The lead of ``a`` over ``b`` at the level ``top`` minus that at ``bottom``; as compare."""
-    return _compared(a, b, (top, bottom), split)
-
-
-def _compared(a: Method, b: Method, levels: Sequence[int], split: str) -> Estimate:
-    """``a`` minus ``b`` at the first level; of two, minus the same at the second."""
-    paired_values([a, b], ndcg(a, levels[0]), split)  # raises where queries differ
-    values = []
-    for curve in (a, b):
-        at = [values_of(curve, ndcg(curve, level), split) for level in levels]
-        values.append(at[0] - at[1] if len(at) > 1 else at[0])
-    first, second = values
-    groups = paired_groups([a], first.iloc[0], split)
-    folds = first.columns.get_level_values("fold").to_numpy()
-    return difference_over_queries_and_starts(first.to_numpy(), second.to_numpy(), groups, folds)
+    """``a`` minus ``b`` at one level; see :func:`.shared.methods.compared`."""
+    return compared(a, b, ndcg(a, level), split)
 
 
 def pairs(curves: Sequence[Method]) -> list[tuple[Method, Method]]:
@@ -197,24 +165,32 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     for number, row in enumerate(rows):
         lines[number % len(LEVELS)].append(measured(row["ndcg"], row["half_width"]))
     columns = ["NDCG", *(curve.label for curve in curves)]
+    tested = not has_single_start(curves)
+    p_column = ["p"] if tested else []
     differences = []
     for ours, theirs in pairs(curves):
-        compared = [compare(ours, theirs, level) for level in LEVELS]
-        p_values = [gap.p_differs() for gap in compared]
-        columns += [f"difference, {NETS.get(ours.variant, ours.variant)}", "p"]
+        gaps = [compare(ours, theirs, level) for level in LEVELS]
+        p_values = np.array([gap.p_differs() for gap in gaps])
+        columns += [f"difference, {NETS.get(ours.variant, ours.variant)}", *p_column]
         for line, level, gap, p, p_holm in zip(
-            lines, LEVELS, compared, p_values, holm(p_values), strict=True
+            lines, LEVELS, gaps, p_values, holm_of_known(p_values), strict=True
         ):
-            line += [difference(gap.mean, gap.interval().half_width), p_value(p_holm, 3)]
+            line.append(difference(gap.mean, gap.interval().half_width))
+            if tested:
+                line.append(p_value(p_holm, 3))
             facts = _difference(evidence, ours, level, gap)
             differences.append(facts | {"p_value": p, "p_holm": p_holm})
+    how_tested = ""
+    if tested:
+        how_tested = (
+            ", paired by query, with an interval of the same kind, which is not corrected; p is "
+            "that of the corresponding t test, corrected over the ten levels (Holm)"
+        )
     text = (
         f"{what}: NDCG on the test set ± the half width of its 95% interval {sample_of(curves)}. "
         "Queries without a relevant document are left out. The difference is LambdaRank minus "
-        "RankNet with the same net, paired by query, with an interval of the same kind, which is "
-        "not corrected; p is that of the corresponding t test, corrected over the ten levels "
-        f"(Holm). {protocol(curves)} Chosen learning rates and epochs: {_all_chosen(curves)}. "
-        f"{_origin(curves)}Edition {evidence.edition}."
+        f"RankNet with the same net{how_tested}. {protocol(curves)} Chosen learning rates and "
+        f"epochs: {_all_chosen(curves)}. {_origin(curves)}Edition {evidence.edition}."
     )
     data = pd.DataFrame([*rows, *differences])
     layout = TableLayout(_lead(differences), text, columns, [Section("", lines)])
@@ -225,12 +201,14 @@ def _lead(differences: Sequence[Mapping[str, Any]]) -> str:
     """At how many levels LambdaRank is ahead of RankNet, and at how many significantly."""
     if not differences:
         return "LambdaRank and RankNet were not run with the same net."
-    ahead = sum(row["ndcg"] > 0 for row in differences)
+    ahead = share(sum(row["ndcg"] > 0 for row in differences), len(differences))
+    if all(math.isnan(row["p_holm"]) for row in differences):
+        return lead(f"LambdaRank has the higher mean in {ahead} comparisons with RankNet")
     sure = sum(row["ndcg"] > 0 and row["p_holm"] < SIGNIFICANT for row in differences)
     behind = sum(row["ndcg"] < 0 and row["p_holm"] < SIGNIFICANT for row in differences)
     return lead(
-        f"LambdaRank has the higher mean in {share(ahead, len(differences))} comparisons with "
-        f"RankNet, with p < {SIGNIFICANT} in {sure or 'none'} of them"
+        f"LambdaRank has the higher mean in {ahead} comparisons with RankNet, with p < "
+        f"{SIGNIFICANT} in {sure or 'none'} of them"
         + (f"; it has the lower mean with p < {SIGNIFICANT} in {behind}" if behind else "")
     )
 
@@ -252,15 +230,19 @@ def protocol(curves: Sequence[Method], updates: str = " with one update per quer
             f" The learning rate, one of {len(rates)} from {rates[0]:g} to {rates[-1]:g}, and the "
             "epoch are chosen by validation NDCG@10."
         )
-    if _single_start(curves):
-        return f"{text} There is a single start; other starts may lie outside the intervals."
+    if has_single_start(curves):
+        return (
+            f"{text} There is a single start: other starts may lie outside the intervals, and "
+            "differences have neither an interval nor a test, because nothing is known of other "
+            "starts."
+        )
     return f"{text} There are {spread([run.n_trials for run in runs], 'trial')}."
 
 
 def sample_of(curves: Sequence[Method]) -> str:
     """Over what intervals are, in words."""
     queries = "queries" if curves[0].query_groups().is_unique else "groups of related queries"
-    if _single_start(curves):
+    if has_single_start(curves):
         return f"over {queries}"
     return f"over {queries} and starts (variance s²_Q/Q + s²_T/T − s²_R/QT)"
 
@@ -302,7 +284,8 @@ def _difference(evidence: Evidence, ours: Method, level: int, gap: Estimate) -> 
     }
 
 
-def _single_start(curves: Sequence[Method]) -> bool:
+def has_single_start(curves: Sequence[Method]) -> bool:
+    """Whether some method was trained once, so that differences have no interval."""
     return min(run.n_trials for curve in curves for run in curve.runs) == 1
 
 

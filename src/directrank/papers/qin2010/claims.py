@@ -1,4 +1,4 @@
-"""The test of Qin2010's comparisons, and its claims that are no comparisons of methods."""
+"""Qin2010's claims that are no comparisons of methods."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ from directrank.papers.shared.findings import (
     Outcome,
     computed,
     mean_of,
-    over_queries_and_trainings,
     value,
     welch_over_trials,
 )
 from directrank.papers.shared.format import counted
-from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.methods import paired_values
 from directrank.stats.estimates import of_paired_ratio, of_ratio
 
 #: The accuracies that the text gives: for every α, and at α = 100 (section 5.2).
@@ -47,11 +46,6 @@ FASTER = 5.0
 
 #: The remark on a claim that is tested on OHSUMED because its own data set was not run.
 ELSEWHERE = "Measured on OHSUMED (grades above 0 are relevant) instead of {}."
-
-
-def measurements(a: Method, b: Method, metric: str, split: str) -> list[Measurement]:
-    """The difference of two methods, for other queries and other trainings."""
-    return over_queries_and_trainings(a, b, metric, split)
 
 
 def claim_accuracy(evidence: Evidence | None, ohsumed: Evidence | None = None) -> Outcome | None:

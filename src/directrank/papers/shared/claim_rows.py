@@ -30,9 +30,9 @@ def titles_of(comparison: ComparisonRow) -> dict[str, list[str]]:
 
 def functions_of(comparison: ComparisonRow) -> list[str]:
     """The functions of the paper's package that a comparison names."""
-    named = [comparison.get("test"), comparison.get("methods")]
     spare = comparison.get("instead") or {}
-    return [function for function in (*named, spare.get("methods")) if function]
+    named = [comparison.get("methods"), spare.get("methods")]
+    return [function for function in named if function]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from directrank.papers.shared.findings import (
     SAME,
     Claimed,
     Finding,
-    Measurement,
     Outcome,
     difference,
     over_queries_and_trainings,
@@ -61,7 +60,7 @@ def compare(
             continue
         for pair in comparison["pairs"]:
             if title in pair.get("only", [title]):
-                found, absent = _pair(paper, comparison, pair, title, known)
+                found, absent = _pair(comparison, pair, title, known)
                 findings += found
                 missing += absent
     if not findings and "" in methods:
@@ -101,12 +100,14 @@ def _methods_in(
 
 
 def _pair(
-    paper: str, comparison: ComparisonRow, pair: Mapping[str, Any], title: str, known: Mapping
+    comparison: ComparisonRow, pair: Mapping[str, Any], title: str, known: Mapping[str, Method]
 ) -> tuple[list[Finding], list[str]]:
     """The findings about each of the first methods of ``pair`` and each of the second, in each
     metric, and the pairs that were not run."""
     findings, missing = [], []
     metrics = comparison["metrics"]
+    split = comparison.get("split", "test")
+    scale = 100.0 if comparison["unit"].endswith("(%)") else 1.0
     firsts, seconds = (
         _candidates(pair[one], pair[other], known)
         for one, other in (("first", "second"), ("second", "first"))
@@ -119,7 +120,7 @@ def _pair(
             continue
         for heading in pair.get("metrics", metrics):
             a, b = (_best(side, metrics[heading]) for side in sides)
-            tests = _tests(paper, comparison, a, b, metrics[heading])
+            tests = over_queries_and_trainings(a, b, metrics[heading], split, scale)
             findings.append(
                 difference(
                     a, b, heading.format(title=title), _claimed(pair), comparison["unit"], tests
@@ -146,21 +147,11 @@ def _called(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"the best of {names[0]} to {names[-1]}"
 
 
-def _best(methods: Sequence[Method], metric: Any) -> Method:
+def _best(methods: Sequence[Method], metric: str) -> Method:
     """The one that is best on the validation set."""
     if len(methods) == 1:
         return methods[0]
     return max(methods, key=lambda method: float(method.trial_means(metric, "vali").mean()))
-
-
-def _tests(
-    paper: str, comparison: ComparisonRow, a: Method, b: Method, metric: Any
-) -> Sequence[Measurement]:
-    split = comparison.get("split", "test")
-    if "test" in comparison:
-        return call(paper, comparison["test"], a, b, metric, split)
-    scale = 100.0 if comparison["unit"].endswith("(%)") else 1.0
-    return over_queries_and_trainings(a, b, metric, split, scale)
 
 
 def _claimed(pair: Mapping[str, Any]) -> Claimed:

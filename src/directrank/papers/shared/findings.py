@@ -221,20 +221,23 @@ def generalised(estimate: Estimate, queries: str, trainings: Sequence[int]) -> M
 
 
 def over_queries_and_trainings(
-    a: Method, b: Method, metric: str, split: str = "test", scale: float = 1.0
+    a: Method,
+    b: Method,
+    metric: str,
+    split: str = "test",
+    scale: float = 1.0,
+    less: str | None = None,
 ) -> list[Measurement]:
     """One method minus another, for other queries and other trainings.
 
     Args:
-        a, b: the methods.
-        metric: column of the results.
-        split: where they are compared.
+        a, b, metric, split, less: see :func:`directrank.papers.shared.methods.compared`.
         scale: 100 for per cent.
 
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
-    estimate = compared(a, b, metric, split)
+    estimate = compared(a, b, metric, split, less)
     scaled = replace(estimate, mean=scale * estimate.mean, error=scale * estimate.error)
     folds = f" of {len(a.runs)} folds" if len(a.runs) > 1 else ""
     groups = len(a.query_groups(split).unique())

@@ -273,17 +273,28 @@ def how_tested(methods: Sequence[Method]) -> str:
     return f"t test for other queries and other trainings{once}"
 
 
-def compared(a: Method, b: Method, metric: str, split: str = "test") -> Estimate:
+def compared(
+    a: Method, b: Method, metric: str, split: str = "test", less: str | None = None
+) -> Estimate:
     """The mean of ``a`` minus that of ``b``, for other queries and other trainings.
 
     This is the study's standard of evidence; see :mod:`directrank.stats.two_way`. If a method was
     trained once, and something of it is random, the folds tell how much trainings matter; the error
     is NaN if there are fewer than three.
 
+    Args:
+        a, b: the methods.
+        metric: column of the results.
+        split: where they are compared.
+        less: another column. What is compared is the metric less this one.
+
     Raises:
         DataError: the methods were not evaluated on the same queries.
     """
     (of_a, of_b), queries = paired_trainings([a, b], metric, split)
+    if less is not None:
+        (less_a, less_b), _ = paired_trainings([a, b], less, split)
+        of_a, of_b = of_a - less_a, of_b - less_b
     folds = queries.get_level_values("fold").to_numpy()
     repeated = a.repeated and b.repeated
     test = difference_over_queries_and_starts if repeated else difference_between_folds

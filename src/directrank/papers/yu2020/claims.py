@@ -1,4 +1,4 @@
-"""The test of Yu2020's comparisons of cells of the grid, and its claims that compare no cells."""
+"""Yu2020's claims that are no comparisons of its reported methods."""
 
 from __future__ import annotations
 
@@ -50,11 +50,6 @@ AGREES = 0.8
 DRAWS = 500
 
 
-def measurements(a: Method, b: Method, metric: str, split: str = "test") -> list[Measurement]:
-    """The difference of two cells, for other queries and other trainings."""
-    return over_queries_and_trainings(a, b, metric, split)
-
-
 def reported_cells(evidence: Evidence, *experiments: str) -> dict[str, Method]:
     """The cell of the grid that is reported for each method."""
     return reported(grid(evidence))
@@ -69,7 +64,7 @@ def claim_output(evidence: Evidence) -> Outcome | None:
         if linear is None or relu is None:
             missing.append(f"{method} in R5 and R4.L")
             continue
-        tests = measurements(linear, relu, "ndcg@5")
+        tests = over_queries_and_trainings(linear, relu, "ndcg@5")
         findings.append(difference(linear, relu, "nDCG@5", MORE, "nDCG", tests))
         shares.append([tied_share(relu), tied_share(linear)])
         worth.append(relu.mean("ndcg@5") - relu.mean("ndcg@5/expected"))
