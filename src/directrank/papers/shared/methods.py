@@ -192,16 +192,6 @@ def paired_values(
     return values
 
 
-def paired_groups(
-    methods: Sequence[Method], values: pd.Series, split: str = "test"
-) -> np.ndarray | None:
-    """The group of each of ``values`` of ``methods``; see :func:`paired_values`.
-
-    It is None if every query is a group of its own, so that queries are independent.
-    """
-    return groups_of(methods[0], values.index, split)
-
-
 def paired_trainings(
     methods: Iterable[Method], metric: str, split: str = "test"
 ) -> tuple[list[np.ndarray], pd.MultiIndex]:

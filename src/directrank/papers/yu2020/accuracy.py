@@ -23,11 +23,11 @@ from directrank.papers.shared.methods import (
     Method,
     by_method,
     compared,
+    groups_of,
     groups_sentence,
     how_tested,
     interval_of_means,
     mean_estimate,
-    paired_groups,
     paired_values,
     signed_rank_p,
 )
@@ -73,8 +73,8 @@ def against_best(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:
     """
     means = {name: method.mean(metric) for name, method in methods.items()}
     values = dict(zip(methods, paired_values(methods.values(), metric), strict=True))
-    groups = paired_groups([*methods.values()], next(iter(values.values())))
     best = max((name for name in means if name not in READINGS), key=lambda name: means[name])
+    groups = groups_of(methods[best], values[best].index)
     gaps = {name: compared(methods[best], methods[name], metric) for name in means}
     tests = [math.nan if name == best else gap.p_differs() for name, gap in gaps.items()]
     p_holm = dict(zip(gaps, holm_of_known(tests), strict=True))
