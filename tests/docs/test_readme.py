@@ -39,6 +39,11 @@ def test_the_losses_that_are_recommended_are_those_of_the_page_on_losses(root):
     take, tune, avoid = (loss for _, loss in advice)
     assert f"Take `{take}`, or `{tune}` if you can tune it, and avoid `{avoid}`" in text
     assert "Avoid [twin nERR@10 type 1]" in page  # "with type 1"
+    larger = page.split("\n## With more training queries\n")[1].split("\n## ")[0]
+    for line in [line for line in larger.splitlines() if re.match(r"\| \d", line)][1:]:
+        best = line.split("|")[4]
+        assert re.fullmatch(r" LambdaLoss [\d.]+, LambdaRank [\d.]+ +", best), line
+    assert "with thousands of training queries, `lambda_loss` and `lambdarank` lead" in text
 
 
 def test_links_lead_somewhere(root):

@@ -92,6 +92,7 @@ rule which_loss:
         values=STUDY.product_files("values"),
         settings=STUDY.tables_of_one_protocol("_settings.csv"),
         times=STUDY.tables_of_one_protocol("_trees_times.csv"),
+        sizes=STUDY.training_sizes(),
     output:
         page=f"paper_tables/{EDITION}/which_loss.md",
         losses=f"paper_tables/{EDITION}/losses.md",
@@ -104,10 +105,11 @@ rule which_loss:
         runtime=20,
     params:
         code=lambda wildcards: edition.which_loss_code(),
+        sizes=edition.sizes_option,
     message:
         "Writing which loss to take"
     shell:
-        '"$PYTHON" -m directrank page losses {input.compared:q} --out {output.page:q}'
+        '"$PYTHON" -m directrank page losses {input.compared:q} --out {output.page:q} {params.sizes}'
         " > {log:q} 2>&1"
 
 

@@ -112,6 +112,12 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         type=Path,
         help="what one protocol compares, beside the files of its comparison",
     )
+    losses.add_argument(
+        "--training-sizes",
+        metavar="CSV",
+        type=Path,
+        help="the values of figure_training_size, to say what holds with more training queries",
+    )
     losses.set_defaults(run=_losses_page)
 
     leaderboard = subparsers.add_parser(
@@ -347,10 +353,13 @@ def _manifest(options: argparse.Namespace) -> None:
 
 
 def _losses_page(options: argparse.Namespace) -> None:
+    import pandas as pd
+
     from directrank.papers.one_protocol.choice import read
     from directrank.papers.one_protocol.choice_page import write
 
-    for path in write(read(options.compared), options.out):
+    sizes = options.training_sizes and pd.read_csv(options.training_sizes)
+    for path in write(read(options.compared), options.out, sizes):
         print(path)
 
 

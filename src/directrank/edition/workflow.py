@@ -446,6 +446,11 @@ class Workflow:
         folder = f"paper_tables/{self.edition}/one_protocol/"
         return [name for name in self.product_files("table", ending) if name.startswith(folder)]
 
+    def training_sizes(self) -> list[str]:
+        """The values of methods by the number of training queries, if the edition has them."""
+        files = self.product_files("figure", ".csv")
+        return [name for name in files if name.endswith("/figure_training_size.csv")]
+
     def compared(self) -> str:
         """The collections and losses of one protocol, as JSON; empty unless they are compared."""
         return json_text(compared(self.study)) if self.compares_losses() else ""
@@ -674,6 +679,11 @@ def prepared_folder(wildcards: Any, input: Any) -> str:
 def values_option(wildcards: Any, input: Any) -> str:
     """The option that names published values per query; empty if no product is made from any."""
     return f"--values {' '.join(map(shlex.quote, input.values))}" if input.values else ""
+
+
+def sizes_option(wildcards: Any, input: Any) -> str:
+    """The option that names values by the number of training queries; empty if there are none."""
+    return f"--training-sizes {shlex.join(input.sizes)}" if input.sizes else ""
 
 
 def record_option(wildcards: Any, output: Any) -> str:

@@ -135,6 +135,25 @@ def part(text: str, heading: str) -> str:
 # ------------------------------------------------------------------------------------- which loss
 
 
+def test_what_holds_with_more_training_queries_is_told_where_it_was_measured(
+    both: Results,
+) -> None:
+    assert "With more training queries" not in choice_page.page(both)
+    means = {"LambdaMART": 0.912, "LambdaRank": 0.9115, "RankNet": 0.911, "RMSE": 0.9}
+    sizes = pd.DataFrame(
+        {"dataset": "MSRD", "train_queries": size, "method": name, "mean": mean + gain, "pairs": 3,
+         "differ": differ, "distance_of_controls": 0.001 if size == 300 else 0.0002}
+        for size, differ in ((300, 0), (9496, 2))
+        for name, mean in means.items()
+        for gain in [0.01 if size > 300 and name == "LambdaMART" else 0.0]
+    )  # fmt: skip
+    text = part(choice_page.page(both, sizes), "With more training queries")
+    few = ["300", "0 of 3", "LambdaMART 0.9120", "LambdaRank 0.9115, RankNet 0.9110", "RMSE 0.9000"]
+    assert row(text, "300") == few
+    many = ["2 of 3", "LambdaMART 0.9220", "LambdaRank 0.9115", "RMSE 0.9000"]
+    assert row(text, "9") == ["9\u00a0496", *many]
+
+
 def test_each_situation_has_its_advice_from_the_collections_that_stand_for_it(
     both: Results,
 ) -> None:
@@ -384,6 +403,7 @@ def methods_with_results(collections: Sequence[str]) -> set[str]:
 def test_the_committed_pages_are_what_the_committed_files_say(tmp_path: Path) -> None:
     results = read(ROOT / "paper_tables/real/one_protocol/compared.json")
     assert (ROOT / "figures/real/one_protocol/figure_collections.png").exists()  # the page links it
-    for path in choice_page.write(results, tmp_path / "which_loss.md"):
+    sizes = pd.read_csv(ROOT / "figures/real/one_protocol/figure_training_size.csv")
+    for path in choice_page.write(results, tmp_path / "which_loss.md", sizes):
         committed = (ROOT / "paper_tables/real" / path.name).read_text(encoding="utf-8")
         assert path.read_text(encoding="utf-8") == committed, "run `directrank page losses`"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from directrank import losses
 from directrank.papers.one_protocol.advice import Advice, Standing
 from directrank.papers.one_protocol.by_loss import Together
@@ -74,16 +76,23 @@ because it was chosen by these same numbers. You can [test a difference \
 yourself](../../docs/your_data.md#results-per-query) with the files."""
 
 
-def write(results: Results, out: Path) -> list[Path]:
-    """Write the page, and beside it the page ``losses.md`` with a section per loss."""
-    pages = {out: page(results), out.with_name("losses.md"): losses_page(results)}
+def write(results: Results, out: Path, sizes: pd.DataFrame | None = None) -> list[Path]:
+    """Write the page, and beside it the page ``losses.md`` with a section per loss; see
+    :func:`page`."""
+    pages = {out: page(results, sizes), out.with_name("losses.md"): losses_page(results)}
     for path, text in pages.items():
         write_text(path, text)
     return list(pages)
 
 
-def page(results: Results) -> str:
-    """Which loss to take and which trees, why, and with which evidence."""
+def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
+    """Which loss to take and which trees, why, and with which evidence.
+
+    Args:
+        results: of one protocol.
+        sizes: the values of ``figure_training_size``; without them nothing is said of larger
+            training sets.
+    """
     found = answers(results)
     trees = advice_on_trees(results)
     margin = f"{found[0].together.margin:g}"
@@ -95,7 +104,8 @@ def page(results: Results) -> str:
             if trees
             else ()
         ),
-        _scope(results),
+        _scope(results, larger=sizes is not None),
+        *(() if sizes is None else ("## With more training queries", _by_size(results, sizes))),
         "## The rule",
         RULE.format(margin=margin),
         "## By task and data",
@@ -245,15 +255,55 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _scope(results: Results) -> str:
-    """What the advice rests on, and what it does not say."""
+def _scope(results: Results, larger: bool) -> str:
+    """What the advice rests on, and what it does not say.
+
+    Args:
+        results: of one protocol.
+        larger: whether the page says what holds with more training queries.
+    """
+    more = ""
+    if larger:
+        more = " With thousands of them, see [what leads then](#with-more-training-queries)."
     return (
         f"It rests on {_named(results.collections)} under [one protocol](one_protocol/README.md) "
-        f"(edition {results.edition}), whose training sets are small ([below]"
-        "(#what-the-collections-represent)): on other data, [compare losses yourself]"
+        f"(edition {results.edition}), whose training sets have few queries ([below]"
+        f"(#what-the-collections-represent)).{more} On other data, [compare losses yourself]"
         "(../../docs/your_data.md). Every loss has [a section](losses.md) with its cost and where "
         "it wins and loses."
     )
+
+
+def _by_size(results: Results, sizes: pd.DataFrame) -> str:
+    """How far methods of every family are apart, and which lead, by the number of queries."""
+    columns = ["training queries of a fold", "pairs that differ", "trees", "best losses", "last"]
+    trees = {ensemble.name for ensemble in results.ensembles}
+    rows = []
+    for size, some in sizes.groupby("train_queries"):
+        means = some.set_index("method")["mean"].sort_values(ascending=False)
+        priced = {name: f"{name} {mean:.4f}" for name, mean in means.items()}
+        of_losses = means[~means.index.isin(trees)]
+        tied = of_losses.index[
+            of_losses >= of_losses.iloc[0] - some["distance_of_controls"].iloc[0]
+        ]
+        ensembles = [priced[name] for name in means.index if name in trees]
+        rows.append(
+            [
+                count(int(size)),
+                f"{some['differ'].iloc[0]} of {some['pairs'].iloc[0]}",
+                ", ".join(ensembles) or "–",
+                ", ".join(priced[name] for name in tied),
+                priced[means.index[-1]],
+            ]
+        )
+    picture = f"../../figures/{results.edition}/one_protocol/figure_training_size.png"
+    text = (
+        f"Methods of every family were trained on ever more queries of {sizes['dataset'].iloc[0]} "
+        f"([picture]({picture})): their mean NDCG@10, where losses train the network. *Best* are "
+        "the losses that are no further below the highest of them than controls are apart, here "
+        "one loss under two sets of seeds."
+    )
+    return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
 
 
 def _situations(results: Results, found: Sequence[Answer]) -> str:

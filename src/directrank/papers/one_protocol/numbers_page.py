@@ -53,7 +53,7 @@ def _collection(file: Path, values: pd.DataFrame) -> Iterator[str]:
     dataset = values["dataset"].iloc[0]
     yield f"## {dataset}"
     yield f"[The table of this collection]({file.name}) has all notes."
-    metrics = list(dict.fromkeys(values["metric"]))
+    metrics = list(dict.fromkeys(values["metric"].dropna()))  # a method that failed has none
     rows = [
         [*map(str, key), *_cells(part.set_index("metric"), metrics)]
         for key, part in values.groupby(KEY, sort=False)
