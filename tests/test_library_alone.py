@@ -202,18 +202,16 @@ print("all of them:", len(losses.REGISTRY), len(metrics.REGISTRY))
 
 
 @pytest.mark.long
-def test_scorers_train_in_compiled_blocks_without_the_study(clean_python, tmp_path):
+def test_scorers_train_without_the_study(clean_python, tmp_path):
     code = """
 import numpy as np, torch
 from directrank import models
-from directrank.models import blocks
 generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
-for name, options in (("linear", {}), ("tower", {"hidden": [8, 4]}), ("context", {"width": 8})):
+for name, options in (("linear", {}), ("tower", {"hidden": [8, 4]}), ("context", {"width": 8, "dropout": 0})):
     scorer = models.build({"name": name, **options}, 5, generators)
     scores = scorer(torch.rand(2, 30, 5), None, np.full((2, 3), 10))
     scores.square().sum().backward()
     assert all(p.grad.isfinite().all() for p in scorer.parameters()), name
-    assert name != "tower" or blocks.in_blocks(scorer.plain, 30)
 print("trained")
 """
     assert "trained" in in_clean(clean_python, code, tmp_path)
