@@ -54,6 +54,15 @@ def test_batches_at_a_time_shorten_what_is_left_to_the_longest_of_them():
         assert watch.estimate(15)[1] == pytest.approx(left)
 
 
+def test_jobs_that_wait_on_a_cluster_are_waited_for():
+    spans = {"short": Span(0, 8)}
+    batches = [{"short": 8.0}, {"long": 90.0}]
+    watch = TrainingProgress(batches, lambda run: spans.get(run, Span()), print)
+    share, left = watch.estimate(32)  # a run was trained in a quarter of the time, none since
+    assert share == pytest.approx(8 / 98)
+    assert left == pytest.approx(4 * 90)
+
+
 def test_what_an_earlier_workflow_left_has_not_begun(monkeypatch):
     monkeypatch.setattr(progress.threading, "Thread", Mock())
     monkeypatch.setattr(progress.time, "time", lambda: 1000.0)

@@ -110,7 +110,8 @@ class TrainingProgress:
         for batch in self._batches:
             seconds = sum(left.get(run, 0.0) for run in batch)
             (waiting if running.keys().isdisjoint(batch) else ends).append(seconds)
-        ends += [0.0] * (round(at_once) - len(ends))
+        # On a cluster jobs wait, so that at times less than one run is trained at once.
+        ends += [0.0] * (max(round(at_once), 1) - len(ends))
         heapq.heapify(ends)
         for seconds in waiting:
             heapq.heapreplace(ends, ends[0] + seconds)
