@@ -207,11 +207,12 @@ def test_scorers_train_without_the_study(clean_python, tmp_path):
 import numpy as np, torch
 from directrank import models
 generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
-for name, options in (("linear", {}), ("tower", {"hidden": [8, 4]}), ("context", {"width": 8, "dropout": 0})):
-    scorer = models.build({"name": name, **options}, 5, generators)
+specs = ({"name": "linear"}, {"name": "tower", "hidden": [8, 4]})
+for spec in (*specs, {"name": "context", "width": 8, "dropout": 0}):
+    scorer = models.build(spec, 5, generators)
     scores = scorer(torch.rand(2, 30, 5), None, np.full((2, 3), 10))
     scores.square().sum().backward()
-    assert all(p.grad.isfinite().all() for p in scorer.parameters()), name
+    assert all(p.grad.isfinite().all() for p in scorer.parameters()), spec
 print("trained")
 """
     assert "trained" in in_clean(clean_python, code, tmp_path)

@@ -264,9 +264,9 @@ def first_page() -> Iterator[str]:
     assert leads("table_figure3", "two_layer") == everywhere
     yield "With two-layer networks it does on MSRD, too"
     lead = of_claim("D07").query("comparison.str.contains('Ranking SVM')").iloc[0]
-    assert abs(lead["effect"]) < 1e-9
     assert verdict("D07") == CONTRADICTED
-    yield f"both have the same mean, ± {lead['high']:.3f}, once they are tuned"
+    half_width = (lead["high"] - lead["low"]) / 2
+    yield f"here the lead is {lead['effect']:.3f} ± {half_width:.3f}, once both are tuned"
     yield f"On MSRD, with more queries, the lead is {lead_on_msrd('Ranking SVM'):.3f}"
     falls = "NDCG@1 falls from {} at α = 5 to {} at 200 on MSRD, and from {} at α = 1 to {} at 200"
     yield falls.format(
@@ -529,6 +529,9 @@ def findings_on_one_protocol() -> Iterator[str]:
     yield "(C12) is contradicted on MSRD by the paper's own"
     assert verdict("C12", "mq2008") == INCONCLUSIVE
     yield "They said that C12 is contradicted on MQ2008, where it is inconclusive"
+    assert {verdict("D03"), verdict("D17")} == {INCONCLUSIVE}
+    within = of_claim("D03").query("outcome == 'below, within the margin'")
+    assert len(within) == 1
 
 
 def lead_on_msrd(method: str, significant: bool = True) -> float:
@@ -570,38 +573,53 @@ def findings_on_qin2010() -> Iterator[str]:
             mean, half, paper = rows.loc[(method, metric), ["mean", "half_width", "published"]]
             cells += [f"{mean:.3f} ± {half:.3f}", "–" if pd.isna(paper) else f"{paper:.3f}"]
         yield f"| {method} | {' | '.join(cells)} |"
-    yield f"interval over the {int(table['queries'].iloc[0])} test queries"
+    yield f"five test folds with {int(table['queries'].iloc[0])} test queries"
     trials = table.groupby("method")["trials"].first()
-    assert trials.drop("ApproxNDCG").eq(1).all()
-    yield f"All methods but ApproxNDCG, which has {WORDS[int(trials['ApproxNDCG'])]} trials"
-    ends = csv("paper_tables/real/qin2010/stopping.csv").query("method == 'ApproxNDCG'").iloc[-1]
-    assert ends["met"] == ends["starts"]
+    once = ["AdaRank.NDCG", "Ranking SVM", "ApproxNDCG (small start)"]  # the first two draw nothing
+    assert trials[once].eq(1).all()
+    (three,) = trials.drop(once).unique()
     yield (
-        f"which all {ends['starts']} random starts met, half of them within "
-        f"{count(int(ends['median_epochs']))} epochs"
+        f"Methods that draw random numbers have {WORDS[three]} trainings on each fold, but for the "
+        "variant of ApproxNDCG, which has one"
+    )
+    ends = csv("paper_tables/real/qin2010/stopping.csv").query("method == 'ApproxNDCG'").iloc[-1]
+    yield (
+        f"which {ends['met']} of {ends['starts']} random starts met, half of all within "
+        f"{count(round(ends['median_epochs']))} epochs"
     )
     gap = (table["mean"] - table["published"]).abs().groupby(table["method"]).max()
     assert gap[["AdaRank.NDCG"]].max() < 0.01
     listed = rows.loc["ListNet", ["mean", "published"]].loc[["NDCG@1", "NDCG@10", "NDCG@n"]]
     assert (listed["mean"] - listed["published"]).abs().max() < 0.01
-    assert gap["ApproxNDCG"] < 0.004
+    assert gap["ApproxNDCG"] < 0.007
     yield "AdaRank and ListNet are within 0.01 of the values that the paper cites"
-    yield "ApproxNDCG is within 0.004 of its own"
+    yield "ApproxNDCG is within 0.007 of its own"
     five = ["AdaRank.NDCG", "SoftRank", "Ranking SVM", "ListNet", "ApproxNDCG"]
     of_five = table[table["method"].isin(five)]
     highest = of_five.loc[of_five.groupby("metric")["mean"].idxmax()].set_index("metric")["method"]
-    assert highest[["NDCG@1", "NDCG@10", "NDCG@n"]].eq("SoftRank").all()
-    yield "Of the paper's five methods, SoftRank has the highest mean NDCG@1, NDCG@10 and NDCG@n"
+    assert highest[["NDCG@10", "NDCG@n"]].eq("SoftRank").all()
+    yield (
+        f"Of the paper's five methods, {highest['NDCG@1']} has the highest mean NDCG@1 and "
+        "SoftRank the highest NDCG@10 and NDCG@n"
+    )
+    best = of_claim("C08").query("comparison != @OVERALL")
+    (against,) = best[best["p_holm"] < 0.05].to_dict("records")
+    assert against["comparison"] == "ApproxNDCG − SoftRank, NDCG@10"
+    assert verdict("C08") == CONTRADICTED
+    yield f"(C08) is contradicted by one of {len(best)} comparisons"
+    yield f"SoftRank leads it by {-against['effect']:.3f} in NDCG@10, which is significant"
+    small = rows.loc[("ApproxNDCG (small start)", "NDCG@10")]
+    assert small["p_holm"] < 0.05
+    assert small["mean"] > rows.loc[("SoftRank", "NDCG@10"), "mean"]
+    yield (
+        f"with small initial weights ApproxNDCG is {-small['gain_of_approxndcg']:.3f} better in "
+        "NDCG@10, significantly, and as good as SoftRank"
+    )
     halves = of_five[of_five["metric"] == "NDCG@n"]["gain_half_width"].dropna()
     yield (
         f"half width of a difference from ApproxNDCG is {halves.min():.3f} to {halves.max():.3f} "
         f"on {int(table['queries'].iloc[0])} queries"
     )
-    pairs = csv("paper_tables/real/qin2010/statistics.csv")
-    pairs = pairs[pairs["method"].isin(five) & pairs["other"].isin(five)]
-    assert len(pairs) == 30
-    assert pairs[["holm_randomisation", "holm_wilcoxon"]].max(axis=1).min() >= 0.05
-    yield "no difference between the methods of the paper's table is significant"
     path = "paper_tables/real/qin2010/table5.csv"
     kept = [
         at(
@@ -615,11 +633,15 @@ def findings_on_qin2010() -> Iterator[str]:
         )
         for value in (50, 100, 300)
     ]
-    yield "({:.3f}, {:.3f} and {:.3f} at α = 50, 100 and 300)".format(*kept)
+    yield (
+        "better with α = 100 or 300 than with 50, but not the best with 300 ({:.3f}, {:.3f} and "
+        "{:.3f} at α = 50, 100 and 300)"
+    ).format(*kept)
+    assert kept[0] < kept[2] < kept[1]
     last = csv("figures/real/qin2010/initialisation.csv").query("split == 'test'")
     last = last.groupby("init_bound")["ndcg"].last()
-    assert 0.009 < last[0.01] - last[1.0] < last[0.1] - last[1.0] < 0.012
-    yield "the test NDCG@n of fold 1 is one point higher"
+    gains = {f"{last[bound] - last[1.0]:.3f}" for bound in (0.01, 0.1)}
+    yield f"the test NDCG@n of fold 1 is {' or '.join(sorted(gains))} higher"
 
 
 def findings_on_burges2006() -> Iterator[str]:
@@ -745,11 +767,10 @@ def ambiguities() -> Iterator[str]:
     yield f"from an earlier run with {drawn} and 1 000 of them, drawn at random"
     rows = only(csv("paper_tables/real/qin2010/stopping.csv"), method="ApproxNDCG").set_index("cap")
     met, value = rows["met"], rows["NDCG@n"]
-    assert met[50000] == rows["starts"].max()
     yield (
-        f"Of {met[50000]} starts of ApproxNDCG, {met[100]} had met the rule after 100 epochs, "
-        f"{met[500]} after 500, {met[2000]} after 2 000 and all after 50 000; with a cap of 100 "
-        f"epochs NDCG@n would be {value[100]:.3f} instead of {value[50000]:.3f}"
+        f"Of {rows['starts'].max()} starts of ApproxNDCG, {met[100]} had met the rule after 100 "
+        f"epochs, {met[500]} after 500, {met[2000]} after 2 000 and {met[50000]} after 50 000; "
+        f"with a cap of 100 epochs NDCG@n would be {value[100]:.3f} instead of {value[50000]:.3f}"
     )
     path = "paper_tables/real/pobrotyn2021/table1.csv"
     (sums,) = only(csv(path), status="misprint in the paper")[["published", "value"]].to_numpy()
