@@ -678,12 +678,17 @@ def prepared_folder(wildcards: Any, input: Any) -> str:
 
 def values_option(wildcards: Any, input: Any) -> str:
     """The option that names published values per query; empty if no product is made from any."""
-    return f"--values {' '.join(map(shlex.quote, input.values))}" if input.values else ""
+    return _option("--values", input.values)
 
 
 def sizes_option(wildcards: Any, input: Any) -> str:
     """The option that names values by the number of training queries; empty if there are none."""
-    return f"--training-sizes {shlex.join(input.sizes)}" if input.sizes else ""
+    return _option("--training-sizes", input.sizes)
+
+
+def _option(name: str, files: Sequence[str]) -> str:
+    """An option with its files, for a shell; empty if there are none."""
+    return f"{name} {shlex.join(files)}" if files else ""
 
 
 def record_option(wildcards: Any, output: Any) -> str:

@@ -16,6 +16,7 @@ from directrank.papers.burges2006.ndcg import (
     compare,
     curves_of,
     has_single_start,
+    how_tested,
     mean_of,
     pairs,
     protocol,
@@ -79,7 +80,7 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
     others = [curve for curve in functions.values() if curve is not own]
     compared = {curve.name: compare(curve, own, LEVEL) for curve in others}
     p_values = {name: difference.p_differs() for name, difference in compared.items()}
-    corrected = dict(zip(p_values, holm_of_known(np.array([*p_values.values()])), strict=True))
+    corrected = dict(zip(p_values, holm_of_known([*p_values.values()]), strict=True))
     order = sorted(functions.values(), key=lambda curve: -_vali(curve))
     rows = []
     for curve in order:
@@ -112,18 +113,14 @@ def table_lambdas(evidence: Evidence, experiment: str) -> TableResult:
         f"number {place} of {len(order)} on the validation set of these data, where the best is "
         f"“{order[0].name}”"
     )
-    cells, how_tested = {**LAMBDAS}, ""
+    cells, tested = {**LAMBDAS}, how_tested("all functions")
     if has_single_start(order):
         del cells["p"]
-    else:
-        how_tested = (
-            " with an interval of the same kind, which is not corrected; p is that of the "
-            "corresponding t test, corrected over all functions (Holm)"
-        )
+        tested = ""
     caption = (
         f"Lambda functions with two-layer nets: NDCG@{LEVEL} on the validation set, by which they "
         "are ordered, and on the test set ± the half width of its 95% interval "
-        f"{sample_of(order)}. The difference is that from {own.name} on the test set{how_tested}. "
+        f"{sample_of(order)}. The difference is that from {own.name} on the test set{tested}. "
         "All functions except RankNet weight a pair by the change in NDCG from swapping its "
         f"documents. {protocol(order)} The paper tried ten functions, chose one on its Web "
         "validation data, which are not public, and prints none of the results. "

@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -170,7 +169,7 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
     differences = []
     for ours, theirs in pairs(curves):
         gaps = [compare(ours, theirs, level) for level in LEVELS]
-        p_values = np.array([gap.p_differs() for gap in gaps])
+        p_values = [gap.p_differs() for gap in gaps]
         columns += [f"difference, {NETS.get(ours.variant, ours.variant)}", *p_column]
         for line, level, gap, p, p_holm in zip(
             lines, LEVELS, gaps, p_values, holm_of_known(p_values), strict=True
@@ -180,16 +179,11 @@ def table(evidence: Evidence, experiment: str, what: str) -> TableResult:
                 line.append(p_value(p_holm, 3))
             facts = _difference(evidence, ours, level, gap)
             differences.append(facts | {"p_value": p, "p_holm": p_holm})
-    how_tested = ""
-    if tested:
-        how_tested = (
-            ", paired by query, with an interval of the same kind, which is not corrected; p is "
-            "that of the corresponding t test, corrected over the ten levels (Holm)"
-        )
+    paired = f", paired by query,{how_tested('the ten levels')}" if tested else ""
     text = (
         f"{what}: NDCG on the test set ± the half width of its 95% interval {sample_of(curves)}. "
         "Queries without a relevant document are left out. The difference is LambdaRank minus "
-        f"RankNet with the same net{how_tested}. {protocol(curves)} Chosen learning rates and "
+        f"RankNet with the same net{paired}. {protocol(curves)} Chosen learning rates and "
         f"epochs: {_all_chosen(curves)}. {_origin(curves)}Edition {evidence.edition}."
     )
     data = pd.DataFrame([*rows, *differences])
@@ -282,6 +276,14 @@ def _difference(evidence: Evidence, ours: Method, level: int, gap: Estimate) -> 
         "queries": gap.n,
         "trials": min(run.n_trials for run in ours.runs),
     }
+
+
+def how_tested(family: str) -> str:
+    """How differences that have a test are tested, for a caption; corrected over a family."""
+    return (
+        " with an interval of the same kind, which is not corrected; p is that of the "
+        f"corresponding t test, corrected over {family} (Holm)"
+    )
 
 
 def has_single_start(curves: Sequence[Method]) -> bool:
