@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from awaited import TRAINED_ON
+from awaited import TRAINED_ON, compared_so_far
 from directrank import losses
 from directrank.data import catalog
-from directrank.edition.compared import compared
-from directrank.edition.plan import load
 from directrank.papers.one_protocol import choice_page, losses_page
 from directrank.papers.one_protocol.choice import (
     SITUATIONS,
@@ -28,8 +26,8 @@ from directrank.papers.one_protocol.choice import (
     read,
 )
 from directrank.system.io import json_text
-from directrank.system.schema import read_yaml
 from published_losses import SCORERS, write_published
+from studies import study_of
 from workflow_runs import ROOT
 
 #: As the catalogue and the edition have them.
@@ -365,13 +363,7 @@ def test_a_measured_number_has_two_digits() -> None:
 @pytest.mark.slow
 def test_collections_and_methods_are_those_of_the_edition_and_the_catalogue() -> None:
     written = ROOT / "paper_tables/real/one_protocol/compared.json"
-    facts = compared(load(read_yaml(ROOT / "config/real.yaml"), ROOT))
-    for one in facts["collections"]:
-        one["trained_on"] = TRAINED_ON.get(one["name"], one["trained_on"])
-    # What is planned and has not been trained is no fact of the committed tables yet.
-    trained = methods_with_results([one["name"] for one in facts["collections"]])
-    for kind in ("methods", "trees"):
-        facts[kind] = [one for one in facts[kind] if one["name"] in trained]
+    facts = compared_so_far(study_of("real"))
     assert written.read_text(encoding="utf-8") == json_text(facts)
     results = read(written)
     known = {one.name: one for one in results.collections}
@@ -391,12 +383,6 @@ def test_collections_and_methods_are_those_of_the_edition_and_the_catalogue() ->
     # Each kind of data has a collection.
     for one in SITUATIONS:
         assert any(one.holds(collection) for collection in results.collections), one.title
-
-
-def methods_with_results(collections: Sequence[str]) -> set[str]:
-    """The methods of the committed tables of some collections."""
-    tables = [ROOT / f"paper_tables/real/one_protocol/table_{name}.csv" for name in collections]
-    return set(pd.concat([pd.read_csv(table) for table in tables])["method"])
 
 
 @pytest.mark.slow
