@@ -125,7 +125,7 @@ dist: $(TOOLS)  ## build the wheel and the sdist into dist
 	rm -rf dist
 	$(BIN)/python -m build
 
-test-dist: dist  ## install both into new environments, with each available Python from 3.11 to 3.13 (network)
+test-dist: dist  ## install both into new environments, with each available Python from 3.11 to 3.14 (network)
 	$(BIN)/python tests/packaging/install.py dist --torch $(TORCH) $(if $(TORCH_INDEX),--torch-index $(TORCH_INDEX))
 
 audit: $(READY)  ## compare the pinned dependencies with the database of known vulnerabilities (network)

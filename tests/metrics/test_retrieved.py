@@ -9,6 +9,7 @@ from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
 from directrank.metrics.retrieved import metrics_of_rankings
 from directrank.system.errors import ConfigError
+from oracles import READS_MEASURES
 
 MAPPINGS = [
     {"name": "ndcg", "k": 10},
@@ -43,6 +44,7 @@ def test_where_all_is_retrieved_values_are_those_of_whole_lists(ranked):
         assert np.isnan(values[0])
 
 
+@READS_MEASURES
 def test_where_documents_are_left_out_values_are_those_of_ir_measures(ranked):
     import ir_measures
     from ir_measures import Qrel, ScoredDoc

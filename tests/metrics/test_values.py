@@ -13,6 +13,7 @@ from directrank import metrics
 from directrank.lists.conventions import discount
 from directrank.metrics.conventions import TIES
 from directrank.system.errors import DirectrankError
+from oracles import READS_MEASURES
 
 #: Metrics with a cut-off and rules for ties.
 NAMES = [name for name in metrics.REGISTRY if name not in metrics.CORRELATIONS]
@@ -366,6 +367,7 @@ def test_average_precision_agrees_with_scikit_learn():
         assert found[b].item() == pytest.approx(expected, abs=1e-6)
 
 
+@READS_MEASURES
 @pytest.mark.parametrize(
     ("text", "name", "k", "options"),
     [

@@ -18,6 +18,7 @@ from directrank.study.results import load_run
 from directrank.study.run import execute
 from directrank.study.trec import read_qrels, read_run
 from directrank.system.errors import ConfigError, DataError
+from oracles import READS_MEASURES
 from training_data import made
 from workflow_runs import ROOT
 
@@ -98,6 +99,7 @@ def measured(run, qrels, measures):
     }
 
 
+@READS_MEASURES
 @pytest.mark.parametrize("names", [["network1"], ["network2", "network1"], ["trees1"]])
 def test_ir_measures_gives_the_studys_values_of_every_query(names, data, runs, tmp_path):
     exported = export([runs / name for name in names], data, tmp_path)
@@ -119,6 +121,7 @@ def test_ir_measures_gives_the_studys_values_of_every_query(names, data, runs, t
         assert n_values == len(found) == 60 * len(names)
 
 
+@READS_MEASURES
 @pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
 def test_exponential_gains_of_ir_measures_are_the_studys_to_five_digits(data, runs, tmp_path):
     file, _, qrels = export([runs / "trees1"], data, tmp_path).files
