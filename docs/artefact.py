@@ -2,8 +2,8 @@
 
 ``python docs/artefact.py`` rewrites them, and a test compares them. Editions say what is made, the
 papers' packages say from which products a claim is measured, and ``benchmarks/results/jobs.csv``
-records what jobs took (``benchmarks/record_jobs.py`` writes it). A time is given where every job
-behind it was measured.
+records what jobs took (``benchmarks/record_jobs.py`` writes it). Of a command of which not every
+job was measured, the times are those that ``directrank cost`` predicts of its runs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from directrank import learners
+from directrank.cost.predict import planned_seconds
 from directrank.data import catalog
 from directrank.edition.plan import Study, load
 from directrank.papers.shared import product as papers
@@ -48,6 +49,11 @@ class Edition:
 
     study: Study
     jobs: pd.DataFrame
+
+    @cached_property
+    def predicted(self) -> dict[str, float]:
+        """The seconds of every run on the machine of the recorded runs."""
+        return planned_seconds(self.study)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -128,7 +134,9 @@ def costs(edition: Edition, keys: Collection[Key]) -> list[str]:
     runs = edition.runs(keys)
     took = edition.measured(edition.part(keys))
     if took is None:
-        return [str(len(runs)), *[NOT_MEASURED] * 4, edition.archives(runs)]
+        seconds = [edition.predicted[run] for run in runs]
+        times = [f"{on_two_cores(some)}, predicted" for some in (seconds, [max(seconds)])]
+        return [str(len(runs)), *times, *[NOT_MEASURED] * 2, edition.archives(runs)]
     memory, disk = took["memory_mb"].max() / 1000, took["disk_mb"].sum() / 1000
     longest = took["seconds"].max()
     sizes = [f"{memory:.1f} GB", f"{max(disk, 0.1):.1f} GB"]

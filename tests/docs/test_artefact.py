@@ -8,6 +8,7 @@ import re
 import pandas as pd
 import pytest
 
+from directrank.cost.predict import planned_seconds
 from directrank.edition.plan import load
 from directrank.papers.shared.claims import published_claims
 from directrank.system.schema import read_yaml
@@ -43,7 +44,7 @@ def test_every_claim_has_its_row():
     assert len(claims) > 40
 
 
-def test_a_time_is_given_only_where_every_job_was_measured(tiny):
+def test_a_time_is_predicted_unless_every_job_was_measured(tiny):
     part = edition(tiny, {}).part(list(tiny.products))
     whole = edition(tiny, dict.fromkeys(part, 60.0))
     assert artefact.costs(whole, whole.keys)[1:5] == [
@@ -53,7 +54,12 @@ def test_a_time_is_given_only_where_every_job_was_measured(tiny):
         f"{1.5 * len(part):.1f} GB",
     ]
     lacking = edition(tiny, dict.fromkeys(sorted(part)[1:], 60.0))
-    assert artefact.costs(lacking, lacking.keys)[1:5] == ["not measured"] * 4
+    seconds = planned_seconds(tiny).values()
+    assert artefact.costs(lacking, lacking.keys)[1:5] == [
+        f"{artefact.on_two_cores(seconds)}, predicted",
+        f"{artefact.on_two_cores([max(seconds)])}, predicted",
+        *["not measured"] * 2,
+    ]
 
 
 def test_a_claim_without_its_runs_is_not_said_to_be_measured(tiny):
