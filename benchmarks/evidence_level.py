@@ -104,8 +104,8 @@ class Population:
 
 
 def population(published: Published) -> Population:
-    """That of a collection's published values in the primary metric."""
-    values = np.stack(published.trainings(PRIMARY), axis=2)
+    """That of the ranked methods of a collection, by its published values in the primary metric."""
+    values = np.stack([published.trainings(PRIMARY)[one] for one in published.ranked], axis=2)
     means = values.mean(axis=0)
     names = np.arange(len(means)) if published.groups is None else published.groups
     groups = np.unique(names, return_inverse=True)[1]

@@ -105,7 +105,8 @@ def test_the_controls_show_how_far_apart_equals_are(tmp_path: Path) -> None:
     levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456, "RMSE again": 0.402}
     losses = read_losses(write_published(tmp_path, "ohsumed", levels, spread=0.001))
     assert losses.distance == pytest.approx(0.006, abs=1e-6)
-    assert Together([losses]).distance == pytest.approx(0.006, abs=1e-6)
+    # Averaged over scorers few pairs are left: the end of the interval counts.
+    assert 0.006 < Together([losses]).distance < 0.0065
     place = {label: number for number, label in enumerate(losses.labels)}
     # Significant, and no further apart than the controls: a tie.
     assert "NeuralNDCG" in losses.against("NeuralNDCGᵀ")["better"]

@@ -184,7 +184,7 @@ def test_the_page_starts_with_what_to_take_to_tune_and_to_avoid(tmp_path: Path) 
         "# Which loss?\n\n"
         "- **Take [NeuralNDCG](losses.md#neural_ndcg)**, 100 ms per 1000 lists. Its mean NDCG@10 "
         "over 1 collection, 0.484, is the highest; it is behind on none of them; and its `tau` "
-        "moves NDCG@10 on the validation set by 0.014, more than controls are apart.\n"
+        "moves NDCG@10 on the validation set by 0.014, more than controls may be apart.\n"
         "- **Avoid [RMSE](losses.md#rmse)**, 1 ms per 1000 lists. 5 of the 5 other losses are "
         "significantly better; its mean is 0.400. Over all of them twin AP type 3, RankNet and "
         "twin AP type 1 are behind, too.\n\n"
@@ -202,7 +202,8 @@ def test_what_is_tied_and_needs_tuning_is_the_alternative(tmp_path: Path) -> Non
     assert (
         "- **Take [LambdaRank](losses.md#lambdarank)**, 8 ms per 1000 lists. Its mean NDCG@10 over "
         "1 collection, 0.480, is no further below the highest (0.484, NeuralNDCG) than controls "
-        "are apart (0.005); it is behind on none of them; and it has no setting of its own to tune."
+        "may be apart (0.005); it is behind on none of them; and it has no setting of its own to "
+        "tune."
     ) in text
     assert "- **Worth tuning: [NeuralNDCG](losses.md#neural_ndcg)**, 100 ms per 1000 lists." in text
     assert "its `tau` moves NDCG@10 on the validation set by 0.014." in text
@@ -221,14 +222,14 @@ def test_trees_take_the_controls_of_losses_unless_one_was_trained_again(tmp_path
     levels = ON_GRADED | {"NeuralNDCGᵀ": 0.4785}  # 0.005 from NeuralNDCG
     advice = advice_on_trees(made(tmp_path, {"ohsumed": levels}))
     assert advice is not None
-    assert advice.field.whole.distance == pytest.approx(0.005)
+    assert 0.005 < advice.field.whole.distance < 0.0055
     note = "these controls are those of the losses"
     assert note in choice_page.page(made(tmp_path, {"ohsumed": levels}))
 
     again = made(tmp_path, {"ohsumed": levels}, trees=TREES | {"LambdaMART again": 0.478})
     advice = advice_on_trees(again)
     assert advice is not None
-    assert advice.field.whole.distance == pytest.approx(0.007)
+    assert 0.007 < advice.field.whole.distance < 0.01
     assert "LambdaMART again" not in advice.field.whole.order
     assert note not in choice_page.page(again)
 

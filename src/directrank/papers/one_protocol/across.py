@@ -174,7 +174,7 @@ def said_of_tests(study: Across) -> str:
     """Sentences on what the tests cover, and on the controls."""
     distance = study.together.distance
     controls = (
-        f"Two methods that hardly differ are up to {measured(distance)} apart over the "
+        f"Two methods that hardly differ may be up to {measured(distance)} apart over the "
         "collections, and nothing nearer than that is ranked."
         if distance
         else "No two methods that hardly differ were run on all of them."

@@ -13,6 +13,10 @@ from functools import cached_property
 from directrank.papers.one_protocol.by_loss import Together
 from directrank.stats.decisions import BETTER, WORSE
 
+#: Costs whose ratio is smaller than this are as good as the same: measured again, they may change
+#: places.
+SAME_COST = 1.1
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -21,7 +25,7 @@ class Standing:
     Attributes:
         together: all methods that were compared there.
         among: those that are asked for, at least one.
-        distance: how far two methods are apart that hardly differ; nothing nearer is ranked.
+        distance: how far two methods that hardly differ may be apart; nothing nearer is ranked.
     """
 
     together: Together
@@ -46,7 +50,7 @@ class Standing:
 
     @cached_property
     def tied(self) -> list[str]:
-        """The methods that are no further below the highest mean than the controls are apart."""
+        """The methods that are no further below the highest mean than controls may be apart."""
         return [name for name in self.order if self.gap(name) <= self.distance]
 
     @cached_property
@@ -98,12 +102,15 @@ class Field:
         return [name for name in self.whole.tied if self.behind_on(name) == least]
 
     def worth_tuning(self, name: str) -> bool:
-        """Whether a method's own setting moves validation by more than the controls differ."""
+        """Whether a method's own setting moves validation by more than controls may differ."""
         return self.moves.get(name, 0.0) > self.whole.distance
 
-    def fastest(self, names: Collection[str]) -> str:
-        """The method that costs least; one whose cost is unknown comes after all others."""
-        return min(names, key=lambda name: self.cost.get(name, math.inf), default="")
+    def fastest(self, names: Sequence[str]) -> str:
+        """The method that costs least, or an earlier one that costs up to :data:`SAME_COST` times
+        as much; one whose cost is unknown comes after all others."""
+        costs = [self.cost.get(name, math.inf) for name in names]
+        enough = SAME_COST * min(costs, default=0.0)
+        return next((name for name, cost in zip(names, costs, strict=True) if cost <= enough), "")
 
 
 @dataclass(frozen=True)

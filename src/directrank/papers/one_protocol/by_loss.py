@@ -29,6 +29,7 @@ from directrank.stats.decisions import (
     decide,
     may_be_best,
 )
+from directrank.stats.estimates import Estimate
 from directrank.system.errors import DataError
 
 
@@ -187,14 +188,20 @@ class Together:
 
     @cached_property
     def distance(self) -> float:
-        """The largest difference of two losses that hardly differ; see
-        :attr:`Comparison.distance`."""
-        names = self.studies[0].names
-        means = {label: self.mean[label] for label in self.labels}
-        every = self.studies[0].labels
-        pairs = [(every[a], every[b]) for a, b in control_pairs(names)]
-        gaps = [abs(means[a] - means[b]) for a, b in pairs if a in means and b in means]
-        return float(max(gaps, default=0.0))
+        """How far two losses may be apart that hardly differ; 0 if there are none.
+
+        It is the end of the 95 % interval of their difference that is further from 0. Averages over
+        scorers and collections leave one or two such pairs, which by chance are nearly equal as
+        often as not, so that what they differ by says little of what they may differ by.
+        """
+        names, every = self.studies[0].names, self.studies[0].labels
+        controls = {(every[a], every[b]) for a, b in control_pairs(names)}
+        intervals = [
+            Estimate(row.difference, row.error, row.freedom).interval()
+            for row in self.differences.itertuples()
+            if (self.labels[row.a], self.labels[row.b]) in controls
+        ]
+        return max((max(-one.low, one.high) for one in intervals), default=0.0)
 
     @cached_property
     def candidates(self) -> list[str]:

@@ -32,18 +32,20 @@ trees, which looks at NDCG@10, averaged over the scorers (a linear one, a networ
 context-aware ranker) and over collections with equal weights.
 
 1. *Controls* are methods that hardly differ: losses that are nearly the same function, or one \
-method trained twice with other seeds. How far they are apart is noise, and nothing nearer than \
-that is ranked: methods that are no further below the highest mean are **tied** with it.
+method trained twice with other seeds. How far they may be apart, by the 95 % interval of their \
+difference, is noise, and nothing nearer than that is ranked: methods that are no further below \
+the highest mean are **tied** with it.
 2. A method is **behind** on some collections if another one is significantly ahead, it is not \
 tied with the highest mean, and it is not shown to be within {margin} of it. \
 Tests are for other queries and other trainings, and are corrected.
 3. **Take** the fastest of the methods that are tied over all collections, are behind on the \
 fewest single ones, and need no tuning: their own setting, if they have one, moves NDCG@10 on the \
-validation set by no more than the controls are apart. If every one needs tuning, take the \
-fastest.
+validation set by no more than controls may be apart. If every one needs tuning, take the \
+fastest. Of methods whose times differ by less than a tenth, the one with the higher mean counts \
+as the faster one.
 4. **Tune** the fastest other one of them whose setting moves it by more than that.
 5. **Avoid** the method that is behind over all collections and to which most others are \
-significantly better, by more than the controls are apart.
+significantly better, by more than controls may be apart.
 
 *May be the best* are the methods among which the best is with 95 % confidence: a method is left \
 out if another one is significantly ahead of it. *As good as the first* are those whose difference \
@@ -222,13 +224,13 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     rank = (
         "is the highest"
         if name == whole.first
-        else f"is no further below the highest ({highest}) than controls are apart "
+        else f"is no further below the highest ({highest}) than controls may be apart "
         f"({number(whole.distance)})"
     )
     tuning = "it has no setting of its own to tune"
     if name in field.moves:
         more = "more" if field.worth_tuning(name) else "no more"
-        tuning = f"{moves(name)}, {more} than controls are apart"
+        tuning = f"{moves(name)}, {more} than controls may be apart"
     lines = [
         f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
         f"{mean(name)}, {rank}; {behind(name)}; and {tuning}."
@@ -448,7 +450,7 @@ def _how_much(whole: Standing, what: str) -> str:
     return (
         f"{sure} of {len(together.pairs)} pairs of {len(together.labels)} {what} differ "
         f"significantly (marked \\* where one of them is the first), and "
-        f"{words.get(EQUIVALENT, 0)} are equivalent within {together.margin:g}. Controls are "
+        f"{words.get(EQUIVALENT, 0)} are equivalent within {together.margin:g}. Controls may be "
         f"{number(whole.distance)} apart."
     )
 
