@@ -137,3 +137,13 @@ def test_losses_that_a_collection_lacks_are_left_out_of_all(tmp_path: Path) -> N
     assert together.candidates == ["LambdaRank"]
     assert together.means.loc["MSRD", "RMSE"] < together.means.loc["MSRD", "ListNet"]
     assert len(together.pairs) == 3
+
+
+def test_controls_without_a_known_error_are_as_far_apart_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456}
+    together = Together([read_losses(write_published(tmp_path, "ohsumed", levels))])
+    unknown = together.differences.assign(error=float("nan"))
+    monkeypatch.setitem(together.__dict__, "differences", unknown)
+    assert together.distance == pytest.approx(0.006, abs=1e-6)

@@ -7,6 +7,7 @@ collections and of other trainings, not of other collections.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,16 +193,18 @@ class Together:
 
         It is the end of the 95 % interval of their difference that is further from 0. Averages over
         scorers and collections leave one or two such pairs, which by chance are nearly equal as
-        often as not, so that what they differ by says little of what they may differ by.
+        often as not, so that what they differ by says little of what they may differ by. Without a
+        known error, as of methods that were trained once on two folds, it is their difference.
         """
         names, every = self.studies[0].names, self.studies[0].labels
         controls = {(every[a], every[b]) for a, b in control_pairs(names)}
-        intervals = [
-            Estimate(row.difference, row.error, row.freedom).interval()
+        ends = [
+            abs(row.difference) + (0.0 if math.isnan(width) else width)
             for row in self.differences.itertuples()
             if (self.labels[row.a], self.labels[row.b]) in controls
+            for width in [Estimate(row.difference, row.error, row.freedom).interval().half_width]
         ]
-        return max((max(-one.low, one.high) for one in intervals), default=0.0)
+        return max(ends, default=0.0)
 
     @cached_property
     def candidates(self) -> list[str]:
