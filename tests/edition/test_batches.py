@@ -57,6 +57,26 @@ def test_long_runs_do_not_part_the_others():
     ]
 
 
+def test_one_more_part_is_made_if_the_runs_do_not_fit():
+    seconds = {"a": 3, "b": 3, "c": 3, "d": 1}
+    assert module._parts(list("abcd"), seconds, 5) == [["a", "d"], ["b"], ["c"]]
+
+
+def test_slow_and_fast_runs_are_spread_over_the_batches(study, seconds):
+    made = batches(study, seconds, 300)
+    for fold in "12345":
+        name = f"one_protocol-ohsumed-f{fold}-"
+        parts = [batch.runs for key, batch in made.items() if key.startswith(name)]
+        assert len(parts) > 1
+        for share in (
+            lambda run: study.runs[run]["learner"] == "neural",
+            lambda run: seconds[run] > 30,
+            lambda run: seconds[run] < 5,
+        ):
+            counts = [sum(map(share, runs)) for runs in parts]
+            assert max(counts) <= 1.5 * min(counts)
+
+
 def test_a_run_that_takes_the_place_of_another_leaves_the_other_batches_as_they_are(study, seconds):
     before = batches(study, seconds, 60)
     old = next(batch.runs[0] for batch in before.values() if len(batch.runs) > 5)

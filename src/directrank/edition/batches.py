@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,9 +43,9 @@ def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str
     """The batches of a study by name, such as ``qin2010-ohsumed-f1-2``.
 
     The runs of a batch belong to the same papers and read the same fold, and either all use a GPU
-    or none does. They are taken in the order of the plan, so that a changed run takes the place of
-    the old one and leaves the other batches as they are. What a GPU trains in one pass stays
-    together, however long it takes.
+    or none does. A changed run that is predicted to take as long as the old one takes its place and
+    leaves the other batches as they are. What a GPU trains in one pass stays together, however long
+    it takes.
 
     Args:
         study: the plan.
@@ -71,22 +73,24 @@ def _parts(
 ) -> list[list[str]]:
     """Runs, those of a process ``together``, in parts of at most ``most`` seconds.
 
-    A longer process is a part of its own.
+    A longer process is a part of its own. The others are dealt out, the longest first, each to the
+    part that has the fewest seconds so far. So every part has a share of the slow and of the fast
+    ones, and the first parts to end tell how long the rest will take.
     """
-    parts: list[list[str]] = []
-    current: list[str] = []
-    room = 0.0
-    for runs in together:
-        needed = sum(seconds[run] for run in runs)
-        if needed > most:
-            parts.append(list(runs))
-            continue
-        if needed > room:
-            current, room = [], most
-            parts.append(current)
-        current.extend(runs)
-        room -= needed
-    return parts
+    needed = [sum(seconds[run] for run in runs) for runs in together]
+    long = [number for number, time in enumerate(needed) if time > most]
+    dealt = sorted(set(range(len(together))) - set(long), key=lambda number: -needed[number])
+    count = math.ceil(sum(needed[number] for number in dealt) / most)
+    while True:
+        parts: list[tuple[float, int, list[int]]] = [(0.0, part, []) for part in range(count)]
+        for number in dealt:
+            time, part, numbers = parts[0]
+            heapq.heapreplace(parts, (time + needed[number], part, [*numbers, number]))
+        if all(time <= most for time, _, _ in parts):
+            break
+        count += 1
+    in_order = sorted([*([number] for number in long), *(sorted(part[2]) for part in parts)])
+    return [[run for number in part for run in together[number]] for part in in_order]
 
 
 def _papers(study: Study) -> dict[str, list[str]]:
