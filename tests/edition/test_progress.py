@@ -4,6 +4,7 @@ import heapq
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Mapping
 from itertools import pairwise
@@ -96,10 +97,10 @@ def schedule(speed: float, seed: int) -> tuple[list[dict[str, float]], dict[str,
     """
     draw = random.Random(seed)
     workflow = workflow_of(study_of("demo"))
-    long = str(workflow.fit_rules()["fit_long"][0]).split("|")
+    long = re.compile(workflow.fit_rules()["fit_long"][0])
     names = list(workflow.batches)
     draw.shuffle(names)
-    names.sort(key=lambda name: name not in long)
+    names.sort(key=lambda name: not long.fullmatch(name))
     cores, spans = [60 / speed, 75 / speed], {}
     for name in names:
         at = heapq.heappop(cores) + 4 / speed
