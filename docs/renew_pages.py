@@ -58,7 +58,7 @@ def verdicts(workflow: Workflow) -> None:
     tables, figures = f"paper_tables/{workflow.edition}", f"figures/{workflow.edition}"
     claims = f"{tables}/claims.csv"
     run("claims", "merge", *workflow.claims_of_papers(), "--edition", workflow.edition,
-        "--out", claims)  # fmt: skip
+        "--out", claims, "--by-collection")  # fmt: skip
     run("claims", "picture", claims, "--out", f"{figures}/overview")
     run("claims", "collections", *workflow.product_files("values"), "--claims", claims,
         "--margin", str(workflow.config["margin"]),

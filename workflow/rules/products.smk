@@ -104,12 +104,13 @@ rule claims_page:
         runtime=5,
     params:
         edition=EDITION,
+        by_collection="--by-collection" if STUDY.claims_by_collection() else "",
         code=STUDY.page_code("directrank.papers.shared.claims_page"),
     message:
         "Merging the verdicts on the papers' claims"
     shell:
         '"$PYTHON" -m directrank claims merge {input.claims:q} --edition {params.edition:q}'
-        " --out {output.csv:q} > {log:q} 2>&1"
+        " {params.by_collection} --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule overview:

@@ -236,6 +236,11 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     )
     merge.add_argument("--edition", required=True, help="the edition's name, such as real")
     merge.add_argument("--out", type=Path, required=True, help="the file to write, …/claims.csv")
+    merge.add_argument(
+        "--by-collection",
+        action="store_true",
+        help="link the page of `claims collections`, which is in the same folder",
+    )
     merge.set_defaults(run=_merge)
 
     picture = subparsers.add_parser(
@@ -401,7 +406,8 @@ def _merge(options: argparse.Namespace) -> None:
     from directrank.papers.shared.claims_page import write_page
 
     page = options.out.with_suffix(".md")
-    write_page(merge(options.files, options.edition, options.out), page)
+    claims = merge(options.files, options.edition, options.out)
+    write_page(claims, page, by_collection=options.by_collection)
     print(options.out)
     print(page)
 

@@ -8,12 +8,16 @@ from typing import Any
 
 from directrank.data import catalog
 from directrank.edition.plan import Study
+from directrank.learners.trees.settings import CATBOOST, LIGHTGBM, RANKLIB, XGBOOST, passed_on
 from directrank.papers.one_protocol.controls import is_again
 
-#: Libraries of boosted trees in print, by their learners.
+#: Learner of boosted trees → its library in print, and the schema of its settings.
 LIBRARIES = {
-    "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost", "ranklib": "RankLib",
-}  # fmt: skip
+    "lightgbm": ("LightGBM", LIGHTGBM),
+    "xgboost": ("XGBoost", XGBOOST),
+    "catboost": ("CatBoost", CATBOOST),
+    "ranklib": ("RankLib", RANKLIB),
+}
 
 #: What decides which objective trees optimise (``docs/trees.md``), of all settings of a learner.
 OPTIONS = (
@@ -48,9 +52,10 @@ def compared(study: Study) -> dict[str, Any]:
 
 
 def _ensemble(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The library of boosted trees, and what is set of their objective."""
+    """The library of boosted trees, and what is set of their objective, by the library's names."""
     options = {name: spec["model"][name] for name in OPTIONS if name in spec["model"]}
-    return {"library": LIBRARIES[spec["learner"]], "options": options}
+    library, settings = LIBRARIES[spec["learner"]]
+    return {"library": library, "options": passed_on(options, settings)}
 
 
 def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from directrank.papers.shared.findings import (
     generalised,
     value,
 )
-from directrank.papers.shared.format import listed
+from directrank.papers.shared.format import interval, listed, signed
 from directrank.papers.shared.judging import conclude, judge, row
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import MEANING, UNMEASURED, VERDICTS
@@ -264,12 +264,14 @@ def markdown(data: pd.DataFrame) -> str:
         *(f"- {sentence}" for sentence in in_words(data)),
         "",
         f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
-        "same methods, each with four configurations and three seeds, on the same folds. Tests are "
+        "same methods, with the same budgets, on the same folds. They have the effect of the "
+        "comparison that decided them, ± the half width of its 95 % interval, which is not "
+        "corrected. Tests are "
         "corrected over the comparisons of a claim on a collection (Holm); a difference must "
         "generalise to other queries (groups of queries, where they form groups) and to other "
-        "trainings. The CSV file has the "
-        "comparison that decided each verdict, its effect with an interval, and the smallest "
-        "difference that the collection could have shown.",
+        "trainings. The [CSV file](claims_by_collection.csv) has the "
+        "comparison that decided each verdict, and the smallest difference that the collection "
+        "could have shown. [The papers' claims](claims.md) has the papers' own experiments.",
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
         "",
@@ -291,7 +293,12 @@ def in_words(data: pd.DataFrame) -> list[str]:
 
 
 def _cell(cell: pd.Series) -> str:
-    return cell["verdict"] + (r"\*" if cell["source"] == OWN else "")
+    if cell["source"] == OWN:
+        return cell["verdict"] + r"\*"
+    if math.isnan(cell["effect"]):
+        return cell["verdict"]
+    half_width = (cell["high"] - cell["low"]) / 2
+    return f"{cell['verdict']}, {interval(signed(cell['effect']), half_width)}"
 
 
 def write(

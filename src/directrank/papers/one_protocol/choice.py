@@ -81,7 +81,7 @@ class Ensemble:
     Attributes:
         name: in print.
         library: in print.
-        options: of it that differ from the library's objective for ranking; see ``docs/trees.md``.
+        options: of its objective that are set, by the library's own names; see ``docs/trees.md``.
     """
 
     name: str
@@ -258,7 +258,7 @@ SITUATIONS: Sequence[Situation] = (
         lambda one: one.trained_on is not None and one.trained_on < FEW,
     ),
     Situation(
-        "Many queries",
+        "More queries",
         f"{FEW} or more to train on",
         lambda one: one.trained_on is not None and one.trained_on >= FEW,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from directrank.papers.one_protocol.choice import (
     advice_on_trees,
     answers,
 )
+from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.losses_page import section, significant
-from directrank.papers.shared.format import count, counted, listed, number, signed
+from directrank.papers.shared.format import DIGITS, count, counted, listed, number, signed
 from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
 from directrank.stats.estimates import Estimate
@@ -28,8 +29,10 @@ from directrank.system.io import write_text
 
 RULE = """\
 Everything on this page follows from the published values by one rule, the same for losses and for \
-trees, which looks at NDCG@10, averaged over the scorers (a linear one, a network and a \
-context-aware ranker) and over collections with equal weights.
+trees, which looks at NDCG@10, averaged over [the scorers](#what-the-collections-represent) that \
+most losses of a collection have, and over collections with equal weights. It takes means over \
+queries; the tables of the collections show means of fold means, which may differ from them in the \
+third digit.
 
 1. *Controls* are methods that hardly differ: losses that are nearly the same function, or one \
 method trained twice with other seeds. How far they may be apart, by the 95 % interval of their \
@@ -152,8 +155,9 @@ def losses_page(results: Results) -> str:
         "NDCG@10 is the mean over all collections and scorers, of a loss with several variants "
         f"the highest; differences up to {number(together.distance)} are those of controls.",
         "\n".join(markdown_rows(columns, rows, left=2)),
-        "In the sections, NDCG@10 is the mean over linear scorer, network and context-aware "
-        f"ranker; better, worse and equivalent (within {together.margin:g}) are significant after "
+        "In the sections, NDCG@10 is the mean over [the scorers]"
+        "(which_loss.md#what-the-collections-represent) that most losses of a collection have; "
+        f"better, worse and equivalent (within {together.margin:g}) are significant after "
         "correction over all pairs of losses of a collection. Times and memory are those of the "
         "forward and backward pass on a CPU, on the machine that [the benchmark]"
         "(../../benchmarks/results/losses.csv) names.",
@@ -180,7 +184,7 @@ class Subject:
 def _of_losses(results: Results) -> Subject:
     def cost(name: str) -> str:
         ms = results.ms(results.loss_of(name))
-        return "" if ms is None else f"{significant(ms)} ms per 1000 lists"
+        return "" if ms is None else f"{significant(ms)} ms per 1000 lists of 120 documents"
 
     return Subject("losses", lambda name: _link(results, name), cost)
 
@@ -198,7 +202,7 @@ def _ensemble(results: Results, name: str) -> str:
     one = next((one for one in results.ensembles if one.name == name), None)
     if one is None:
         return name
-    options = ", ".join(f"`{key}: {json.dumps(value)}`" for key, value in one.options.items())
+    options = ", ".join(f"`{key}={value!r}`" for key, value in one.options.items())
     return f"{name} ([{one.library}](../../docs/trees.md){f' with {options}' * bool(options)})"
 
 
@@ -214,26 +218,33 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
         return number(float(whole.together.mean[name]))
 
     def behind(name: str) -> str:
-        return f"it is behind on {field.behind_on(name) or 'none'} of them"
+        return f"it is [behind](#the-rule) on {field.behind_on(name) or 'none'} of them"
 
     def moves(name: str) -> str:
         setting, _ = results.moves(name, results.collections)
-        return f"its `{setting}` moves NDCG@10 on the validation set by {number(field.moves[name])}"
+        moved = number(field.moves[name], digits)
+        return f"its `{setting}` moves NDCG@10 on the validation set by {moved}"
 
     name, highest = advice.default, f"{mean(whole.first)}, {whole.first}"
+    # As many digits as tell what moves a method from what controls may be apart.
+    alike = number(field.moves.get(name, math.nan)) == number(whole.distance)
+    digits = DIGITS + alike
     rank = (
         "is the highest"
         if name == whole.first
         else f"is no further below the highest ({highest}) than controls may be apart "
-        f"({number(whole.distance)})"
+        f"({number(whole.distance, digits)})"
     )
-    tuning = "it has no setting of its own to tune"
-    if name in field.moves:
-        more = "more" if field.worth_tuning(name) else "no more"
-        tuning = f"{moves(name)}, {more} than controls may be apart"
+    tuning = "; and it has no setting of its own to tune"
+    if field.worth_tuning(name):
+        tuning = (
+            f". Every one that is tied needs tuning: {moves(name)}, more than controls may be apart"
+        )
+    elif name in field.moves:
+        tuning = f"; and {moves(name)}, no more than controls may be apart"
     lines = [
         f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
-        f"{mean(name)}, {rank}; {behind(name)}; and {tuning}."
+        f"{mean(name)}, {rank}; {behind(name)}{tuning}."
     ]
     if name := advice.tuned:
         lines.append(
@@ -266,44 +277,49 @@ def _scope(results: Results, larger: bool) -> str:
     """
     more = ""
     if larger:
-        more = " With thousands of them, see [what leads then](#with-more-training-queries)."
+        more = " With thousands of them, see [which methods lead](#with-more-training-queries)."
     return (
         f"It rests on {_named(results.collections)} under [one protocol](one_protocol/README.md) "
-        f"(edition {results.edition}), whose training sets have few queries ([below]"
+        f"(edition {results.edition}), with {_trained_on(results)} training queries ([below]"
         f"(#what-the-collections-represent)).{more} On other data, [compare losses yourself]"
         "(../../docs/your_data.md). Every loss has [a section](losses.md) with its cost and where "
         "it wins and loses."
     )
 
 
+def _trained_on(results: Results) -> str:
+    """From how many to how many training queries the collections have."""
+    known = [one.trained_on for one in results.collections if one.trained_on is not None]
+    if not known:
+        return "an unknown number of"
+    return f"{count(min(known))} to {count(max(known))}"
+
+
 def _by_size(results: Results, sizes: pd.DataFrame) -> str:
-    """How far methods of every family are apart, and which lead, by the number of queries."""
-    columns = ["training queries of a fold", "pairs that differ", "trees", "best losses", "last"]
+    """Which methods of every family have the highest means, by the number of queries."""
+    columns = ["training queries of a fold", "pairs that differ", "trees", "highest losses", "last"]
     trees = {ensemble.name for ensemble in results.ensembles}
     rows = []
     for size, some in sizes.groupby("train_queries"):
         means = some.set_index("method")["mean"].sort_values(ascending=False)
         priced = {name: f"{name} {mean:.4f}" for name, mean in means.items()}
-        of_losses = means[~means.index.isin(trees)]
-        tied = of_losses.index[
-            of_losses >= of_losses.iloc[0] - some["distance_of_controls"].iloc[0]
-        ]
+        highest = [name for name in means.index if name not in trees and not is_again(name)][:3]
         ensembles = [priced[name] for name in means.index if name in trees]
         rows.append(
             [
                 count(int(size)),
                 f"{some['differ'].iloc[0]} of {some['pairs'].iloc[0]}",
                 ", ".join(ensembles) or "–",
-                ", ".join(priced[name] for name in tied),
+                ", ".join(priced[name] for name in highest),
                 priced[means.index[-1]],
             ]
         )
     picture = f"../../figures/{results.edition}/one_protocol/figure_training_size.png"
     text = (
         f"Methods of every family were trained on ever more queries of {sizes['dataset'].iloc[0]} "
-        f"([picture]({picture})): their mean NDCG@10, where losses train the network. *Best* are "
-        "the losses that are no further below the highest of them than controls are apart, here "
-        "one loss under two sets of seeds."
+        f"([picture]({picture})): their mean NDCG@10, where losses train the network, of the trees "
+        "and of the three losses for which it is the highest. Most of the differences between "
+        "these are not significant."
     )
     return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
 
@@ -319,7 +335,7 @@ def _row(results: Results, found: Answer) -> list[str]:
     return [
         f"{found.situation.title}: {found.situation.meaning}",
         *(_priced(results, name) for name in (advice.default, advice.tuned, advice.avoided)),
-        f"{len(found.candidates)} of {len(found.together.labels)}",
+        f"{len(found.candidates)} of {len(advice.field.whole.among)}",
         ", ".join(one.short for one in found.stands_on),
     ]
 
@@ -360,12 +376,13 @@ def _indistinguishable(found: Sequence[Answer]) -> Iterator[str]:
 def _facts(results: Results) -> str:
     """The table of collections, with what makes each stand for its situations."""
     columns = [
-        "collection", "labels", "documents per query", "training queries",
+        "collection", "scorers", "labels", "documents per query", "training queries",
         "longer lists are cut in training to", "results",
     ]  # fmt: skip
     rows = [
         [
             one.title,
+            ", ".join(results.studies[one.name].scorers),
             f"{one.levels} levels",
             "–" if one.documents is None else f"{one.documents:.0f}",
             "–" if one.trained_on is None else count(one.trained_on),

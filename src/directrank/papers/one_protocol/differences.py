@@ -87,7 +87,7 @@ def _differences_sentence(data: pd.DataFrame, sure: pd.DataFrame, margin: float)
     beyond = int((sure["size"] == "more than the margin").sum())
     return lead(
         f"{share(len(sure), len(data))} pairs of methods differ significantly and by more than the "
-        f"controls, {beyond} of them by more than {margin:g}",
+        f"controls, {beyond} of which are shown to differ by more than {margin:g}",
         f"{share(within, len(sure))} are pairs of losses with the same scorer, or of trees"
         if len(sure)
         else "",

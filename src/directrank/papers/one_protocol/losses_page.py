@@ -38,10 +38,10 @@ def significant(value: float) -> str:
 
 
 def _subject(name: str) -> str:
-    """The first line of its file, or of a composition's docstring: what it is, and whose."""
+    """The summary of its file, or of a composition's docstring: what it is, and whose."""
     module = losses.REGISTRY[name].split(":")[0]
     told = losses.get(name) if module == losses.COMPOSITIONS else import_module(module)
-    first = (inspect.getdoc(told) or "").split("\n")[0]
+    first = " ".join((inspect.getdoc(told) or "").split("\n\n")[0].split("\n"))
     return re.sub(r":\w+:`([^`]+)`", r"`\1`", first).replace("``", "`")
 
 

@@ -19,7 +19,7 @@ from directrank.papers.one_protocol.controls import control_pairs
 from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Dataset
-from directrank.papers.shared.format import count
+from directrank.papers.shared.format import DIGITS, count
 from directrank.stats.decisions import BETTER, LEVEL, WORSE, decide, may_be_best, places
 from directrank.stats.estimates import Estimate
 from directrank.stats.two_way import Crossed
@@ -313,8 +313,9 @@ class Comparison(ABC):
             return "No two methods that hardly differ were run, which would show what is noise."
         row = self.controls.loc[self.controls["difference"].abs().idxmax()]
         first, second = (self.labels[int(row[side])] for side in "ab")
+        digits = DIGITS if self.distance >= 0.5 * 10**-DIGITS else DIGITS + 1
         return (
             f"Controls: the largest difference of two methods that hardly differ is "
-            f"{measured(self.distance)} ({first} and {second}); methods that are no further apart "
-            "are tied, whatever a test says."
+            f"{measured(self.distance, digits=digits)} ({first} and {second}); methods that are no "
+            "further apart are tied, whatever a test says."
         )

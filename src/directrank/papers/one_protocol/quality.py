@@ -165,9 +165,10 @@ def _significance(study: Comparison, data: pd.DataFrame) -> str:
         equal = int((pairs["verdict"] == "equivalent").sum())
         text += (
             f"{ranked} of {len(pairs)} pairs of methods differ significantly and by more than the "
-            f"controls, {beyond} of them by more than {study.margin:g}; {equal} are equivalent "
-            f"within {study.margin:g}. {int(study.may_be_best.sum())} of {len(study.ranked)} "
-            "methods may be the best: the best is among them with 95% confidence. "
+            f"controls, {beyond} of which are shown to differ by more than {study.margin:g}; "
+            f"{equal} are equivalent within {study.margin:g}. {int(study.may_be_best.sum())} of "
+            f"{len(study.ranked)} methods may be the best: the best is among them with 95% "
+            "confidence. "
         )
     width = data.loc[data["metric"] == "NDCG@10", "half_width"].median()
     return f"{text}The median half width of a mean is {width:.3f} on {study.size}."

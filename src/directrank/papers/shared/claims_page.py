@@ -29,14 +29,25 @@ from directrank.system.marked import write_part
 BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
 
 
-def markdown(claims: pd.DataFrame) -> str:
+#: What a page says of the one beside it.
+BY_COLLECTION = """\
+This page has the verdicts by the papers' own experiments. Claims that compare losses are also \
+measured under one protocol, [on every collection](claims_by_collection.md): some have another \
+verdict there, and some of those that were not measured here have one.
+"""
+
+
+def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
     """The claims as a page: the count, all verdicts, then what is behind each.
 
     Args:
         claims: what :func:`directrank.papers.shared.claims.merge` returns.
+        by_collection: whether there is a page of the verdicts on every collection.
     """
     overall = claims[claims["comparison"] == OVERALL]
-    lines = ["# The papers' claims", "", *in_short(claims), *_how_to_read()]
+    lines = ["# The papers' claims", "", *in_short(claims)]
+    lines += [BY_COLLECTION] if by_collection else []
+    lines += _how_to_read()
     columns = ["claim", "in words", "verdict here", "the printed numbers"]
     for paper in dict.fromkeys(overall["paper"]):
         own = overall[overall["paper"] == paper]
@@ -74,9 +85,9 @@ def _link(row: Any) -> str:
     return f"[{row.claim}](#{row.claim.lower()})" if known else str(row.claim)
 
 
-def write_page(claims: pd.DataFrame, path: str | Path) -> None:
+def write_page(claims: pd.DataFrame, path: str | Path, by_collection: bool = False) -> None:
     """Write :func:`markdown` to ``path``."""
-    write_text(path, markdown(claims))
+    write_text(path, markdown(claims, by_collection))
 
 
 def in_cell(row: Any) -> str:

@@ -37,6 +37,11 @@ from directrank.system.io import write_bytes, write_csv
 
 TITLE = "The claims of five papers: what they say, and what we measured"
 
+LEGEND = """\
+Shaded: the values that agree with the claim. Marker: our effect, with its
+95 % interval, in the comparison on which the verdict rests. As stated: how
+many of a claim's comparisons are as the paper says."""
+
 #: Units of effects that are drawn → points of the metric in one unit.
 POINTS = {"NDCG": 100.0, "nDCG": 100.0, "AP": 100.0, "MAP": 100.0, "NDCG (%)": 1.0}
 
@@ -141,6 +146,7 @@ def _figure(shown: pd.DataFrame) -> Figure:
         transform = axes.get_yaxis_transform()
         axes.text(*place, words, transform=transform, va="center", fontsize=6.2, **look)
 
+    figure.text(0.008, 0.2 / height, LEGEND, fontsize=5.5, va="center", color="#444444")
     write(first - 0.012, places[0] - 1.05, "as stated", ha="right", style="italic")
     write(last + 0.012, places[0] - 1.05, "data · paper", style="italic")
     for row, place, head in zip(shown.itertuples(), places, heads, strict=True):
@@ -151,9 +157,15 @@ def _figure(shown: pd.DataFrame) -> Figure:
             write(0.008, place - 1.05, words, color=look["color"], weight="bold")
         write(0.008, place, row.name)
         write(first - 0.012, place, row.comparisons, ha="right")
-        write(last + 0.012, place, f"{_DATA[row.group]} · {_paper(row.paper)}")
+        write(last + 0.012, place, f"{_data(row)} · {_paper(row.paper)}")
         _effect(axes, row, place, look)
     return figure
+
+
+def _data(row: Any) -> str:
+    """The data on which a verdict rests, in a word."""
+    # Titles have commas in brackets only.
+    return "several" if ", " in re.sub(r"\(.*?\)", "", row.dataset) else _DATA[row.group]
 
 
 def _paper(name: str) -> str:
@@ -190,7 +202,7 @@ def _words(row: Any) -> str:
     """An effect that is no difference of a metric."""
     if math.isnan(row.effect):
         return "a ratio of times"
-    size = f"{row.effect:.0f}" if abs(row.effect) >= 1000 else f"{row.effect:.2g}"
+    size = f"{row.effect:.0f}" if abs(row.effect) >= 100 else f"{row.effect:.2g}"
     return minus(f"{size} ({row.unit.strip('()')})" if isinstance(row.unit, str) else size)
 
 

@@ -159,7 +159,7 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     data = pd.concat([part.cells for part in parts], ignore_index=True)
     notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
     if any(part.open.any() for part in parts):
-        notes.append("open marks differ from the print by more than their interval")
+        notes.append("open circles differ from the print by more than their interval")
     if notes:
         said = "; ".join(notes)
         said = f"{said[0].upper()}{said[1:]} (edition {evidence.edition})"
