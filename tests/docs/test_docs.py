@@ -193,12 +193,18 @@ def test_the_documentation_builds_without_a_warning(tmp_path):
         assert not sources, (page, sources)
 
 
-def test_the_test_of_a_published_difference_runs(monkeypatch, capsys):
+# OHSUMED's queries form no groups.
+@pytest.mark.parametrize(
+    "values", ["demo/one_protocol/per_query_msrd_sample", "real/one_protocol/per_query_ohsumed"]
+)
+def test_the_test_of_a_published_difference_runs(monkeypatch, capsys, values):
     monkeypatch.chdir(ROOT)
     page = read(ROOT / "docs/your_data.md")
     section = page.split("\n## Results per query\n")[1].split("\n## ")[0]
     (example,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     assert len(example.strip().splitlines()) <= 13
+    assert "demo/one_protocol/per_query_msrd_sample" in example
+    example = example.replace("demo/one_protocol/per_query_msrd_sample", values)
     exec(compile(example, "your_data.md", "exec"), {})
     difference, equivalent = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"[+-]0\.\d{4} ± 0\.\d{4}, p = [01]\.\d{3}", difference)

@@ -86,12 +86,19 @@ def test_if_all_need_tuning_the_fastest_is_taken(tmp_path: Path) -> None:
     assert (advice.default, advice.tuned) == ("RankNet", "NeuralNDCGᵀ")
 
 
-def test_what_is_behind_on_one_collection_is_not_taken(tmp_path: Path) -> None:
-    poor, good = LEVELS | {"RankNet": 0.468}, LEVELS | {"RankNet": 0.525}
-    found = field(tmp_path, poor, good, margin=0.03)
+def test_what_is_tied_on_fewer_collections_is_not_taken(tmp_path: Path) -> None:
+    poor, good = LEVELS | {"RankNet": 0.49}, LEVELS | {"RankNet": 0.502}
+    found = field(tmp_path, poor, good)
     assert "RankNet" in found.whole.tied
-    assert found.behind_on("RankNet") == 1
+    assert [found.tied_on(name) for name in ("RankNet", "NeuralNDCGᵀ")] == [1, 2]
     assert advise(found).default == "NeuralNDCGᵀ"
+
+
+def test_controls_that_one_collection_lacks_count_where_they_are(tmp_path: Path) -> None:
+    again = LEVELS | {"RankNet again": 0.467}
+    whole = field(tmp_path, again, LEVELS).whole
+    assert "RankNet again" not in whole.together.labels
+    assert 0.015 < whole.distance < 0.016  # half of 0.03, and what it may be more
 
 
 def test_to_avoid_is_what_most_others_beat(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,9 @@ def test_controls_without_a_known_error_are_as_far_apart_as_they_are(
 ) -> None:
     levels = LEVELS | {"NeuralNDCG": 0.45, "NeuralNDCGᵀ": 0.456}
     together = Together([read_losses(write_published(tmp_path, "ohsumed", levels))])
-    unknown = together.differences.assign(error=float("nan"))
-    monkeypatch.setitem(together.__dict__, "differences", unknown)
+    unknown = {
+        names: [(difference, math.nan, freedom) for difference, _, freedom in pair]
+        for names, pair in together._controls.items()
+    }
+    monkeypatch.setitem(together.__dict__, "_controls", unknown)
     assert together.distance == pytest.approx(0.006, abs=1e-6)

@@ -90,16 +90,16 @@ class Field:
     cost: Mapping[str, float]
     moves: Mapping[str, float]
 
-    def behind_on(self, name: str) -> int:
-        """The number of collections on which a method is behind."""
-        return sum(name in one.behind for one in self.each)
+    def tied_on(self, name: str) -> int:
+        """The number of collections on which a method is tied with the highest mean."""
+        return sum(name in one.tied for one in self.each)
 
     @cached_property
     def sound(self) -> list[str]:
-        """Of the methods that are tied on all collections together, those that are behind on the
-        fewest single ones."""
-        least = min(map(self.behind_on, self.whole.tied))
-        return [name for name in self.whole.tied if self.behind_on(name) == least]
+        """Of the methods that are tied on all collections together, those that are tied on the most
+        single ones."""
+        most = max(map(self.tied_on, self.whole.tied))
+        return [name for name in self.whole.tied if self.tied_on(name) == most]
 
     def worth_tuning(self, name: str) -> bool:
         """Whether a method's own setting moves validation by more than controls may differ."""

@@ -174,16 +174,12 @@ class Together:
         difference, variance, freedom = (
             np.stack(parts) for parts in zip(*map(self._moments, self.studies), strict=True)
         )
-        total = variance.sum(0)
-        below = (variance**2 / freedom).sum(0)
         return pd.DataFrame(
             dict(zip("ab", np.triu_indices(len(self.labels), 1), strict=True))
             | {
                 "difference": difference.mean(0),
-                "error": np.sqrt(total) / len(self.studies),
-                "freedom": np.divide(
-                    total**2, below, out=np.full_like(total, np.inf), where=below > 0
-                ),
+                "error": np.sqrt(variance.sum(0)) / len(self.studies),
+                "freedom": _satterthwaite(variance, freedom),
             }
         )
 
@@ -193,18 +189,35 @@ class Together:
 
         It is the end of the 95 % interval of their difference that is further from 0. Averages over
         scorers and collections leave one or two such pairs, which by chance are nearly equal as
-        often as not, so that what they differ by says little of what they may differ by. Without a
-        known error, as of methods that were trained once on two folds, it is their difference.
+        often as not, so that what they differ by says little of what they may differ by. A
+        collection that lacks one of the two adds nothing to their difference. Without a known
+        error, as of methods that were trained once on two folds, it is their difference.
         """
-        names, every = self.studies[0].names, self.studies[0].labels
-        controls = {(every[a], every[b]) for a, b in control_pairs(names)}
-        ends = [
-            abs(row.difference) + (0.0 if math.isnan(width) else width)
-            for row in self.differences.itertuples()
-            if (self.labels[row.a], self.labels[row.b]) in controls
-            for width in [Estimate(row.difference, row.error, row.freedom).interval().half_width]
-        ]
+        ends = []
+        for pair in self._controls.values():
+            difference, variance, freedom = (np.array(values) for values in zip(*pair, strict=True))
+            estimate = Estimate(
+                difference.sum() / len(self.studies),
+                math.sqrt(variance.sum()) / len(self.studies),
+                float(_satterthwaite(variance, freedom)),
+            )
+            width = estimate.interval().half_width
+            ends.append(abs(estimate.mean) + (0.0 if math.isnan(width) else width))
         return max(ends, default=0.0)
+
+    @cached_property
+    def _controls(self) -> dict[tuple[str, str], list[tuple[float, float, float]]]:
+        """The names of each control → difference, squared error and degrees of freedom on every
+        collection that has both."""
+        found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+        for study in self.studies:
+            pairs = study.every_pair.set_index(["a", "b"])
+            for a, b in control_pairs(study.names):
+                row, names = pairs.loc[a, b], (study.labels[a], study.labels[b])
+                sign = 1 if names[0] < names[1] else -1
+                moments = (sign * row["difference"], row["error"] ** 2, row["freedom"])
+                found.setdefault((min(names), max(names)), []).append(moments)
+        return found
 
     @cached_property
     def candidates(self) -> list[str]:
@@ -249,3 +262,10 @@ class Together:
         rows, columns = np.triu_indices(len(places), 1)
         chosen = tables[:, np.array(places)[rows], np.array(places)[columns]]
         return chosen[0], chosen[1], chosen[2]
+
+
+def _satterthwaite(variance: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """The degrees of freedom of sums over the first axis of independent variances."""
+    total = variance.sum(0)
+    below = np.asarray((variance**2 / freedom).sum(0))
+    return np.divide(total**2, below, out=np.full_like(total, np.inf), where=below > 0)

@@ -36,19 +36,20 @@ third digit.
 
 1. *Controls* are methods that hardly differ: losses that are nearly the same function, or one \
 method trained twice with other seeds. How far they may be apart, by the 95 % interval of their \
-difference, is noise, and nothing nearer than that is ranked: methods that are no further below \
+difference, is noise (a collection without one of the two adds nothing), and nothing nearer than \
+that is ranked: methods that are no further below \
 the highest mean are **tied** with it.
-2. A method is **behind** on some collections if another one is significantly ahead, it is not \
-tied with the highest mean, and it is not shown to be within {margin} of it. \
-Tests are for other queries and other trainings, and are corrected.
-3. **Take** the fastest of the methods that are tied over all collections, are behind on the \
-fewest single ones, and need no tuning: their own setting, if they have one, moves NDCG@10 on the \
+2. **Take** the fastest of the methods that are tied over all collections, are tied on the most \
+single ones, and need no tuning: their own setting, if they have one, moves NDCG@10 on the \
 validation set by no more than controls may be apart. If every one needs tuning, take the \
 fastest. Of methods whose times differ by less than a tenth, the one with the higher mean counts \
 as the faster one.
-4. **Tune** the fastest other one of them whose setting moves it by more than that.
-5. **Avoid** the method that is behind over all collections and to which most others are \
-significantly better, by more than controls may be apart.
+3. **Tune** the fastest other one of them whose setting moves it by more than that.
+4. A method is **behind** over all collections if another one is significantly ahead, it is not \
+tied with the highest mean, and it is not shown to be within {margin} of it. \
+Tests are for other queries and other trainings, and are corrected.
+5. **Avoid** the method that is behind and to which most others are significantly better, by more \
+than controls may be apart.
 
 *May be the best* are the methods among which the best is with 95 % confidence: a method is left \
 out if another one is significantly ahead of it. *As good as the first* are those whose difference \
@@ -217,8 +218,10 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     def mean(name: str) -> str:
         return number(float(whole.together.mean[name]))
 
-    def behind(name: str) -> str:
-        return f"it is [behind](#the-rule) on {field.behind_on(name) or 'none'} of them"
+    def steady(name: str) -> str:
+        return (
+            f"it is [tied](#the-rule) with the highest on {field.tied_on(name) or 'none'} of them"
+        )
 
     def moves(name: str) -> str:
         setting, _ = results.moves(name, results.collections)
@@ -232,24 +235,22 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     rank = (
         "is the highest"
         if name == whole.first
-        else f"is no further below the highest ({highest}) than controls may be apart "
-        f"({number(whole.distance, digits)})"
+        else f"is one of {len(whole.tied)} that are no further below the highest ({highest}) than "
+        f"controls may be apart ({number(whole.distance, digits)})"
     )
     tuning = "; and it has no setting of its own to tune"
     if field.worth_tuning(name):
-        tuning = (
-            f". Every one that is tied needs tuning: {moves(name)}, more than controls may be apart"
-        )
+        tuning = f". Every such method needs tuning: {moves(name)}, more than controls may be apart"
     elif name in field.moves:
         tuning = f"; and {moves(name)}, no more than controls may be apart"
     lines = [
         f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
-        f"{mean(name)}, {rank}; {behind(name)}{tuning}."
+        f"{mean(name)}, {rank}; {steady(name)}{tuning}."
     ]
     if name := advice.tuned:
         lines.append(
             f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), "
-            f"{behind(name)}, and {moves(name)}."
+            f"{steady(name)}, and {moves(name)}."
         )
     if name := advice.avoided:
         better, others = whole.beaten_by(name), advice.also_behind

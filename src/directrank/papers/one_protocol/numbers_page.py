@@ -19,12 +19,12 @@ ABOUT = """\
 This page has every loss with every scorer, and boosted trees, which are trained under one \
 protocol on the same folds with the same budget. Each value is the mean of the fold means of the \
 test set, averaged over trainings, with half the width of its 95 % interval for other queries \
-(or groups of related queries) and other trainings; tests and [Which loss?](../which_loss.md) \
-take the mean over queries, which may differ in the third digit. Queries without a relevant \
-document are left out. *Better than* and *worse than* count the other methods from which the \
-difference in NDCG@10 is significant after correction over all pairs, and larger than that of \
-the controls, methods that hardly differ. The *places* follow from them: tied methods share \
-places. MSRD's methods are trained on some of its training queries only, as its table says.
+(or groups of related queries) and other trainings; tests and comparisons over collections take \
+the mean over queries, which may differ in the third digit. Queries without a relevant document \
+are left out. *Better than* and *worse than* count the other methods from which the difference \
+in NDCG@10 is significant after correction over all pairs, and larger than that of the controls, \
+methods that hardly differ. The *places* follow from them: tied methods share places. MSRD's \
+methods are trained on some of its training queries only, as its table says.
 
 Numbers can be compared within a collection, never between two. The choices behind the protocol \
 are on the page of [protocols](../../../docs/protocols.md), and [results per \
