@@ -296,8 +296,11 @@ def _grid(ahead: np.ndarray, names: Sequence[str], comparisons: int) -> Figure:
         axes.text(b, a, str(ahead[a, b]), ha="center", va="center", fontsize=5.5)
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
     axes.set_yticks(range(len(names)), names, fontsize=6)
-    axes.set_xlabel(f"… of this loss, in so many of {comparisons} comparisons", fontsize=6.5)
-    axes.set_ylabel("This loss is ahead by more than the controls …", fontsize=6.5)
+    axes.set_xlabel(
+        f"… of this loss by more than the controls,\nin so many of {comparisons} comparisons",
+        fontsize=6.5,
+    )
+    axes.set_ylabel("This loss is ahead …", fontsize=6.5)
     axes.tick_params(length=0)
     axes.grid(False)
     return figure
