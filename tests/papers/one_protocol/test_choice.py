@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
@@ -25,6 +25,7 @@ from directrank.papers.one_protocol.choice import (
     answer,
     read,
 )
+from directrank.system.errors import DataError
 from directrank.system.io import json_text
 from published_losses import SCORERS, write_published
 from studies import study_of
@@ -300,6 +301,12 @@ def test_without_times_the_small_budget_has_no_answer(tmp_path: Path) -> None:
     results = made(tmp_path, {"ohsumed": ON_GRADED}, times={})
     assert "Small CPU budget" not in choice_page.page(results)
     assert "Its time has not been measured." in part(choice_page.losses_page(results), "rmse")
+
+
+def test_times_that_are_missing_are_named(both: Results) -> None:
+    nowhere = replace(both, benchmark=Path("nowhere/losses.csv"))
+    with pytest.raises(DataError, match=r"nowhere/losses\.csv.*times of the losses are missing"):
+        nowhere.ms("ranknet")
 
 
 # ------------------------------------------------------------------------------------- every loss

@@ -20,6 +20,7 @@ from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.settings import movements
 from directrank.papers.one_protocol.subset import Trees
+from directrank.system.errors import DataError
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.
 BENCHMARK = Path(__file__).resolve().parents[4] / "benchmarks/results/losses.csv"
@@ -121,6 +122,12 @@ class Results:
     def costs(self) -> pd.DataFrame:
         """A row per loss and shape of the benchmark: ``loss``, ``lists``, ``documents``, ``ms``
         (per 1000 lists) and ``mb`` (of all lists, missing where it was not measured)."""
+        if not self.benchmark.exists():
+            raise DataError(
+                "the measured times of the losses are missing",
+                "write them with `python benchmarks/bench_losses.py`, in a clone",
+                file=self.benchmark,
+            )
         measured = pd.read_csv(self.benchmark)
         sizes = measured["shape"].str.extract(r"^(\d+)x(\d+)$").astype(float)
         measured["lists"], measured["documents"] = sizes[0], sizes[1]
