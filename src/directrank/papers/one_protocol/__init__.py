@@ -41,6 +41,7 @@ _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "all methods, less the best", "across:figure_dots"),
     ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
     ("table", "", "every loss with every scorer, and trees", "across:table"),
+    ("table", "_families", "does it matter what a loss is built on?", "families:table"),
 )
 
 #: The experiments on a collection.
